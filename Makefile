@@ -1,0 +1,61 @@
+# Everything runs in virtual environments inside the project; each target sets up its own.
+PYTHON ?= python3
+PIP := -m pip --quiet --disable-pip-version-check
+DATA ?= ../shared/data
+
+.PHONY: demo test lint test-oldest test-wheel bench-solver bench-memory clean help
+
+help:
+	@echo "make demo         fit DAMVI on the bundled data and print a small table"
+	@echo "make test         lint, types and the test suite"
+	@echo "make test-oldest  the tests on the oldest supported dependencies"
+	@echo "make test-wheel   build the wheel and run the demo from it, alone"
+
+demo: .venv/demo.stamp
+	@.venv/bin/damvi demo
+
+test: lint
+	.venv/bin/python -m pytest -n 2
+
+lint: .venv/test.stamp
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+test-oldest: .venv-oldest/test.stamp
+	.venv-oldest/bin/python -m pytest -n 2
+
+test-wheel: .venv/test.stamp
+	@rm -rf dist .venv-wheel
+	@.venv/bin/python $(PIP) wheel --no-deps --wheel-dir dist .
+	@$(PYTHON) -m venv .venv-wheel
+	@.venv-wheel/bin/python $(PIP) install dist/*.whl
+	cd / && "$(CURDIR)/.venv-wheel/bin/damvi" demo
+
+bench-solver: .venv/test.stamp
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/solver.py
+
+bench-memory: .venv/test.stamp
+	.venv/bin/python benchmarks/memory.py
+
+.venv/bin/python:
+	@$(PYTHON) -m venv .venv
+
+.venv/demo.stamp: pyproject.toml | .venv/bin/python
+	@echo "Setting up the environment (once)..."
+	@.venv/bin/python $(PIP) install --editable .
+	@touch $@
+
+.venv/test.stamp: pyproject.toml | .venv/bin/python
+	@echo "Setting up the test environment (once)..."
+	@.venv/bin/python $(PIP) install --editable '.[test]'
+	@touch $@ .venv/demo.stamp
+
+.venv-oldest/test.stamp: pyproject.toml constraints-oldest.txt
+	@echo "Setting up the oldest supported environment (once)..."
+	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	@.venv-oldest/bin/python $(PIP) install --editable '.[test]' --constraint constraints-oldest.txt
+	@touch $@
+
+clean:
+	rm -rf .venv .venv-oldest .venv-wheel dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

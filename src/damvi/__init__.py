@@ -1,0 +1,30 @@
+"""DAMVI: classification with a rare class, by a diversity-aware majority vote."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from .classifier import DAMVIClassifier
+    from .moments import Moments
+
+_HOMES = {"DAMVIClassifier": "classifier", "Moments": "moments"}
+_MODULES = {"crossfit", "datasets", "risks", "solvers", "voters"}
+
+__all__ = ["DAMVIClassifier", "Moments", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use, so that `import damvi` and `damvi --help` stay instant.
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_MODULES})

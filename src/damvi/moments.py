@@ -1,0 +1,212 @@
+"""Moments of the votes: all that step 3 of DAMVI needs to know about the data.
+
+With ``H`` the votes of K voters on n examples, ``y`` the true signs and ``D`` the
+weights of the examples, the moments are the sums
+
+    m = H'(D * y)        M = H' diag(D) H        total = sum(D)
+
+They add up over rows: the moments of a table are the sum of the moments of its blocks,
+and leaving a fold out is a subtraction. For hard votes (-1 or +1) the sums are exact
+integers, so the result is the same bits whatever the block size, the order of the blocks
+or the number of BLAS threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FRACTIONAL_BITS = 30
+"""Example weights are rounded to multiples of 2**-30 ..."""
+MAX_WEIGHT = 4.0
+"""... and bounded, so that 2**20 of them (below 2**32 each) add exactly in a double."""
+MAX_BLOCK_ROWS = 2**20
+BLOCK_BYTES = 2**22
+
+
+def _fixed_point(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Example weights as whole multiples of 2**-30, held in doubles for BLAS."""
+    if weights is None:
+        return np.full(n_rows, 2.0**FRACTIONAL_BITS)
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"weights has shape {weights.shape}, the votes have {n_rows} rows; "
+            f"give one weight for each row"
+        )
+    if n_rows and not (weights.min() >= 0 and weights.max() <= MAX_WEIGHT):
+        raise ValueError(
+            f"example weights must lie in [0, {MAX_WEIGHT:g}], found "
+            f"[{weights.min():g}, {weights.max():g}]; their scale is free, "
+            f"so divide them by their maximum"
+        )
+    return np.rint(np.ldexp(weights, FRACTIONAL_BITS))
+
+
+def _row_blocks(rows: int, voters: int) -> Iterator[slice]:
+    step = int(np.clip(BLOCK_BYTES // (8 * max(voters, 1)), 1, MAX_BLOCK_ROWS))
+    return (slice(start, start + step) for start in range(0, rows, step))
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """First and second moments of votes, summed over weighted examples.
+
+    Build them with :meth:`of` or :meth:`by_fold`; add and subtract them freely.
+
+    Attributes
+    ----------
+    m : ndarray of shape (K,)
+        Sum over the examples of weight * sign * vote.
+    M : ndarray of shape (K, K)
+        Sum over the examples of weight * vote * vote'.
+    total : int
+        Sum of the weights. All three count in units of 2**-30 (int64 for hard votes,
+        float64 for soft ones); every quantity of interest is a ratio of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.moments import Moments
+    >>> votes = np.array([[1, 1, -1], [-1, 1, -1], [-1, -1, -1]], dtype=np.int8)
+    >>> signs = np.array([1, -1, -1])
+    >>> moments = Moments.of(votes[:2], signs[:2]) + Moments.of(votes[2:], signs[2:])
+    >>> bool(moments == Moments.of(votes, signs))
+    True
+    >>> round(moments.gibbs_risk([0.5, 0.25, 0.25]), 4)
+    0.1667
+    """
+
+    m: NDArray[Any]
+    M: NDArray[Any]
+    total: int
+
+    @classmethod
+    def of(
+        cls, votes: ArrayLike, signs: ArrayLike, weights: ArrayLike | None = None
+    ) -> Moments:
+        """Moments of ``votes`` (n, K) against ``signs`` (n,), under ``weights`` (n,).
+
+        Hard votes are integers -1 or +1, soft votes floats in [-1, 1]. Weights need no
+        normalisation (their maximum should be near 1) and default to 1 for each row.
+        """
+        votes, signs = _check_votes(votes, signs)
+        return cls._of_rows(votes, signs, _fixed_point(weights, len(votes)), None)
+
+    @classmethod
+    def by_fold(
+        cls,
+        votes: ArrayLike,
+        signs: ArrayLike,
+        weights: ArrayLike | None,
+        folds: ArrayLike,
+        n_folds: int,
+    ) -> list[Moments]:
+        """Moments of each fold apart; ``folds`` gives the fold (0, 1, ...) of each row.
+
+        Their sum is the whole, and ``whole - fold`` is what the other folds know.
+        """
+        votes, signs = _check_votes(votes, signs)
+        fixed, folds = _fixed_point(weights, len(votes)), np.asarray(folds)
+        return [
+            cls._of_rows(votes, signs, fixed, np.flatnonzero(folds == fold))
+            for fold in range(n_folds)
+        ]
+
+    @classmethod
+    def _of_rows(
+        cls,
+        votes: NDArray[Any],
+        signs: NDArray[Any],
+        fixed: NDArray[np.float64],
+        rows: NDArray[np.intp] | None,
+    ) -> Moments:
+        n_rows, n_voters = len(votes) if rows is None else len(rows), votes.shape[1]
+        dtype = np.int64 if votes.dtype.kind == "i" else np.float64
+        m, M = np.zeros(n_voters, dtype), np.zeros((n_voters, n_voters), dtype)
+        total = 0
+        for block in _row_blocks(n_rows, n_voters):
+            take = block if rows is None else rows[block]
+            H = votes[take].astype(np.float64)
+            D = fixed[take]
+            m += (H.T @ (D * signs[take])).astype(dtype)
+            M += (H.T @ (H * D[:, np.newaxis])).astype(dtype)
+            total += int(D.sum())
+        return cls(m, M, total)
+
+    @property
+    def n_voters(self) -> int:
+        return len(self.m)
+
+    def __add__(self, other: object) -> Moments:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        return Moments(self.m + other.m, self.M + other.M, self.total + other.total)
+
+    def __radd__(self, other: object) -> Moments:
+        # sum() starts from 0.
+        return self if other == 0 else NotImplemented
+
+    def __sub__(self, other: object) -> Moments:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        return Moments(self.m - other.m, self.M - other.M, self.total - other.total)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        return (
+            np.array_equal(self.m, other.m)
+            and np.array_equal(self.M, other.M)
+            and self.total == other.total
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def normalised(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``m`` and ``M`` under D scaled to a distribution."""
+        if self.total <= 0:
+            raise ValueError("the moments hold no example of positive weight")
+        return self.m / self.total, self.M / self.total
+
+    def mu1(self, Q: ArrayLike) -> float:
+        """First moment of the margin: 1 - 2 * Gibbs risk."""
+        return float(self.m @ np.asarray(Q, dtype=np.float64)) / self.total
+
+    def mu2(self, Q: ArrayLike) -> float:
+        """Second moment of the margin: 1 - 2 * disagreement (hard votes)."""
+        Q = np.asarray(Q, dtype=np.float64)
+        return float(Q @ self.M @ Q) / self.total
+
+    def gibbs_risk(self, Q: ArrayLike) -> float:
+        """Mean error of one voter drawn from Q."""
+        return (1 - self.mu1(Q)) / 2
+
+    def disagreement(self, Q: ArrayLike) -> float:
+        """Chance that two voters drawn from Q disagree: the diversity."""
+        return (1 - self.mu2(Q)) / 2
+
+    def c_bound(self, Q: ArrayLike) -> float:
+        """Upper bound on the risk of the Q-weighted vote; 1 when mu1 <= 0."""
+        return c_bound_of(self.mu1(Q), self.mu2(Q))
+
+
+def c_bound_of(mu1: float, mu2: float) -> float:
+    """The C-bound 1 - mu1**2 / mu2, or 1 (no promise) when mu1 <= 0."""
+    return 1 - min(mu1**2 / mu2, 1.0) if mu1 > 0 else 1.0
+
+
+def _check_votes(votes: ArrayLike, signs: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    votes, signs = np.asarray(votes), np.asarray(signs)
+    if votes.ndim != 2 or signs.shape != votes.shape[:1]:
+        raise ValueError(
+            f"votes must be of shape (n, K) and signs of shape (n,), "
+            f"found {votes.shape} and {signs.shape}"
+        )
+    if votes.dtype.kind not in "if":
+        raise ValueError(f"votes must be signed integers or floats, not {votes.dtype}")
+    return votes, signs

@@ -1,0 +1,100 @@
+"""What the user gives, checked and put in the terms of the paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+
+def read_table(model: Any, X: Any, y: Any = "no_validation") -> Any:
+    """``X`` (with ``y``, at fit) as the voters of ``model`` take it.
+
+    The user's own estimators get a dataframe as it is, so that a pipeline can pick
+    columns by name; all else becomes a checked array or CSR matrix.
+    """
+    at_fit = not (isinstance(y, str) and y == "no_validation")
+    if model.estimator is not None and hasattr(X, "columns"):
+        out = validate_data(model, X, y, skip_check_array=True, reset=at_fit)
+        if at_fit:
+            check_consistent_length(X, y)
+            return X, column_or_1d(y, warn=True)
+        return out
+    tags = get_tags(model).input_tags
+    return validate_data(
+        model,
+        X,
+        y,
+        reset=at_fit,
+        accept_sparse="csr" if tags.sparse else False,
+        ensure_all_finite="allow-nan" if tags.allow_nan else True,
+    )
+
+
+def encode_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], Any, NDArray[np.int8]]:
+    """The two classes, the positive one, and each row's sign (+1 for positive)."""
+    check_classification_targets(y)
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if len(classes) > 2:
+        shown = ", ".join(repr(label) for label in classes[:5].tolist())
+        raise ValueError(
+            f"Only binary classification is supported. y has {len(classes)} classes "
+            f"({shown}{', ...' if len(classes) > 5 else ''}), and multiclass is not "
+            f"there yet; name one class against the rest, as in y == {classes[0]!r}"
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes.tolist()[0]!r}, {counts[0]} rows), and "
+            f"there is nothing to tell apart; if a split left the other class out, "
+            f"stratify it: train_test_split(..., stratify=y)"
+        )
+    if pos_label is None:
+        # Of two equal classes, the last in order, as in scikit-learn.
+        positive = int(counts[1] <= counts[0])
+    else:
+        matches = np.flatnonzero(classes == pos_label)
+        if len(matches) != 1:
+            raise ValueError(
+                f"pos_label={pos_label!r} is not a class of y; the classes are "
+                f"{classes.tolist()}"
+            )
+        positive = int(matches[0])
+    signs = np.where(codes == positive, 1, -1).astype(np.int8)
+    return classes, classes[positive], signs
+
+
+def read_weights(sample_weight: Any, signs: NDArray[np.int8]) -> NDArray[np.float64] | None:
+    """The rows' weights scaled to a maximum of 1, or None when there are none."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != signs.shape:
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, X has {len(signs)} rows; give "
+            f"one weight for each row"
+        )
+    if not np.isfinite(weights).all():
+        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise ValueError(
+            f"sample_weight is {weights[row]} at row {row}; weights must be finite"
+        )
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(
+            f"sample_weight is negative at row {row} ({weights[row]:g}); weights must "
+            f"be 0 or more"
+        )
+    if not (weights > 0).any():
+        raise ValueError(
+            "sample_weight is zero on every row; give some rows a positive weight"
+        )
+    if len(set(signs[weights > 0].tolist())) < 2:
+        raise ValueError(
+            "sample_weight leaves one class only: it is 0 on every row of the other; "
+            "give rows of both classes a positive weight"
+        )
+    return weights / weights.max()

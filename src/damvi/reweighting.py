@@ -1,0 +1,47 @@
+"""Step 2 of DAMVI: lean on the positives that the plain vote misses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def uniform_vote(votes: NDArray[Any]) -> NDArray[np.float64]:
+    """The mean vote on each row; exact before the division for hard votes."""
+    dtype = np.int64 if votes.dtype.kind == "i" else np.float64
+    return votes.sum(axis=1, dtype=dtype) / votes.shape[1]
+
+
+def emphasize_missed_positives(
+    votes: NDArray[Any], signs: NDArray[Any], base: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Multiply the weight of each positive by exp(-vote), once, and leave the negatives.
+
+    The exponent is the real-valued uniform vote, so a positive that every voter misses
+    gains a factor e, one that all find loses it.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n, K)
+    signs : ndarray of shape (n,), -1 or +1
+    base : ndarray of shape (n,), optional
+        The weights to start from; 1 each by default.
+
+    Returns
+    -------
+    weights : ndarray of shape (n,)
+        Not normalised: nothing that follows depends on their scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> votes = np.array([[-1, -1], [1, 1], [1, 1]], dtype=np.int8)
+    >>> emphasize_missed_positives(votes, np.array([1, 1, -1])).round(3)
+    array([2.718, 0.368, 1.   ])
+    """
+    weights = np.ones(len(votes)) if base is None else base.astype(np.float64)
+    positive = np.flatnonzero(signs > 0)
+    weights[positive] *= np.exp(-uniform_vote(votes[positive]))
+    return weights

@@ -1,0 +1,144 @@
+"""Any scikit-learn classifier as a voter, on samples of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from .._compat import take_rows
+from .draws import Draws
+
+Votes = NDArray[np.int8]
+Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class BaggedVoters:
+    """Clones of a classifier, each trained on its own draw of the rows.
+
+    The voters learn the labels 0 and 1, with 1 the positive class.
+    """
+
+    estimators: list[Any] = field(default_factory=list)
+    n_without_positive: int = 0
+
+    def grown(
+        self,
+        estimator: Any,
+        X: Any,
+        y: NDArray[np.int8],
+        draws: Draws,
+        n_voters: int,
+        *,
+        sample_weight: NDArray[np.float64] | None = None,
+        fit_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[BaggedVoters, Votes]:
+        """These voters and new ones up to ``n_voters``, with all votes on ``X``, (n, K).
+
+        With a bootstrap the voters see how often each row was drawn; without, they see
+        the rows' own ``sample_weight``.
+        """
+        own_weight = None if draws.replace else sample_weight
+        if own_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
+            raise ValueError(
+                f"{type(estimator).__name__} does not accept sample_weight; use "
+                f"bootstrap=True, which draws the rows by their weights, or another "
+                f"estimator"
+            )
+        work = [delayed(_ask)(voter, X) for voter in self.estimators]
+        work += [
+            delayed(_train)(estimator, X, y, draws, k, own_weight, fit_params or {})
+            for k in range(len(self.estimators), n_voters)
+        ]
+        results = _parallel(work, n_jobs)
+        votes: Votes = np.empty((len(y), n_voters), dtype=np.int8, order="F")
+        voters, without_positive = [], self.n_without_positive
+        for k, result in enumerate(progress(results, n_voters) if progress else results):
+            voter, votes[:, k], has_positive = result
+            voters.append(voter)
+            without_positive += not has_positive
+        return BaggedVoters(voters, without_positive), votes
+
+    def weighted_vote(
+        self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Sum of the voters' votes on ``X``; voters of weight 0 are not asked."""
+        asked = np.flatnonzero(weights)
+        work = [delayed(_ask)(self.estimators[k], X) for k in asked]
+        total: Any = 0.0
+        for k, (_, votes, _) in zip(asked, _parallel(work, n_jobs), strict=True):
+            total = total + weights[k] * votes
+        return np.asarray(total)
+
+
+def _parallel(work: list[Any], n_jobs: int | None) -> Iterator[Any]:
+    results: Iterator[Any] = Parallel(
+        n_jobs=n_jobs, prefer="threads", return_as="generator"
+    )(work)
+    return results
+
+
+def _train(
+    estimator: Any,
+    X: Any,
+    y: NDArray[np.int8],
+    draws: Draws,
+    k: int,
+    own_weight: NDArray[np.float64] | None,
+    fit_params: dict[str, Any],
+) -> tuple[Any, Votes, bool]:
+    counts = draws.counts(k)
+    rows = np.flatnonzero(counts)
+    voter = _seeded(clone(estimator), draws.random_state(k))
+    weights = counts[rows].astype(np.float64) if draws.replace else None
+    if own_weight is not None:
+        weights = own_weight[rows]
+    if weights is not None and not has_fit_parameter(estimator, "sample_weight"):
+        rows, weights = np.repeat(rows, counts[rows]), None
+    has_positive = bool(y[rows].any())
+    if not has_positive or y[rows].all():
+        # Many classifiers refuse a single class; a constant is all there is to learn.
+        voter, fit_params = DummyClassifier(strategy="prior"), {}
+    params = {
+        name: take_rows(value, rows) if _is_per_row(value, len(y)) else value
+        for name, value in fit_params.items()
+    }
+    if weights is not None:
+        params["sample_weight"] = weights
+    voter.fit(take_rows(X, rows), y[rows], **params)
+    return voter, _votes(voter, X), has_positive
+
+
+def _ask(voter: Any, X: Any) -> tuple[Any, Votes, bool]:
+    return voter, _votes(voter, X), True
+
+
+def _votes(voter: Any, X: Any) -> Votes:
+    return np.where(np.asarray(voter.predict(X)) == 1, 1, -1).astype(np.int8)
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    names = [
+        name
+        for name in estimator.get_params(deep=True)
+        if name == "random_state" or name.endswith("__random_state")
+    ]
+    return estimator.set_params(**dict.fromkeys(names, seed))
+
+
+def _is_per_row(value: Any, n_rows: int) -> bool:
+    return (
+        hasattr(value, "__len__")
+        and not isinstance(value, (str, dict))
+        and len(value) == n_rows
+    )
