@@ -146,6 +146,10 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "warm_start": ["boolean"],
     }
 
+    _seed: int
+    _fingerprint: str
+    _voters: BaggedVoters
+
     def __init__(
         self,
         estimator: Any = None,

@@ -55,8 +55,8 @@ def demo(seed: int) -> None:
 
     console = Console()
     console.print(
-        f"Mammography, {len(data.target):,} rows, {data.target.mean():.1%} positive: "
-        f"trained on {len(y):,},\njudged on {len(y_test):,} with {y_test.sum()} positives.\n"
+        f"Mammography, {len(data.target):,} rows, {data.target.mean():.1%} positive:\n"
+        f"trained on {len(y):,}, judged on {len(y_test):,} with {y_test.sum()} positives.\n"
     )
     console.print(table)
     console.print(
