@@ -1,15 +1,17 @@
 # Everything runs in virtual environments inside the project; each target sets up its own.
 PYTHON ?= python3
-PIP := -m pip --quiet --disable-pip-version-check
-DATA ?= ../shared/data
+PIP := -m pip -qq --disable-pip-version-check
+OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: demo test lint test-oldest test-wheel bench-solver bench-memory clean help
+.PHONY: help demo test lint test-oldest test-wheel clean
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
 	@echo "make test         lint, types and the test suite"
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
+	@echo "make bench-NAME   run benchmarks/NAME.py, such as solver or memory"
+	@echo "make clean        remove environments and caches"
 
 demo: .venv/demo.stamp
 	@.venv/bin/damvi demo
@@ -25,20 +27,18 @@ lint: .venv/test.stamp
 test-oldest: .venv-oldest/test.stamp
 	.venv-oldest/bin/python -m pytest -n 2
 
-test-wheel: .venv/test.stamp
+test-wheel: .venv/bin/python
 	@rm -rf dist .venv-wheel
 	@.venv/bin/python $(PIP) wheel --no-deps --wheel-dir dist .
 	@$(PYTHON) -m venv .venv-wheel
 	@.venv-wheel/bin/python $(PIP) install dist/*.whl
 	cd / && "$(CURDIR)/.venv-wheel/bin/damvi" demo
 
-bench-solver: .venv/test.stamp
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/solver.py
-
-bench-memory: .venv/test.stamp
-	.venv/bin/python benchmarks/memory.py
+bench-%: .venv/test.stamp
+	.venv/bin/python benchmarks/$*.py
 
 .venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(OLD)")'
 	@$(PYTHON) -m venv .venv
 
 .venv/demo.stamp: pyproject.toml | .venv/bin/python
