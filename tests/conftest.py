@@ -1,0 +1,37 @@
+"""A small imbalanced table, and hypothesis without deadlines (the cores are shared)."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "damvi",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("damvi")
+
+
+def imbalanced(n, seed):
+    """Four features, about 15 % positives, some noise in the labels."""
+    rng = np.random.RandomState(seed)
+    X = rng.normal(size=(n, 4))
+    y = (X[:, 0] + 0.5 * X[:, 1] + 0.6 * rng.normal(size=n) > 1.3).astype(int)
+    return X, y
+
+
+@pytest.fixture(scope="session")
+def table():
+    X, y = imbalanced(300, seed=0)
+    X.flags.writeable = y.flags.writeable = False
+    return X, y
+
+
+@pytest.fixture(scope="session")
+def fresh():
+    """Rows of the same kind that no model here was trained on."""
+    X, _ = imbalanced(400, seed=1)
+    X.flags.writeable = False
+    return X

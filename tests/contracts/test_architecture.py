@@ -1,0 +1,127 @@
+"""Imports point one way, and the package imports nothing heavy until it is used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import damvi
+
+ROOT = Path(damvi.__file__).parent
+SOURCES = sorted(ROOT.rglob("*.py"))
+
+# What each part may import of this package (itself always; the version is everyone's).
+ALLOWED = {
+    "moments": set(),
+    "risks": {"moments"},
+    "reweighting": {"moments"},
+    "solvers": {"moments"},
+    "voters": {"_compat", "moments"},
+    "crossfit": {"moments", "solvers", "voters"},
+    "reading": {"_compat"},
+    "progress": set(),
+    "datasets": set(),
+    "_compat": set(),
+    "classifier": {
+        "_compat",
+        "crossfit",
+        "moments",
+        "progress",
+        "reading",
+        "reweighting",
+        "solvers",
+        "voters",
+    },
+    "cli": {"classifier", "datasets", "progress", "risks"},
+}
+
+
+def module_of(path):
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def part_of(path):
+    return (*module_of(path), "__init__")[1]
+
+
+def imported(path):
+    """Every module that a file imports, anywhere in it, as tuples of names."""
+    package = module_of(path) if path.name == "__init__.py" else module_of(path)[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            if len(base) > 1 or base != ("damvi",):
+                yield base
+            else:
+                yield from ((*base, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: "-".join(module_of(path)))
+def test_imports_point_one_way(path):
+    part = part_of(path)
+    if part == "__init__":
+        return
+    assert part in ALLOWED, f"say in ALLOWED what {part} may import"
+    ours = {names[1] for names in imported(path) if names[0] == "damvi"}
+    assert ours <= ALLOWED[part] | {part, "__version__"}
+
+
+@pytest.mark.parametrize("part", ["moments", "risks", "reweighting", "solvers"])
+def test_the_mathematics_knows_nothing_of_estimators(part):
+    for path in SOURCES:
+        if part_of(path) == part:
+            sklearn = {names for names in imported(path) if names[0] == "sklearn"}
+            assert sklearn <= {("sklearn", "exceptions")}, path
+
+
+def test_private_names_of_other_libraries_are_touched_in_one_place():
+    for path in SOURCES:
+        if part_of(path) == "_compat":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                private = [n for n in names if n.startswith("_") and n != "__future__"]
+                assert not private, (path, names)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import damvi",
+        "import damvi; dir(damvi), damvi.__version__",
+        "from damvi.cli import main; main(['--help'], standalone_mode=False)",
+        "from damvi.cli import main; main(['demo', '--help'], standalone_mode=False)",
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_used(code):
+    heavy = ["sklearn", "scipy", "numpy", "pandas"]
+    check = f"import sys; print('loaded:', [m for m in {heavy} if m in sys.modules])"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{check}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(ROOT.parent)},
+    )
+    assert run.stdout.splitlines()[-1] == "loaded: []"
+
+
+def test_the_public_names_resolve():
+    for name in [*damvi.__all__, "crossfit", "datasets", "risks", "solvers", "voters"]:
+        assert name in dir(damvi)
+        assert getattr(damvi, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        damvi.nonsense  # noqa: B018
+
+
+def test_files_stay_short():
+    longest = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    docstrings_included = 400
+    assert max(longest.values()) <= docstrings_included, longest

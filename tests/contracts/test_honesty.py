@@ -1,0 +1,53 @@
+"""On labels that are coin flips nothing can be learned, and the scores say so."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from damvi import DAMVIClassifier
+from damvi.crossfit import out_of_bag_vote
+from damvi.voters import Draws
+
+N, SEEDS, VOTERS = 1000, 20, 100
+
+
+def coin_flips(share, seed):
+    rng = np.random.RandomState(10_000 + seed)
+    y = np.zeros(N, dtype=int)
+    y[rng.permutation(N)[: round(share * N)]] = 1
+    return rng.normal(size=(N, 5)), y
+
+
+def leaky_scores(model, X, y):
+    """Out-of-bag votes under the weights that were learned on these very rows."""
+    votes = np.stack([2 * voter.predict(X) - 1 for voter in model.estimators_], axis=1)
+    draws = Draws.plan(2 * y - 1, max_samples=0.2, seed=model._seed)
+    return out_of_bag_vote(votes, draws, np.zeros(N, np.int8), model.weights_[np.newaxis])
+
+
+def auc(y, score):
+    scored = ~np.isnan(score)
+    return roc_auc_score(y[scored], score[scored])
+
+
+@pytest.fixture(scope="module", params=[0.05, 0.5], ids=["5 % positives", "balanced"])
+def aucs(request):
+    """Honest and leaky AUC for each seed, (seeds, 2)."""
+    found = []
+    for seed in range(SEEDS):
+        X, y = coin_flips(request.param, seed)
+        model = DAMVIClassifier(n_estimators=VOTERS, random_state=seed).fit(X, y)
+        scores = model.oob_decision_function_, leaky_scores(model, X, y)
+        found.append([auc(y, score) for score in scores])
+    return np.array(found)
+
+
+def test_the_out_of_bag_score_is_at_chance(aucs):
+    honest = aucs[:, 0]
+    assert abs(honest.mean() - 0.5) <= 2 * honest.std(ddof=1) / np.sqrt(SEEDS)
+
+
+def test_weights_learned_on_the_rows_they_judge_flatter_themselves(aucs):
+    honest, leaky = aucs.T
+    gain = leaky - honest
+    assert gain.mean() > 5 * gain.std(ddof=1) / np.sqrt(SEEDS)
