@@ -10,11 +10,16 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from .classifier import DAMVIClassifier
     from .moments import Moments
+    from .voters.trees.classifier import FastTreeClassifier
 
-_HOMES = {"DAMVIClassifier": "classifier", "Moments": "moments"}
+_HOMES = {
+    "DAMVIClassifier": "classifier",
+    "FastTreeClassifier": "voters.trees.classifier",
+    "Moments": "moments",
+}
 _MODULES = {"crossfit", "datasets", "risks", "solvers", "voters"}
 
-__all__ = ["DAMVIClassifier", "Moments", "__version__"]
+__all__ = ["DAMVIClassifier", "FastTreeClassifier", "Moments", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

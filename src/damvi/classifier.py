@@ -6,6 +6,7 @@ import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
@@ -14,7 +15,6 @@ from sklearn.base import (
     MetaEstimatorMixin,
     is_classifier,
 )
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -37,7 +37,7 @@ from .progress import progress_bar
 from .reading import encode_labels, read_table, read_weights
 from .reweighting import emphasize_missed_positives
 from .solvers import SOLVERS, solve
-from .voters import BaggedVoters, Draws
+from .voters import Draws, FastTreeClassifier, Voters, family_of
 
 TIE = 2.0**-52
 """A tie, where the majority is classes_[1]: the smallest step that votes can make."""
@@ -53,7 +53,9 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier, default=None
-        The voter. None: :class:`~sklearn.tree.DecisionTreeClassifier`, as in the paper.
+        The voter. None: :class:`~damvi.FastTreeClassifier`, the built-in tree, which takes
+        missing values and categories and trains tens of times faster than scikit-learn's
+        :class:`~sklearn.tree.DecisionTreeClassifier` (the paper's, one argument away).
     n_estimators : int, default=100
         The number of voters, K.
     max_samples : float or int, default=0.2
@@ -101,7 +103,8 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The two quantities behind it: mean error of a voter, and diversity.
     oob_decision_function_ : ndarray of shape (n,)
         The decision function on each training row by the voters that have not seen it,
-        with weights learned on other rows. NaN where there is no such voter.
+        with weights learned on other rows and without the voters that have. NaN where
+        no voter that carries weight is left.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X has column names.
@@ -148,7 +151,9 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     _seed: int
     _fingerprint: str
-    _voters: BaggedVoters
+    _keeps_frames: bool
+    _majority: int
+    _voters: Voters
 
     def __init__(
         self,
@@ -223,15 +228,15 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.c_bound_ = moments.c_bound(self.weights_)
         self.gibbs_risk_ = moments.gibbs_risk(self.weights_)
         self.disagreement_ = moments.disagreement(self.weights_)
-        fold_weights = crossfit_weights(by_fold, SOLVERS[self.solver])
+        fold_weights = crossfit_weights(by_fold, self.solver)
         unseen = out_of_bag_vote(votes, draws, folds, fold_weights)
         self.oob_decision_function_ = self._orient(unseen)
         return self
 
     def vote(self, X: Any) -> NDArray[np.float64]:
         """The weighted vote for ``pos_label_``, in [-1, 1]: step 4 is its sign."""
-        check_is_fitted(self)
-        X = read_table(self, X)
+        check_is_fitted(self, "weights_")
+        X = read_table(self, X, keep_frame=self._keeps_frames)
         vote = self._voters.weighted_vote(X, self.weights_, self.n_jobs)
         return np.clip(vote, -1.0, 1.0)
 
@@ -256,7 +261,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Mean of the voters' feature importances, weighted as they vote."""
-        check_is_fitted(self)
+        check_is_fitted(self, "weights_")
         # A constant voter (one class in its sample) uses no feature.
         known = [getattr(voter, "feature_importances_", None) for voter in self.estimators_]
         if all(importances is None for importances in known):
@@ -271,11 +276,11 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     @property
     def estimators_(self) -> list[Any]:
         """The voters, in the order of their draws."""
-        check_is_fitted(self)
+        check_is_fitted(self, "weights_")
         return self._voters.estimators
 
     def _voter(self) -> Any:
-        return DecisionTreeClassifier() if self.estimator is None else self.estimator
+        return FastTreeClassifier() if self.estimator is None else self.estimator
 
     def _read_training_set(
         self, X: Any, y: Any, sample_weight: Any
@@ -285,8 +290,15 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"estimator={self.estimator!r} is not a classifier, and only "
                 f"classifiers can vote"
             )
-        X, y = read_table(self, X, y)
+        voter = self._voter()
+        self._keeps_frames = not isinstance(voter, FastTreeClassifier) or voter.wants_frame(
+            X
+        )
+        X, y = read_table(self, X, y, keep_frame=self._keeps_frames)
         self.classes_, self.pos_label_, signs = encode_labels(y, self.pos_label)
+        positive_is_last = self.pos_label_ == self.classes_[1]
+        # Of two equal classes, the negative one.
+        self._majority = int(positive_is_last == (2 * (signs > 0).sum() > len(signs)))
         return X, signs, read_weights(sample_weight, signs)
 
     def _plan_draws(
@@ -302,21 +314,18 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             stratified=self.stratified,
             sample_weight=sample_weight,
         )
-        if keeps_voters and draws.fingerprint() != self._fingerprint:
+        if keeps_voters and joblib.hash((draws, signs)) != self._fingerprint:
             raise ValueError(
                 "warm_start adds voters to those of the last fit, so the rows, y, "
                 "sample_weight, max_samples, bootstrap and stratified must be the same; "
                 "set warm_start=False to start again"
             )
-        if keeps_voters and self.n_estimators < len(self.estimators_):
+        if keeps_voters and self.n_estimators < len(self._voters):
             raise ValueError(
-                f"n_estimators={self.n_estimators} is below the {len(self.estimators_)} "
+                f"n_estimators={self.n_estimators} is below the {len(self._voters)} "
                 f"voters that warm_start keeps; raise it, or set warm_start=False to "
                 f"start again"
             )
-        if not keeps_voters:
-            self._voters = BaggedVoters()
-        self._seed, self._fingerprint = draws.seed, draws.fingerprint()
         return draws
 
     def _train_voters(
@@ -330,17 +339,21 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         refuse_params(fit_params, self, "fit")
         if routing_enabled():
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
-        self._voters, votes = self._voters.grown(
+        family = family_of(self._voter())
+        goes_on = self.warm_start and hasattr(self, "weights_")
+        self._voters, votes = family.train(
             self._voter(),
             X,
             (signs > 0).astype(np.int8),
             draws,
             self.n_estimators,
+            known=self._voters if goes_on else None,
             sample_weight=sample_weight,
             fit_params=fit_params,
             n_jobs=self.n_jobs,
             progress=progress_bar("Training voters") if self.verbose else None,
         )
+        self._seed, self._fingerprint = draws.seed, joblib.hash((draws, signs))
         if self._voters.n_without_positive:
             warnings.warn(
                 f"{self._voters.n_without_positive} of {self.n_estimators} samples drew "
@@ -353,10 +366,9 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return votes
 
     def _orient(self, vote: NDArray[np.float64]) -> NDArray[np.float64]:
-        """From a vote for ``pos_label_`` to one for ``classes_[1]``."""
-        if self.pos_label_ == self.classes_[1]:
-            return vote
-        return np.where(vote == 0, TIE, -vote)
+        """From a vote for ``pos_label_`` to one for ``classes_[1]``, ties settled."""
+        towards_last = vote if self.pos_label_ == self.classes_[1] else -vote
+        return np.where(vote == 0, TIE if self._majority == 1 else 0.0, towards_last)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """How metadata reaches the voters; see scikit-learn's user guide."""

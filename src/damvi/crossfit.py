@@ -1,23 +1,31 @@
-"""Out-of-sample votes: no row is judged by a voter, or by weights, that have seen it.
+"""Out-of-sample votes: no row is judged by voters, or by weights, that know its label.
 
-Weights learned on the rows they are judged on leak: on labels that are coin flips they
-score well above chance. The moments are sums, so the weights without a fold cost one
-more solve of (all - fold), which takes milliseconds.
+A row's label reaches the weights in two ways. The row itself is among those they are
+learned on; so each row gets weights learned on the other folds, which takes one more
+solve of (all - fold), since moments are sums. And the voters that were trained on the
+row vote its label on its neighbours too, where the others' weights make up for them if it
+is wrong there; so these voters are taken out of the fit as well, by a closed formula on
+the voters that carry weight. On labels that are coin flips, the first leak scores well
+above chance, and the second, left alone, below it (AUC .47 with balanced classes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._blas import one_blas_thread
 from .moments import Moments
-from .solvers import Solution, uniform
+from .solvers import SOLVERS, uniform
 from .voters import Draws
 
 N_FOLDS = 5
+NEGLIGIBLE = 1e-9
+"""A weight below this is taken for 0; only a solver that is not exact leaves any."""
 
 
 def deal_folds(signs: NDArray[Any], seed: int, n_folds: int = N_FOLDS) -> NDArray[np.int8]:
@@ -33,37 +41,68 @@ def deal_folds(signs: NDArray[Any], seed: int, n_folds: int = N_FOLDS) -> NDArra
     return folds
 
 
-def crossfit_weights(
-    by_fold: Sequence[Moments], solver: Callable[[Moments], Solution]
-) -> NDArray[np.float64]:
-    """Weights for each fold, (folds, K), learned on the other folds."""
+@dataclass(frozen=True, eq=False)
+class FoldWeights:
+    """Weights for a fold, learned on the others.
+
+    Attributes
+    ----------
+    voters : ndarray of shape (s,)
+        The voters that carry weight.
+    weights : ndarray of shape (s,)
+        Their weights, not normalised.
+    inverse : ndarray of shape (s, s)
+        The inverse of their second moments: with some voters left out, the optimum of
+        the others moves to ``w - inverse[:, out] @ inv(inverse[out, out]) @ w[out]``.
+    """
+
+    voters: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    inverse: NDArray[np.float64]
+
+
+def crossfit_weights(by_fold: Sequence[Moments], solver: str) -> list[FoldWeights]:
+    """Weights for each fold, learned on the other folds."""
     whole = sum(by_fold[1:], start=by_fold[0])
-    return np.stack(
-        [
-            # With no row outside the fold there is nothing to learn from.
-            solver(whole - fold).weights
-            if whole.total > fold.total
-            else uniform(whole).weights
-            for fold in by_fold
-        ]
-    )
+    return [_fold_weights(whole, whole - fold, solver) for fold in by_fold]
+
+
+def _fold_weights(whole: Moments, others: Moments, solver: str) -> FoldWeights:
+    # With no row outside the fold there is nothing to learn from.
+    solution = SOLVERS[solver](others) if others.total > 0 else uniform(whole)
+    voters = np.flatnonzero(solution.weights > NEGLIGIBLE)
+    weights = solution.weights[voters]
+    if solver == "uniform" or others.total == 0 or not solution.informative:
+        return FoldWeights(voters, weights, np.eye(len(voters)))  # nothing was learned
+    _, M = others.normalised()
+    with one_blas_thread():
+        inverse = np.linalg.pinv(M[np.ix_(voters, voters)], hermitian=True)
+    return FoldWeights(voters, weights, inverse.astype(np.float64))
 
 
 def out_of_bag_vote(
     votes: NDArray[Any],
     draws: Draws,
     folds: NDArray[np.int8],
-    fold_weights: NDArray[np.float64],
+    fold_weights: Sequence[FoldWeights],
 ) -> NDArray[np.float64]:
-    """The vote on each row, by the voters and the weights that have not seen it.
+    """The vote on each row, by the voters and the weights that do not know its label.
 
     NaN where no voter that carries weight was out of bag.
     """
-    vote, weight = np.zeros(len(votes)), np.zeros(len(votes))
-    for k in range(votes.shape[1]):
-        share = np.where(draws.out_of_bag(k), fold_weights[folds, k], 0.0)
-        weight += share
-        share *= votes[:, k]
-        vote += share
-    with np.errstate(invalid="ignore"):
-        return vote / weight
+    from ._leave_out import vote_without  # imports numba
+
+    asked = sorted({int(k) for fold in fold_weights for k in fold.voters})
+    unseen = np.stack([np.packbits(draws.out_of_bag(k)) for k in asked])
+    vote = np.full(len(votes), np.nan)
+    for number, fold in enumerate(fold_weights):
+        vote_without(
+            np.flatnonzero(folds == number),
+            votes,
+            fold.voters,
+            unseen[np.searchsorted(asked, fold.voters)],
+            fold.weights,
+            fold.inverse,
+            vote,
+        )
+    return vote

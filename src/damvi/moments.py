@@ -13,12 +13,13 @@ or the number of BLAS threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ._blas import one_blas_thread
 
 FRACTIONAL_BITS = 30
 """Example weights are rounded to multiples of 2**-30 ..."""
@@ -45,11 +46,6 @@ def _fixed_point(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
             f"so divide them by their maximum"
         )
     return np.rint(np.ldexp(weights, FRACTIONAL_BITS))
-
-
-def _row_blocks(rows: int, voters: int) -> Iterator[slice]:
-    step = int(np.clip(BLOCK_BYTES // (8 * max(voters, 1)), 1, MAX_BLOCK_ROWS))
-    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +91,8 @@ class Moments:
         normalisation (their maximum should be near 1) and default to 1 for each row.
         """
         votes, signs = _check_votes(votes, signs)
-        return cls._of_rows(votes, signs, _fixed_point(weights, len(votes)), None)
+        fixed = _fixed_point(weights, len(votes))
+        return cls._of_rows(votes, signs, fixed, np.arange(len(votes)))
 
     @classmethod
     def by_fold(
@@ -123,20 +120,15 @@ class Moments:
         votes: NDArray[Any],
         signs: NDArray[Any],
         fixed: NDArray[np.float64],
-        rows: NDArray[np.intp] | None,
+        rows: NDArray[np.intp],
     ) -> Moments:
-        n_rows, n_voters = len(votes) if rows is None else len(rows), votes.shape[1]
-        dtype = np.int64 if votes.dtype.kind == "i" else np.float64
-        m, M = np.zeros(n_voters, dtype), np.zeros((n_voters, n_voters), dtype)
-        total = 0
-        for block in _row_blocks(n_rows, n_voters):
-            take = block if rows is None else rows[block]
-            H = votes[take].astype(np.float64)
-            D = fixed[take]
-            m += (H.T @ (D * signs[take])).astype(dtype)
-            M += (H.T @ (H * D[:, np.newaxis])).astype(dtype)
-            total += int(D.sum())
-        return cls(m, M, total)
+        if votes.dtype.kind == "f":
+            return _by_products(votes, signs, fixed, rows)
+        # With a rare class nearly all rows have weight 1, and bits are enough for them.
+        plain = fixed[rows] == 2.0**FRACTIONAL_BITS
+        return _by_bits(votes, signs, rows[plain]) + _by_products(
+            votes, signs, fixed, rows[~plain]
+        )
 
     @property
     def n_voters(self) -> int:
@@ -175,12 +167,12 @@ class Moments:
 
     def mu1(self, Q: ArrayLike) -> float:
         """First moment of the margin: 1 - 2 * Gibbs risk."""
-        return float(self.m @ np.asarray(Q, dtype=np.float64)) / self.total
+        return float(self.normalised()[0] @ np.asarray(Q, dtype=np.float64))
 
     def mu2(self, Q: ArrayLike) -> float:
         """Second moment of the margin: 1 - 2 * disagreement (hard votes)."""
         Q = np.asarray(Q, dtype=np.float64)
-        return float(Q @ self.M @ Q) / self.total
+        return float(Q @ self.normalised()[1] @ Q)
 
     def gibbs_risk(self, Q: ArrayLike) -> float:
         """Mean error of one voter drawn from Q."""
@@ -193,6 +185,54 @@ class Moments:
     def c_bound(self, Q: ArrayLike) -> float:
         """Upper bound on the risk of the Q-weighted vote; 1 when mu1 <= 0."""
         return c_bound_of(self.mu1(Q), self.mu2(Q))
+
+
+def _by_products(
+    votes: NDArray[Any],
+    signs: NDArray[Any],
+    fixed: NDArray[np.float64],
+    rows: NDArray[np.intp],
+) -> Moments:
+    """Moments by matrix products, in blocks of rows that add exactly."""
+    n_voters = votes.shape[1]
+    dtype = np.int64 if votes.dtype.kind == "i" else np.float64
+    m, M, total = np.zeros(n_voters, dtype), np.zeros((n_voters, n_voters), dtype), 0
+    step = int(np.clip(BLOCK_BYTES // (8 * max(n_voters, 1)), 1, MAX_BLOCK_ROWS))
+    with one_blas_thread():
+        for start in range(0, len(rows), step):
+            take = rows[start : start + step]
+            H, D = votes[take].astype(np.float64), fixed[take]
+            m += (H.T @ (D * signs[take])).astype(dtype)
+            M += (H.T @ (H * D[:, np.newaxis])).astype(dtype)
+            total += int(D.sum())
+    return Moments(m, M, total)
+
+
+def _by_bits(votes: NDArray[Any], signs: NDArray[Any], rows: NDArray[np.intp]) -> Moments:
+    """Moments of hard votes on rows of weight 1: agreements less disagreements.
+
+    A vote is a bit, and 64 of them are compared at a time, which beats matrix products
+    by far.
+    """
+    n, n_voters = len(rows), votes.shape[1]
+    unit = 2**FRACTIONAL_BITS
+    bits = np.stack([_pack(votes[rows, k] > 0) for k in range(n_voters)])
+    truth = _pack(signs[rows] > 0)
+    m = n - 2 * _differences(bits, truth)
+    M = np.empty((n_voters, n_voters), dtype=np.int64)
+    for k in range(n_voters):
+        M[k, k:] = M[k:, k] = n - 2 * _differences(bits[k:], bits[k])
+    return Moments(m * unit, M * unit, n * unit)
+
+
+def _pack(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    packed = np.zeros(-(-len(flags) // 64) * 8, dtype=np.uint8)
+    packed[: -(-len(flags) // 8)] = np.packbits(flags)
+    return packed.view(np.uint64)
+
+
+def _differences(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
 
 
 def c_bound_of(mu1: float, mu2: float) -> float:

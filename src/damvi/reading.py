@@ -6,24 +6,38 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_consistent_length, column_or_1d, get_tags
+from sklearn.utils import (
+    assert_all_finite,
+    check_consistent_length,
+    column_or_1d,
+    get_tags,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 
-def read_table(model: Any, X: Any, y: Any = "no_validation") -> Any:
-    """``X`` (with ``y``, at fit) as the voters of ``model`` take it.
+def read_table(model: Any, X: Any, y: Any = "no_validation", *, keep_frame: bool) -> Any:
+    """``X`` (with ``y``, at fit) as a checked array or CSR matrix.
 
-    The user's own estimators get a dataframe as it is, so that a pipeline can pick
-    columns by name; all else becomes a checked array or CSR matrix.
+    ``keep_frame`` leaves a dataframe as it is, for voters that pick columns by name.
     """
     at_fit = not (isinstance(y, str) and y == "no_validation")
-    if model.estimator is not None and hasattr(X, "columns"):
-        out = validate_data(model, X, y, skip_check_array=True, reset=at_fit)
-        if at_fit:
-            check_consistent_length(X, y)
-            return X, column_or_1d(y, warn=True)
-        return out
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"Multilabel and multioutput targets are not supported. y has {shape[1]} "
+            f"columns; give one"
+        )
+    if keep_frame and hasattr(X, "columns"):
+        validate_data(model, X, y, skip_check_array=True, reset=at_fit)
+        if not at_fit:
+            return X
+        check_consistent_length(X, y)
+        if len(X) == 0:
+            raise ValueError("X has 0 rows; at least one of each class is needed")
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        return X, y
     tags = get_tags(model).input_tags
     return validate_data(
         model,
@@ -44,7 +58,8 @@ def encode_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], Any, NDArray[np
         raise ValueError(
             f"Only binary classification is supported. y has {len(classes)} classes "
             f"({shown}{', ...' if len(classes) > 5 else ''}), and multiclass is not "
-            f"there yet; name one class against the rest, as in y == {classes[0]!r}"
+            f"there yet; name one class against the rest, as in "
+            f"y == {classes.tolist()[0]!r}"
         )
     if len(classes) < 2:
         raise ValueError(

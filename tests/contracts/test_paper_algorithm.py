@@ -62,7 +62,9 @@ class Algorithm1:
 @pytest.fixture(scope="module", params=SEEDS)
 def trained(request, table):
     X, y = table
-    model = DAMVIClassifier(n_estimators=30, random_state=request.param).fit(X, y)
+    model = DAMVIClassifier(
+        DecisionTreeClassifier(), n_estimators=30, random_state=request.param
+    ).fit(X, y)
     signs = np.where(y == 1, 1, -1)
     draws = Draws.plan(signs, max_samples=0.2, seed=model._seed)
     return model, X, signs, draws
@@ -112,10 +114,14 @@ def test_slsqp_as_in_the_paper_is_never_better(trained):
 
 def test_without_reweighting_the_sample_is_taken_as_it_is(table):
     X, y = table
-    model = DAMVIClassifier(n_estimators=20, random_state=0, reweight=False).fit(X, y)
+    model = DAMVIClassifier(
+        DecisionTreeClassifier(), n_estimators=20, random_state=0, reweight=False
+    ).fit(X, y)
     signs = np.where(y == 1, 1, -1)
     h = np.array([2 * voter.predict(X) - 1 for voter in model.estimators_])
     _, norm = nnls(h.T / np.sqrt(len(y)), signs / np.sqrt(len(y)))
     assert model.c_bound_ == pytest.approx(norm**2, abs=1e-10)
-    leaning = DAMVIClassifier(n_estimators=20, random_state=0).fit(X, y)
+    leaning = DAMVIClassifier(
+        DecisionTreeClassifier(), n_estimators=20, random_state=0
+    ).fit(X, y)
     assert leaning.c_bound_ > model.c_bound_ + 1e-3

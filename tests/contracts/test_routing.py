@@ -73,7 +73,9 @@ def test_cross_validation_hands_sample_weight_to_the_fit(table):
             requesting, X, y, cv=2, params={"sample_weight": w}, return_estimator=True
         )
         fits[name] = result["estimator"]
-    plain = cross_validate(model(), X, y, cv=2, return_estimator=True)["estimator"]
+    plain = cross_validate(model(), X, y, cv=2, params={}, return_estimator=True)[
+        "estimator"
+    ]
     for i in range(2):
         np.testing.assert_array_equal(fits["equal"][i].vote(X), plain[i].vote(X))
         assert (fits["real"][i].vote(X) != plain[i].vote(X)).any()

@@ -198,3 +198,11 @@ def test_many_voters_with_hardly_any_rows():
     assert solution.c_bound == pytest.approx(
         least_residual(votes, signs, np.ones(12)), abs=1e-9
     )
+
+
+def test_gains_too_small_for_the_objective_to_show_are_still_taken():
+    # The second voter lowers the residual by about 1e-16, the gradient by 1e-8.
+    votes, signs = np.array([[1, 1], [1, -1], [-1, 1]]), np.ones(3, int)
+    solution = exact(Moments.of(votes, signs, [0.36, 0.64, 6.5e-9]))
+    assert solution.weights[1] > 0
+    assert solution.kkt_residual <= 1e-9

@@ -33,7 +33,7 @@ class Unweighted(Recorder):
 
 
 def grown(estimator, X, y, draws, n_voters=4, **options):
-    return BaggedVoters().grown(estimator, X, y.astype(np.int8), draws, n_voters, **options)
+    return BaggedVoters.train(estimator, X, y.astype(np.int8), draws, n_voters, **options)
 
 
 def plan(y, **options):
@@ -145,7 +145,7 @@ def test_growing_keeps_the_voters_and_asks_them_again(table):
     X, y = table
     draws = plan(y)
     few, _ = grown(DecisionTreeClassifier(), X, y, draws, 3)
-    more, votes = few.grown(DecisionTreeClassifier(), X, y.astype(np.int8), draws, 5)
+    more, votes = grown(DecisionTreeClassifier(), X, y, draws, 5, known=few)
     _, at_once = grown(DecisionTreeClassifier(), X, y, draws, 5)
     assert more.estimators[:3] == few.estimators
     np.testing.assert_array_equal(votes, at_once)
@@ -158,7 +158,7 @@ class Silent(Recorder):
 
 def test_the_weighted_vote_does_not_ask_voters_of_weight_zero(table):
     X, _ = table
-    voters = BaggedVoters([Recorder(), Silent(), Recorder()])
+    voters = BaggedVoters([Recorder(), Silent(), Recorder()], n_without_positive=0)
     vote = voters.weighted_vote(X, np.array([0.25, 0.0, 0.75]))
     np.testing.assert_array_equal(vote, np.where(X[:, 0] > 0, 1.0, -1.0))
 

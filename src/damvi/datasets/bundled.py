@@ -11,7 +11,7 @@ MAMMOGRAPHY = """\
 Mammography: 11,183 spots on mammograms, 260 of them (2.3 %) calcifications.
 
 Six standardised image features (f0 to f5); target 1 marks a calcification. 3,334 rows are
-exact duplicates of others, some with both labels.
+exact duplicates of others.
 
 Source: K. Woods et al. (1993), Comparative evaluation of pattern recognition techniques
 for detection of microcalcifications in mammography; in the form of the imbalanced-learn

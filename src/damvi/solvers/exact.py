@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from .._blas import one_blas_thread
 from ..moments import Moments
 from .solution import Solution, certified, uniform
 
@@ -49,7 +50,8 @@ def exact(moments: Moments) -> Solution:
     m, M = moments.normalised()
     if not (m > 0).any():
         return uniform(moments)
-    w, converged = nonnegative_least_squares(M, m)
+    with one_blas_thread():
+        w, converged = nonnegative_least_squares(M, m)
     return certified(moments, w, converged=converged)
 
 
@@ -76,8 +78,9 @@ def nonnegative_least_squares(M: Vector, m: Vector) -> tuple[Vector, bool]:
         newcomers = steepest[wanted[steepest]][: 1 + len(chosen) // 2]
         independent = _independent(M, chosen, newcomers)
         lower, kept = _descend(M, m, w, np.concatenate([chosen, independent]))
-        # At an optimum over a set of voters the objective is -m'w.
-        if m @ lower > m @ w:
+        # The objective's decrease, in a form that shows gains far below its rounding.
+        ahead = m - M[:, kept] @ lower[kept]
+        if (lower - w) @ (gradient + ahead) > 0:
             w, chosen = lower, kept
             useless[:] = False
         else:

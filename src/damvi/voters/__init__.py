@@ -1,6 +1,21 @@
-"""Step 1 of DAMVI: who votes."""
+"""Step 1 of DAMVI: who votes. One interface, several families."""
+
+from __future__ import annotations
+
+from typing import Any
 
 from .bagging import BaggedVoters
 from .draws import Draws
+from .interface import Voters, Votes
+from .trees.classifier import FastTreeClassifier
 
-__all__ = ["BaggedVoters", "Draws"]
+__all__ = ["BaggedVoters", "Draws", "FastTreeClassifier", "Voters", "Votes", "family_of"]
+
+
+def family_of(estimator: Any) -> type[Voters]:
+    """The family of voters that an estimator belongs to."""
+    if isinstance(estimator, FastTreeClassifier):
+        from .trees.voters import TreeVoters  # imports numba
+
+        return TreeVoters
+    return BaggedVoters

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import take_rows
 from .draws import Draws
-
-Votes = NDArray[np.int8]
-Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+from .interface import Progress, Votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,27 +25,25 @@ class BaggedVoters:
     The voters learn the labels 0 and 1, with 1 the positive class.
     """
 
-    estimators: list[Any] = field(default_factory=list)
-    n_without_positive: int = 0
+    estimators: list[Any]
+    n_without_positive: int
 
-    def grown(
-        self,
+    @classmethod
+    def train(
+        cls,
         estimator: Any,
         X: Any,
         y: NDArray[np.int8],
         draws: Draws,
         n_voters: int,
         *,
+        known: BaggedVoters | None = None,
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[BaggedVoters, Votes]:
-        """These voters and new ones up to ``n_voters``, with all votes on ``X``, (n, K).
-
-        With a bootstrap the voters see how often each row was drawn; without, they see
-        the rows' own ``sample_weight``.
-        """
+        """See :meth:`damvi.voters.Voters.train`."""
         own_weight = None if draws.replace else sample_weight
         if own_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(
@@ -55,19 +51,23 @@ class BaggedVoters:
                 f"bootstrap=True, which draws the rows by their weights, or another "
                 f"estimator"
             )
-        work = [delayed(_ask)(voter, X) for voter in self.estimators]
+        kept = [] if known is None else known.estimators
+        work = [delayed(_ask)(voter, X) for voter in kept]
         work += [
             delayed(_train)(estimator, X, y, draws, k, own_weight, fit_params or {})
-            for k in range(len(self.estimators), n_voters)
+            for k in range(len(kept), n_voters)
         ]
         results = _parallel(work, n_jobs)
         votes: Votes = np.empty((len(y), n_voters), dtype=np.int8, order="F")
-        voters, without_positive = [], self.n_without_positive
+        voters, without_positive = [], 0 if known is None else known.n_without_positive
         for k, result in enumerate(progress(results, n_voters) if progress else results):
             voter, votes[:, k], has_positive = result
             voters.append(voter)
             without_positive += not has_positive
-        return BaggedVoters(voters, without_positive), votes
+        return cls(voters, without_positive), votes
+
+    def __len__(self) -> int:
+        return len(self.estimators)
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
@@ -97,14 +97,13 @@ def _train(
     own_weight: NDArray[np.float64] | None,
     fit_params: dict[str, Any],
 ) -> tuple[Any, Votes, bool]:
-    counts = draws.counts(k)
-    rows = np.flatnonzero(counts)
+    rows, times = draws.sample(k)
     voter = _seeded(clone(estimator), draws.random_state(k))
-    weights = counts[rows].astype(np.float64) if draws.replace else None
+    weights = times.astype(np.float64) if draws.replace else None
     if own_weight is not None:
         weights = own_weight[rows]
     if weights is not None and not has_fit_parameter(estimator, "sample_weight"):
-        rows, weights = np.repeat(rows, counts[rows]), None
+        rows, weights = np.repeat(rows, times), None
     has_positive = bool(y[rows].any())
     if not has_positive or y[rows].all():
         # Many classifiers refuse a single class; a constant is all there is to learn.

@@ -1,0 +1,39 @@
+"""Compilation of the kernels: cached on disk, and no failure where that is impossible."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KERNELS: list[Any] = []
+
+
+def kernel(function: F) -> F:
+    """Compile on first use, without the GIL; Python threads do the parallel work."""
+    compiled: Any
+    try:
+        compiled = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    except RuntimeError:  # no folder to cache in
+        compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    _KERNELS.append(compiled)
+    return cast(F, compiled)
+
+
+def announce_compilation() -> None:
+    """Say so, once, when the kernels are about to be compiled on this machine."""
+    for compiled in _KERNELS:
+        stats = getattr(compiled, "stats", None)
+        if stats is None or compiled.signatures:
+            continue
+        folder, name = stats.cache_path, compiled.py_func.__name__
+        if folder is None or not any(Path(folder).glob(f"*.{name}-*.nbi")):
+            sys.stderr.write("damvi: compiling its kernels, once on this machine...\n")
+            sys.stderr.flush()
+            break
+    _KERNELS.clear()

@@ -1,0 +1,55 @@
+"""What the algorithm asks of voters, whoever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .draws import Draws
+
+Votes = NDArray[np.int8]
+Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+
+
+class Voters(Protocol):
+    """A set of trained voters. Each family (trees, bagged estimators, ...) is a class."""
+
+    @classmethod
+    def train(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: NDArray[np.int8],
+        draws: Draws,
+        n_voters: int,
+        *,
+        known: Any = None,
+        sample_weight: NDArray[np.float64] | None = None,
+        fit_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[Self, Votes]:
+        """The ``known`` voters and new ones up to ``n_voters``, with all votes on ``X``.
+
+        ``y`` is 1 for the positives and 0 for the others; the votes, of shape (n, K),
+        are +1 and -1. With a bootstrap the voters see how often each row was drawn;
+        without, they see the rows' own ``sample_weight``.
+        """
+
+    def __len__(self) -> int: ...
+
+    @property
+    def estimators(self) -> list[Any]:
+        """The voters as classifiers, trained on the labels 0 and 1."""
+
+    @property
+    def n_without_positive(self) -> int:
+        """How many have seen no positive, and so never vote for one."""
+
+    def weighted_vote(
+        self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Sum of the voters' votes on ``X``; voters of weight 0 are not asked."""

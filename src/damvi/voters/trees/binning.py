@@ -1,0 +1,257 @@
+"""Features in one byte: bins found once, class by class, and shared by all voters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._jit import kernel
+from .table import blocks, take
+
+MAX_BINS = 255
+SAMPLE_ROWS = 2**15
+"""Rows of each class that set the edges of features with more values than bins."""
+POSITIVE_CUTS = 64
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Binning:
+    """From features to codes: 0 is missing (or an unknown category), then 1, 2, ...
+
+    Attributes
+    ----------
+    cuts : ndarray
+        For each feature in turn, the upper edges of its bins in order (without the
+        last), or its categories in order.
+    starts : ndarray of shape (d + 1,)
+        Where each feature's cuts start.
+    category_codes : ndarray
+        The code of each cut, where it is a category.
+    categorical : ndarray of shape (d,), uint8
+    n_codes : ndarray of shape (d,)
+        Codes of each feature, 0 included.
+    """
+
+    cuts: Floats
+    starts: NDArray[np.int64]
+    category_codes: NDArray[np.uint8]
+    categorical: NDArray[np.uint8]
+    n_codes: NDArray[np.int64]
+
+    @cached_property
+    def histogram_starts(self) -> NDArray[np.uint32]:
+        """Where each feature starts in a histogram of all features, and its length."""
+        return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.uint32)
+
+    @classmethod
+    def learn(
+        cls, X: Any, signs: NDArray[np.int8], categorical: NDArray[np.bool_], seed: int
+    ) -> Binning:
+        """Find the bins of a table, at most 255 a feature.
+
+        A feature with at most 255 values keeps them all. Beyond, the edges are
+        quantiles taken class by class, so that a few positives in a tail keep bins of
+        their own. Of more than 255 categories, the rarest share a code. ``signs`` are
+        +1 and -1, and 0 for rows whose label does not count.
+        """
+        distinct = Distinct(X.shape[1])
+        for _, block in blocks(X):
+            distinct.add(block)
+        crowded = np.flatnonzero(distinct.crowded & ~categorical)
+        edges = dict(
+            zip(crowded.tolist(), _sampled_edges(X, signs, crowded, seed), strict=True)
+        )
+        cuts, codes, n_codes = [], [], []
+        for f in range(X.shape[1]):
+            if categorical[f]:
+                values, category_codes = _categories(X, f)
+                n_codes.append(1 + int(category_codes.max(initial=0)))
+            else:
+                values = edges[f] if f in edges else midpoints(distinct.values(f))
+                category_codes = np.zeros(len(values), dtype=np.uint8)
+                n_codes.append(2 + len(values))
+            cuts.append(values)
+            codes.append(category_codes)
+        return cls(
+            cuts=np.concatenate(cuts),
+            starts=np.cumsum([0, *map(len, cuts)]),
+            category_codes=np.concatenate(codes),
+            categorical=categorical.astype(np.uint8),
+            n_codes=np.array(n_codes),
+        )
+
+    def encode(self, X: Any) -> NDArray[np.uint8]:
+        """The codes of a table, one byte a cell."""
+        codes = np.empty(X.shape, dtype=np.uint8)
+        for rows, block in blocks(X):
+            self.encode_block(block, codes[rows])
+        return codes
+
+    def encode_block(self, block: Floats, out: NDArray[np.uint8]) -> None:
+        encode(block, self.cuts, self.starts, self.category_codes, self.categorical, out)
+
+
+class Distinct:
+    """The distinct values of each feature, up to 255. Mergeable over blocks of rows."""
+
+    def __init__(self, n_features: int) -> None:
+        self._values = np.empty((n_features, MAX_BINS + 1))
+        self._counts = np.zeros(n_features, dtype=np.int64)
+
+    def add(self, block: Floats) -> None:
+        collect_distinct(block, self._values, self._counts)
+
+    @property
+    def crowded(self) -> NDArray[np.bool_]:
+        return self._counts > MAX_BINS
+
+    def values(self, f: int) -> Floats:
+        return self._values[f, : self._counts[f]]
+
+
+def midpoints(values: Floats) -> Floats:
+    """Edges half way between sorted values, as in CART."""
+    low, high = values[:-1], values[1:]
+    middle = low + (high - low) / 2
+    # Between neighbouring numbers (or infinities) there is no middle to be had.
+    return np.where((middle >= low) & (middle < high), middle, low)
+
+
+def row_hashes(rows: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
+    """A random number for each row, a function of (seed, row number) alone."""
+    with np.errstate(over="ignore"):
+        x = rows.astype(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            x ^= x >> np.uint64(shift)
+            x *= np.uint64(factor)
+        x ^= x >> np.uint64(31)
+    return x
+
+
+def sample_rows(members: NDArray[np.int64], seed: int, size: int) -> NDArray[np.int64]:
+    """The ``size`` members with the smallest hashes, in order.
+
+    The sample of a union is the sample of the samples' union, so it can be found part
+    by part, whatever the parts.
+    """
+    if len(members) <= size:
+        return members
+    hashes = row_hashes(members, seed)
+    return np.sort(members[np.argpartition(hashes, size)[:size]])
+
+
+def _sampled_edges(
+    X: Any, signs: NDArray[np.int8], features: NDArray[Any], seed: int
+) -> Iterator[Floats]:
+    if not len(features):
+        return
+    sides = []
+    for side in (signs < 0, signs > 0):
+        rows = sample_rows(np.flatnonzero(side), seed, SAMPLE_ROWS)
+        sides.append(np.sort(take(X, rows)[:, features].T, axis=1))  # NaN last
+    for negatives, positives in zip(*sides, strict=True):
+        yield class_quantile_edges(
+            negatives[~np.isnan(negatives)], positives[~np.isnan(positives)]
+        )
+
+
+def class_quantile_edges(negatives: Floats, positives: Floats) -> Floats:
+    """At most 254 edges: around quantiles of the positives, then of the negatives.
+
+    Both lists come sorted. An edge lies half way to the next value of either class.
+    """
+    values = np.unique(np.concatenate([negatives, positives]))
+    if len(values) <= MAX_BINS:
+        return midpoints(values)
+    between = midpoints(values)
+    chosen = _quantiles(positives, POSITIVE_CUTS)
+    above = np.searchsorted(values, chosen)
+    edges = np.unique(np.concatenate([above, above - 1]).clip(0, len(between) - 1))
+    rest = _quantiles(negatives, MAX_BINS - 1 - len(edges))
+    return between[
+        np.union1d(edges, np.searchsorted(values, rest).clip(0, len(between) - 1))
+    ]
+
+
+def _quantiles(values: Floats, n: int) -> Floats:
+    """``n`` values spread evenly over a sorted list, or all when there are fewer."""
+    if len(values) <= n:
+        return values
+    return values[((np.arange(n) + 0.5) / n * len(values)).astype(np.int64)]
+
+
+def _categories(X: Any, f: int) -> tuple[Floats, NDArray[np.uint8]]:
+    seen, counts = np.empty(0), np.empty(0, dtype=np.int64)
+    for _, block in blocks(X):
+        values, more = np.unique(block[:, f], return_counts=True)
+        known = ~np.isnan(values)
+        seen, where = np.unique(np.concatenate([seen, values[known]]), return_inverse=True)
+        counts = np.bincount(where, np.concatenate([counts, more[known]])).astype(np.int64)
+    codes = np.arange(1, len(seen) + 1)
+    if len(seen) > MAX_BINS:
+        # Stable: of equally frequent categories the first keep their own code.
+        frequent = np.argsort(-counts, kind="stable")[: MAX_BINS - 1]
+        codes = np.full(len(seen), MAX_BINS)
+        codes[np.sort(frequent)] = np.arange(1, MAX_BINS)
+    return seen, codes.astype(np.uint8)
+
+
+@kernel
+def collect_distinct(block: Any, values: Any, counts: Any) -> None:
+    """Insert a block into the sorted lists of distinct values, while there is room."""
+    room = values.shape[1]
+    for f in range(block.shape[1]):
+        m = counts[f]
+        for i in range(block.shape[0]):
+            if m == room:
+                break
+            x = block[i, f]
+            if np.isnan(x):
+                continue
+            j = np.searchsorted(values[f, :m], x)
+            if j < m and values[f, j] == x:
+                continue
+            for k in range(m, j, -1):
+                values[f, k] = values[f, k - 1]
+            values[f, j] = x
+            m += 1
+        counts[f] = m
+
+
+@kernel
+def encode(
+    block: Any, cuts: Any, starts: Any, category_codes: Any, categorical: Any, out: Any
+) -> None:
+    """The code of each cell of a block."""
+    n_rows = block.shape[0]
+    column, place = np.empty(n_rows), np.empty(n_rows, np.int32)
+    for f in range(block.shape[1]):
+        start, end = starts[f], starts[f + 1]
+        for i in range(n_rows):
+            column[i] = block[i, f]
+            place[i] = start
+        # The number of cuts below each value, by halving: all rows a step at a time,
+        # which the processor does several at once.
+        n = end - start
+        while n > 0:
+            half = (n + 1) // 2
+            for i in range(n_rows):
+                below = cuts[place[i] + half - 1] < column[i]
+                place[i] = place[i] + half if below else place[i]
+            n -= half
+        for i in range(n_rows):
+            if np.isnan(column[i]):
+                out[i, f] = 0
+            elif categorical[f] == 0:
+                out[i, f] = 1 + place[i] - start
+            elif place[i] < end and cuts[place[i]] == column[i]:
+                out[i, f] = category_codes[place[i]]
+            else:
+                out[i, f] = 0

@@ -1,0 +1,260 @@
+"""The growth of one tree: depth first, the smaller child before the larger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._jit import kernel
+from .splits import (
+    FEATURE,
+    LEFT,
+    N_CODES,
+    NODE_COLUMNS,
+    SET_BYTES,
+    SHIFT,
+    THRESHOLD,
+    best_cut,
+    bins_of_few_rows,
+    bins_of_histogram,
+    bins_of_rows,
+    count_rows,
+    mix,
+    order_by_positive_rate,
+    partition,
+    purity,
+    random_below,
+    write_split,
+)
+
+SORT_ROWS = 24
+"""Nodes of up to this many rows are sorted; counting them would visit empty bins."""
+HISTOGRAM_SLOTS = 48
+"""More than enough: the smaller child, grown first, halves the rows each time."""
+NO_SLOT = -1
+
+# Columns of the stack of nodes that wait to be grown.
+NODE, NEGATIVE_START, NEGATIVE_END, POSITIVE_START, POSITIVE_END = 0, 1, 2, 3, 4
+DEPTH, SLOT, N_VARYING, NEGATIVE_WEIGHT, POSITIVE_WEIGHT, STACK_COLUMNS = 5, 6, 7, 8, 9, 10
+
+
+@kernel
+def taller(array: Any) -> Any:
+    """A copy with twice the rows, the new ones empty."""
+    copy = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
+    copy[: array.shape[0]] = array
+    return copy
+
+
+@kernel
+def grow(
+    codes: Any,
+    weights: Any,
+    negatives: Any,
+    positives: Any,
+    starts: Any,
+    categorical: Any,
+    max_depth: Any,
+    min_leaf: Any,
+    max_features: Any,
+    seed: Any,
+    leaf_of: Any,
+) -> Any:
+    """Grow a tree on the rows of ``codes`` (r, d), whose numbers the two lists share out.
+
+    ``starts`` (d + 1) says where each feature's bins start in a histogram. ``leaf_of``
+    (r,) receives the leaf of each row. Returns the nodes, their weights and rows, the
+    sets of categories, and the decrease of impurity by feature.
+    """
+    n_rows, n_features = codes.shape
+    n_bins = np.int64(starts[n_features])
+    nodes = np.empty((256, NODE_COLUMNS), np.int32)
+    node_weights = np.empty((256, 2), np.int64)
+    node_rows = np.empty((256, 1), np.int32)
+    decrease = np.zeros(n_features)
+    sets = np.empty((4, SET_BYTES), np.uint8)
+    n_nodes, n_sets = 1, 0
+
+    # Histograms of all features pay off where all are tried.
+    use_histograms = max_features == n_features and min_leaf == 1
+    slots = HISTOGRAM_SLOTS if use_histograms else 1
+    histograms = np.empty((slots, 2, n_bins if use_histograms else 1), np.int64)
+    free_slots, n_free = np.arange(slots), slots
+    bins, best_bins = np.empty((N_CODES, 4), np.int64), np.empty((N_CODES, 4), np.int64)
+    scratch = np.zeros((N_CODES, 3), np.int64)
+    order = np.empty(n_features, np.int32)
+    best, cut, split = np.empty(1), np.empty(4, np.int64), np.empty(2, np.int64)
+    node = np.empty(3, np.int64)
+
+    stack = np.zeros((64, STACK_COLUMNS), np.int64)
+    varying = np.empty((64, n_features), np.int32)
+    seeds = np.empty((64, 1), np.uint64)
+    stack[0, NEGATIVE_END], stack[0, POSITIVE_END] = len(negatives), len(positives)
+    for row in negatives:
+        stack[0, NEGATIVE_WEIGHT] += weights[row]
+    for row in positives:
+        stack[0, POSITIVE_WEIGHT] += weights[row]
+    stack[0, SLOT], stack[0, N_VARYING] = NO_SLOT, n_features
+    varying[0] = np.arange(n_features)
+    seeds[0, 0] = seed
+    if use_histograms and n_rows * n_features > n_bins:
+        n_free -= 1
+        slot = free_slots[n_free]
+        histograms[slot] = 0
+        count_rows(codes, weights, negatives, starts, histograms[slot, 0])
+        count_rows(codes, weights, positives, starts, histograms[slot, 1])
+        stack[0, SLOT] = slot
+
+    n_stack = 1
+    while n_stack > 0:
+        n_stack -= 1
+        top = stack[n_stack]
+        k, depth, slot, n_varying = top[NODE], top[DEPTH], top[SLOT], top[N_VARYING]
+        ns, ne, ps, pe = (
+            top[NEGATIVE_START],
+            top[NEGATIVE_END],
+            top[POSITIVE_START],
+            top[POSITIVE_END],
+        )
+        node[0], node[1] = top[NEGATIVE_WEIGHT], top[POSITIVE_WEIGHT]
+        node[2] = (ne - ns) + (pe - ps)
+        node_weights[k, 0], node_weights[k, 1], node_rows[k, 0] = node[0], node[1], node[2]
+        node_seed = seeds[n_stack, 0]
+
+        # The best split over the features (all, or a random few) that still vary.
+        best_feature, best_first, best_m = -1, 0, 0
+        best[0] = -1.0
+        n_kept = 0
+        may_split = ne > ns and pe > ps and node[2] >= 2 * min_leaf
+        if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
+            for i in range(n_varying):
+                order[i] = varying[n_stack, i]
+            # A random start, so that of equal splits not always the same one wins.
+            turn = random_below(node_seed, 0, n_varying)
+            for i in range(n_varying):
+                if n_kept == max_features:
+                    for j in range(i, n_varying):  # not looked at: they may vary
+                        varying[n_stack, n_kept] = order[j]
+                        n_kept += 1
+                    break
+                if max_features < n_features:
+                    j = i + random_below(node_seed, i, n_varying - i)
+                    order[i], order[j] = order[j], order[i]
+                    f = order[i]
+                else:
+                    f = order[(i + turn) % n_varying]
+                if slot >= 0:
+                    m = bins_of_histogram(
+                        histograms[slot, 0],
+                        histograms[slot, 1],
+                        starts[f],
+                        starts[f + 1],
+                        bins,
+                    )
+                elif node[2] <= SORT_ROWS:
+                    m = bins_of_few_rows(
+                        codes, weights, negatives[ns:ne], positives[ps:pe], f, bins
+                    )
+                else:
+                    m = bins_of_rows(
+                        codes, weights, negatives[ns:ne], positives[ps:pe], f, scratch, bins
+                    )
+                if m < 2:
+                    continue
+                varying[n_stack, n_kept] = f
+                n_kept += 1
+                first = 0
+                if categorical[f]:
+                    order_by_positive_rate(bins, m)
+                elif bins[0, 0] == 0:
+                    first = 1
+                if best_cut(bins, first, m, node, min_leaf, best, cut):
+                    best_feature, best_first, best_m = f, first, m
+                    for j in range(m):
+                        best_bins[j, 0] = bins[j, 0]
+
+        if best_feature < 0:
+            nodes[k, FEATURE], nodes[k, LEFT] = 0, k
+            nodes[k, THRESHOLD], nodes[k, SHIFT] = N_CODES - 1, 0
+            for row in negatives[ns:ne]:
+                leaf_of[row] = k
+            for row in positives[ps:pe]:
+                leaf_of[row] = k
+            if slot >= 0:
+                free_slots[n_free] = slot
+                n_free += 1
+            continue
+
+        f, left = best_feature, n_nodes
+        place = -1
+        if categorical[f]:
+            if n_sets == len(sets):
+                sets = taller(sets)
+            place = n_sets
+            n_sets += 1
+        write_split(best_bins, best_first, best_m, cut, node, place, sets, split)
+        nodes[k, FEATURE], nodes[k, LEFT] = f, left
+        nodes[k, THRESHOLD], nodes[k, SHIFT] = split[0], split[1]
+        decrease[f] += best[0] - purity(node[0], node[1])
+        n_nodes += 2
+        if n_nodes > len(nodes):
+            nodes, node_weights, node_rows = (
+                taller(nodes),
+                taller(node_weights),
+                taller(node_rows),
+            )
+        nm = ns + partition(codes, negatives[ns:ne], f, split[0], split[1], sets)
+        pm = ps + partition(codes, positives[ps:pe], f, split[0], split[1], sets)
+
+        # The larger child takes its parent's histograms, less those of its sibling,
+        # where that is cheaper than to count its rows.
+        left_rows = (nm - ns) + (pm - ps)
+        left_is_smaller = 2 * left_rows <= node[2]
+        smaller_rows = left_rows if left_is_smaller else node[2] - left_rows
+        smaller_slot = NO_SLOT
+        if slot >= 0 and (node[2] - smaller_rows) * n_kept <= n_bins:
+            free_slots[n_free] = slot
+            n_free += 1
+            slot = NO_SLOT
+        elif slot >= 0:
+            n_free -= 1
+            smaller_slot = free_slots[n_free]
+            histograms[smaller_slot] = 0
+            small_n = negatives[ns:nm] if left_is_smaller else negatives[nm:ne]
+            small_p = positives[ps:pm] if left_is_smaller else positives[pm:pe]
+            count_rows(codes, weights, small_n, starts, histograms[smaller_slot, 0])
+            count_rows(codes, weights, small_p, starts, histograms[smaller_slot, 1])
+            for side in range(2):
+                for b in range(n_bins):
+                    histograms[slot, side, b] -= histograms[smaller_slot, side, b]
+            if smaller_rows * n_kept <= n_bins:
+                free_slots[n_free] = smaller_slot
+                n_free += 1
+                smaller_slot = NO_SLOT
+
+        # The smaller child goes on top of the stack.
+        if n_stack + 2 > len(stack):
+            stack, varying, seeds = taller(stack), taller(varying), taller(seeds)
+        varying[n_stack + 1, :n_kept] = varying[n_stack, :n_kept]
+        for floor in range(2):
+            is_left = left_is_smaller == (floor == 1)
+            child = stack[n_stack + floor]
+            child[NODE] = left if is_left else left + 1
+            child[NEGATIVE_START], child[NEGATIVE_END] = (ns, nm) if is_left else (nm, ne)
+            child[POSITIVE_START], child[POSITIVE_END] = (ps, pm) if is_left else (pm, pe)
+            child[DEPTH] = depth + 1
+            child[SLOT] = smaller_slot if floor == 1 else slot
+            child[N_VARYING] = n_kept
+            child[NEGATIVE_WEIGHT] = cut[2] if is_left else node[0] - cut[2]
+            child[POSITIVE_WEIGHT] = cut[3] if is_left else node[1] - cut[3]
+            seeds[n_stack + floor, 0] = mix(node_seed, 0 if is_left else 1)
+        n_stack += 2
+
+    return (
+        nodes[:n_nodes].copy(),
+        node_weights[:n_nodes].copy(),
+        node_rows[:n_nodes, 0].copy(),
+        sets[:n_sets].copy(),
+        decrease,
+    )

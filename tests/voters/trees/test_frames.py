@@ -1,0 +1,118 @@
+"""Dataframes with categories, from pandas and from polars."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from damvi import DAMVIClassifier, FastTreeClassifier
+
+COLOURS = ["red", "green", "blue", "grey"]
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    colour = rng.integers(0, 4, 600)
+    amount = rng.normal(size=600)
+    y = ((colour == 2) & (amount > 0.3)).astype(int)
+    return [COLOURS[i] for i in colour], amount, y
+
+
+def pandas_frame(colour, amount, categories=None):
+    return pd.DataFrame(
+        {"colour": pd.Categorical(colour, categories=categories), "amount": amount}
+    )
+
+
+def polars_frame(colour, amount):
+    return pl.DataFrame(
+        {"colour": pl.Series(colour, dtype=pl.Categorical), "amount": amount}
+    )
+
+
+def fitted(X, y):
+    return DAMVIClassifier(n_estimators=8, max_samples=0.5, random_state=0).fit(X, y)
+
+
+def test_categories_are_learned_from_pandas_and_polars_alike(table):
+    colour, amount, y = table
+    a, b = pandas_frame(colour, amount), polars_frame(colour, amount)
+    on_pandas, on_polars = fitted(a, y), fitted(b, y)
+    np.testing.assert_array_equal(on_pandas.vote(a), on_polars.vote(b))
+    assert on_pandas.score(a, y) > 0.99
+
+
+def test_the_order_of_the_categories_does_not_matter_at_predict(table):
+    colour, amount, y = table
+    model = fitted(pandas_frame(colour, amount), y)
+    other = pandas_frame(
+        colour, amount, categories=["blue", "mauve", "grey", "red", "green"]
+    )
+    np.testing.assert_array_equal(
+        model.vote(pandas_frame(colour, amount)), model.vote(other)
+    )
+
+
+def test_unseen_and_missing_categories_are_answered(table):
+    colour, amount, y = table
+    model = fitted(pandas_frame(colour, amount), y)
+    new = pandas_frame(["mauve", None, "blue"], [1.0, 1.0, 1.0])
+    assert model.predict(new).shape == (3,)
+    assert model.predict(new)[2] == 1
+
+
+def test_missing_categories_are_learned(table):
+    colour, amount, y = table
+    holes = [None if c == "blue" else c for c in colour]
+    X = pandas_frame(holes, amount)
+    assert fitted(X, y).score(X, y) > 0.99
+
+
+def test_columns_named_as_categorical_are_categories(table):
+    colour, amount, y = table
+    X = pd.DataFrame({"colour": [COLOURS.index(c) for c in colour], "amount": amount})
+    tree = FastTreeClassifier(categorical_features=["colour"], random_state=0).fit(X, y)
+    by_place = FastTreeClassifier(categorical_features=[0], random_state=0).fit(X, y)
+    by_mask = FastTreeClassifier(categorical_features=[True, False], random_state=0).fit(
+        X, y
+    )
+    np.testing.assert_array_equal(tree.predict(X), by_place.predict(X))
+    np.testing.assert_array_equal(tree.predict(X), by_mask.predict(X))
+    assert tree.get_n_leaves() == 3  # blue and a threshold
+
+
+def test_text_is_refused_by_name_with_the_cure(table):
+    colour, amount, y = table
+    X = pandas_frame(colour, amount).assign(note="some text")
+    with pytest.raises(
+        ValueError, match=r"'note' does not hold numbers.*astype\('category'\)"
+    ):
+        fitted(X, y)
+
+
+def test_infinity_is_refused_by_name(table):
+    colour, amount, y = table
+    X = pandas_frame(colour, amount)
+    X.loc[3, "amount"] = np.inf
+    with pytest.raises(ValueError, match="'amount' contains infinity"):
+        fitted(X, y)
+
+
+def test_another_kind_of_column_at_predict_is_refused_by_name(table):
+    colour, amount, y = table
+    model = fitted(pandas_frame(colour, amount), y)
+    numbers = pd.DataFrame({"colour": 1.0, "amount": amount})
+    with pytest.raises(ValueError, match="'colour' had categories at fit"):
+        model.predict(numbers)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [(["hue"], r"names \['hue'\]"), ([5], "must lie in 0 to 1"), ([True], "mask of shape")],
+)
+def test_bad_categorical_features_are_named(table, chosen, message):
+    colour, amount, y = table
+    X = pd.DataFrame({"colour": [COLOURS.index(c) for c in colour], "amount": amount})
+    with pytest.raises(ValueError, match=message):
+        FastTreeClassifier(categorical_features=chosen).fit(X, y)

@@ -1,0 +1,57 @@
+"""The kernels where compilation, or its cache, is not to be had."""
+
+import os
+import subprocess
+import sys
+
+TINY = """
+import numpy as np
+from damvi import DAMVIClassifier, FastTreeClassifier
+rng = np.random.RandomState(0)
+X = rng.randint(0, 5, (60, 3)).astype(float)
+X[rng.rand(60, 3) < 0.1] = np.nan
+y = (np.nan_to_num(X[:, 0]) + X[:, 1] > 5).astype(int)
+few = {"max_features": 2, "min_samples_leaf": 2}
+for options in ({}, {"categorical_features": [0]}, few):
+    tree = FastTreeClassifier(random_state=0, **options)
+    model = DAMVIClassifier(tree, n_estimators=4, max_samples=0.8, random_state=0).fit(X, y)
+    print(model.vote(X).tolist(), model.weights_.tolist())
+"""
+
+
+def run(warnings="error", **env):
+    return subprocess.run(
+        [sys.executable, "-W", warnings, "-c", TINY],
+        env=os.environ | env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_plain_python_gives_the_same_answers_as_compiled_kernels():
+    # Hashes of 64 bits wrap round, which numpy's scalars remark on.
+    plain = run("ignore:overflow encountered in scalar", NUMBA_DISABLE_JIT="1")
+    assert plain.stdout == run().stdout
+
+
+def test_the_first_fit_says_that_it_compiles_and_the_next_does_not(tmp_path):
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert "compiling its kernels" in run(**cache).stderr
+    assert "compiling" not in run(**cache).stderr
+
+
+def test_a_cache_folder_that_cannot_be_written_is_no_failure(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    result = run(NUMBA_CACHE_DIR=str(blocked / "cache"))
+    assert result.stdout == run().stdout
+
+
+def test_numba_waits_until_it_is_needed():
+    code = (
+        "import sys; from damvi import DAMVIClassifier, FastTreeClassifier;"
+        "DAMVIClassifier(FastTreeClassifier());"
+        "assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
