@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier, export_text
@@ -26,6 +27,8 @@ checks = parametrize_with_checks(
 # A list, since older releases of scikit-learn hand pytest a generator, which it deprecates.
 @pytest.mark.parametrize(checks.args[0], list(checks.args[1]), **checks.kwargs)
 def test_scikit_learn_checks(estimator, check):
+    if sklearn.__version__ < "1.7" and "sample_weight_equivalence" in str(check):
+        pytest.xfail("1.6 makes the labels binary by their first, which a shuffle changes")
     check(estimator)
 
 

@@ -59,10 +59,10 @@ class Binning:
         A feature with at most 255 values keeps them all. Beyond, the edges are
         quantiles taken class by class, so that a few positives in a tail keep bins of
         their own. Of more than 255 categories, the rarest share a code. ``signs`` are
-        +1 and -1, and 0 for rows whose label does not count.
+        +1 and -1, and 0 for rows that do not count.
         """
         distinct = Distinct(X.shape[1])
-        for _, block in blocks(X):
+        for block in _blocks_that_count(X, signs):
             distinct.add(block)
         crowded = np.flatnonzero(distinct.crowded & ~categorical)
         edges = dict(
@@ -71,7 +71,7 @@ class Binning:
         cuts, codes, n_codes = [], [], []
         for f in range(X.shape[1]):
             if categorical[f]:
-                values, category_codes = _categories(X, f)
+                values, category_codes = _categories(X, signs, f)
                 n_codes.append(1 + int(category_codes.max(initial=0)))
             else:
                 values = edges[f] if f in edges else midpoints(distinct.values(f))
@@ -114,6 +114,12 @@ class Distinct:
 
     def values(self, f: int) -> Floats:
         return self._values[f, : self._counts[f]]
+
+
+def _blocks_that_count(X: Any, signs: NDArray[np.int8]) -> Iterator[Floats]:
+    for rows, block in blocks(X):
+        count = signs[rows] != 0
+        yield block if count.all() else np.ascontiguousarray(block[count])
 
 
 def midpoints(values: Floats) -> Floats:
@@ -187,9 +193,11 @@ def _quantiles(values: Floats, n: int) -> Floats:
     return values[((np.arange(n) + 0.5) / n * len(values)).astype(np.int64)]
 
 
-def _categories(X: Any, f: int) -> tuple[Floats, NDArray[np.uint8]]:
+def _categories(
+    X: Any, signs: NDArray[np.int8], f: int
+) -> tuple[Floats, NDArray[np.uint8]]:
     seen, counts = np.empty(0), np.empty(0, dtype=np.int64)
-    for _, block in blocks(X):
+    for block in _blocks_that_count(X, signs):
         values, more = np.unique(block[:, f], return_counts=True)
         known = ~np.isnan(values)
         seen, where = np.unique(np.concatenate([seen, values[known]]), return_inverse=True)
