@@ -42,7 +42,7 @@ def real_votes(n_voters: int):
     X, _, y, _ = train_test_split(data.data, data.target, test_size=0.3, random_state=0)
     signs = np.where(y == 1, 1, -1).astype(np.int8)
     draws = Draws.plan(signs, max_samples=0.2, seed=0)
-    _, votes = BaggedVoters().grown(DecisionTreeClassifier(), X, y, draws, n_voters)
+    _, votes = BaggedVoters.train(DecisionTreeClassifier(), X, y, draws, n_voters)
     return votes, signs
 
 

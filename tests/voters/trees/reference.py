@@ -1,7 +1,7 @@
 """The slow, obvious way to grow a tree, to check the fast one against.
 
 Plain Python on lists of rows: every cut of every feature is tried. Only the order in
-which features and children are visited follows the kernel: ties and numbers depend on it.
+which children are visited follows the kernel, since their numbers depend on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def purity(n, p):
 
 def grow_slowly(codes, weights, positive, categorical, seed, max_depth=0, min_leaf=1):
     """Nodes as (feature, rule, left, right) or (None, negative, positive weight)."""
-    nodes = [None]
+    nodes, n_features = [None], len(codes[0])
 
     def totals(rows):
         n = sum(int(weights[i]) for i in rows if not positive[i])
@@ -62,21 +62,27 @@ def grow_slowly(codes, weights, positive, categorical, seed, max_depth=0, min_le
             or len(rows) < 2 * min_leaf
         ):
             return
-        turn = mix(seed, 2) % len(active) if active else 0
-        best, choice, kept = -1.0, None, []
-        for i in range(len(active)):
-            f = active[(i + turn) % len(active)]
+        best, choice, kept, tied = -1.0, None, [], 0
+        for i, f in enumerate(active):
             if len({int(codes[row][f]) for row in rows}) < 2:
                 continue
             kept.append(f)
+            value_of_feature, cut_of_feature = -1.0, None
             for left_codes in cuts(rows, f):
                 left = [row for row in rows if int(codes[row][f]) in left_codes]
                 if len(left) < min_leaf or len(rows) - len(left) < min_leaf:
                     continue
                 ln, lp = totals(left)
                 value = purity(ln, lp) + purity(n - ln, p - lp)
-                if value > best:
-                    best, choice = value, (f, left_codes, left)
+                if value > value_of_feature:
+                    value_of_feature, cut_of_feature = value, (f, left_codes, left)
+            if cut_of_feature is None:
+                continue
+            tied = 1 if value_of_feature > best else tied + (value_of_feature == best)
+            if value_of_feature > best or (
+                value_of_feature == best and mix(seed, n_features + i + 2) % tied == 0
+            ):
+                best, choice = value_of_feature, cut_of_feature
         if choice is None:
             return
         f, left_codes, left = choice

@@ -84,8 +84,8 @@ def grow(
     bins, best_bins = np.empty((N_CODES, 4), np.int64), np.empty((N_CODES, 4), np.int64)
     scratch = np.zeros((N_CODES, 3), np.int64)
     order = np.empty(n_features, np.int32)
-    best, cut, split = np.empty(1), np.empty(4, np.int64), np.empty(2, np.int64)
-    node = np.empty(3, np.int64)
+    cut, best_cut_so_far = np.empty(4, np.int64), np.empty(4, np.int64)
+    node, split = np.empty(3, np.int64), np.empty(2, np.int64)
 
     stack = np.zeros((64, STACK_COLUMNS), np.int64)
     varying = np.empty((64, n_features), np.int32)
@@ -123,15 +123,12 @@ def grow(
         node_seed = seeds[n_stack, 0]
 
         # The best split over the features (all, or a random few) that still vary.
-        best_feature, best_first, best_m = -1, 0, 0
-        best[0] = -1.0
-        n_kept = 0
+        best, best_feature, best_first, best_m = -1.0, -1, 0, 0
+        n_kept, n_tied = 0, 0
         may_split = ne > ns and pe > ps and node[2] >= 2 * min_leaf
         if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
             for i in range(n_varying):
                 order[i] = varying[n_stack, i]
-            # A random start, so that of equal splits not always the same one wins.
-            turn = random_below(node_seed, 0, n_varying)
             for i in range(n_varying):
                 if n_kept == max_features:
                     for j in range(i, n_varying):  # not looked at: they may vary
@@ -141,9 +138,7 @@ def grow(
                 if max_features < n_features:
                     j = i + random_below(node_seed, i, n_varying - i)
                     order[i], order[j] = order[j], order[i]
-                    f = order[i]
-                else:
-                    f = order[(i + turn) % n_varying]
+                f = order[i]
                 if slot >= 0:
                     m = bins_of_histogram(
                         histograms[slot, 0],
@@ -169,8 +164,16 @@ def grow(
                     order_by_positive_rate(bins, m)
                 elif bins[0, 0] == 0:
                     first = 1
-                if best_cut(bins, first, m, node, min_leaf, best, cut):
-                    best_feature, best_first, best_m = f, first, m
+                value = best_cut(bins, first, m, node, min_leaf, cut)
+                # Of features that tie, each is as likely to win.
+                n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
+                if value > best or (
+                    value == best
+                    and value > 0
+                    and random_below(node_seed, n_features + i, n_tied) == 0
+                ):
+                    best, best_feature, best_first, best_m = value, f, first, m
+                    best_cut_so_far[:] = cut
                     for j in range(m):
                         best_bins[j, 0] = bins[j, 0]
 
@@ -193,10 +196,12 @@ def grow(
                 sets = taller(sets)
             place = n_sets
             n_sets += 1
-        write_split(best_bins, best_first, best_m, cut, node, place, sets, split)
+        write_split(
+            best_bins, best_first, best_m, best_cut_so_far, node, place, sets, split
+        )
         nodes[k, FEATURE], nodes[k, LEFT] = f, left
         nodes[k, THRESHOLD], nodes[k, SHIFT] = split[0], split[1]
-        decrease[f] += best[0] - purity(node[0], node[1])
+        decrease[f] += best - purity(node[0], node[1])
         n_nodes += 2
         if n_nodes > len(nodes):
             nodes, node_weights, node_rows = (
@@ -246,8 +251,9 @@ def grow(
             child[DEPTH] = depth + 1
             child[SLOT] = smaller_slot if floor == 1 else slot
             child[N_VARYING] = n_kept
-            child[NEGATIVE_WEIGHT] = cut[2] if is_left else node[0] - cut[2]
-            child[POSITIVE_WEIGHT] = cut[3] if is_left else node[1] - cut[3]
+            left_n, left_p = best_cut_so_far[2], best_cut_so_far[3]
+            child[NEGATIVE_WEIGHT] = left_n if is_left else node[0] - left_n
+            child[POSITIVE_WEIGHT] = left_p if is_left else node[1] - left_p
             seeds[n_stack + floor, 0] = mix(node_seed, 0 if is_left else 1)
         n_stack += 2
 

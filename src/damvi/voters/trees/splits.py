@@ -145,16 +145,14 @@ def purity(negative: Any, positive: Any) -> Any:
 
 
 @kernel
-def best_cut(
-    bins: Any, first: Any, m: Any, node: Any, min_leaf: Any, best: Any, cut: Any
-) -> Any:
+def best_cut(bins: Any, first: Any, m: Any, node: Any, min_leaf: Any, cut: Any) -> Any:
     """Cut the bins ``first`` to ``m`` in two; a bin before the first is the missing.
 
-    ``node`` is (negative weight, positive weight, rows). ``best[0]`` is the purity to
-    beat, ``cut`` becomes (last bin on the left, whether the missing go left, left
-    negative weight, left positive weight). Returns whether a better cut was found.
+    ``node`` is (negative weight, positive weight, rows). ``cut`` becomes (last bin on the
+    left, whether the missing go left, left negative weight, left positive weight).
+    Returns the purity of the children, or -1 when no cut is allowed.
     """
-    found = False
+    best = -1.0
     left_n, left_p, left_rows = 0, 0, 0
     last = m - 1 if first == 0 else m  # with missing values, they alone may go right
     for i in range(first, last):
@@ -175,14 +173,13 @@ def best_cut(
             if min_leaf > 1 and (rows < min_leaf or node[2] - rows < min_leaf):
                 continue
             value = purity(n, p) + purity(node[0] - n, node[1] - p)
-            if value > best[0]:
-                found = True
-                best[0] = value
+            if value > best:
+                best = value
                 cut[0] = i
                 cut[1] = missing_left
                 cut[2] = n
                 cut[3] = p
-    return found
+    return best
 
 
 @kernel

@@ -1,0 +1,122 @@
+"""Where the time of the built-in trees goes, next to what the hardware could do.
+
+    python benchmarks/where_time_goes.py [--data FOLDER]
+
+One thread, 20 trees a dataset, CPU time by stage. Counted beside it: the additions to
+histograms (one a cell of a row that is counted), the steps of the walks, and the bytes of
+codes that they touch; with them the cost of one addition and of one step, and the time
+that the bytes alone would take at the bandwidth measured in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+TREES = 20
+
+
+def bandwidth() -> float:
+    """Bytes a second that one thread reads and adds, from an array beyond the caches."""
+    array = np.ones(2**27 // 8)
+    array.sum()
+    start = time.process_time()
+    for _ in range(5):
+        array.sum()
+    return 5 * array.nbytes / (time.process_time() - start)
+
+
+def additions(tree, n_features: int, n_bins: int) -> int:
+    """Additions to histograms: the root's, then the smaller children's, while they pay."""
+    total = 0
+    for k in np.flatnonzero(~tree.is_leaf):
+        children = tree.rows[tree.left[k] : tree.left[k] + 2]
+        if k == 0:
+            total += int(tree.rows[0]) * n_features
+        if int(tree.rows[k]) * n_features > n_bins:
+            total += int(children.min()) * n_features
+        else:
+            total += int(tree.rows[k]) * n_features
+    return total
+
+
+def steps(tree) -> int:
+    """Steps of all in-bag rows; those out of bag go as far on average."""
+    return int(tree.rows[~tree.is_leaf].sum())
+
+
+def main() -> int:
+    from setting import print_setting
+
+    from damvi.voters import Draws, FastTreeClassifier
+    from damvi.voters.trees.features import Features
+    from damvi.voters.trees.voters import _cast, grow_tree
+    from voters import load
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    default = os.environ.get("DAMVI_DATA", "../shared/data")
+    parser.add_argument("--data", type=Path, default=Path(default))
+    args = parser.parse_args()
+    if not args.data.exists():
+        print(f"No data in {args.data}: nothing was measured. Name a folder by --data.")
+        return 1
+    print_setting("numba", "numpy")
+    speed = bandwidth()
+    print(f"memory: {speed / 1e9:.1f} GB/s read by one thread\n")
+    print("milliseconds of CPU  bins  codes |  a tree: draw  gather   grow   walk")
+    options = FastTreeClassifier()
+    for name in ("credit_fraud", "protein_homo", "webpage", "mammography"):
+        X, _, y, _ = load(name, args.data)
+        positive, clock = y > 0, time.process_time
+        signs = np.where(positive, 1, -1).astype(np.int8)
+        Features.learn(options, X[:500], signs[:500], 0).encode(X[:500])
+        marks = [clock()]
+        features = Features.learn(options, X, signs, 0)
+        marks.append(clock())
+        codes = features.encode(X)
+        marks.append(clock())
+        draws = Draws.plan(signs, max_samples=0.2, seed=0)
+        spent, trees, walked, in_bag = np.zeros(4), [], 0, 0
+        for k in range(TREES + 1):
+            stamps = [clock()]
+            rows, times = draws.sample(k)
+            stamps.append(clock())
+            own = codes[rows]
+            stamps.append(clock())
+            leaf_of = np.empty(len(rows), np.int32)
+            tree = grow_tree(options, features, own, times, positive[rows], k, leaf_of)
+            stamps.append(clock())
+            votes = np.zeros(len(y), np.int8)
+            votes[rows] = tree.ballot[leaf_of]
+            _cast(codes, tree, votes)
+            stamps.append(clock())
+            if k > 0:  # the first loads the kernels
+                spent += np.diff(stamps)
+                trees.append(tree)
+                in_bag += len(rows)
+                walked += steps(tree) * (len(y) - len(rows)) / len(rows)
+        n_bins = int(features.binning.n_codes.sum())
+        added = sum(additions(tree, X.shape[1], n_bins) for tree in trees)
+        per_tree = 1e3 * spent / TREES
+        bins, encode = 1e3 * np.diff(marks)
+        print(
+            f"{name:18s} {bins:6.0f} {encode:6.0f} |       "
+            + " ".join(f"{ms:7.3f}" for ms in per_tree)
+        )
+        moved = (in_bag * 2 * X.shape[1] + walked) / TREES
+        each_addition, each_step = 1e6 * per_tree[2:] * TREES / [added, walked]
+        print(
+            f"    {added / TREES:11,.0f} additions, {each_addition:5.2f} ns each\n"
+            f"    {walked / TREES:11,.0f} steps,     {each_step:5.2f} ns each\n"
+            f"    {moved / 1e6:11.1f} MB of codes,{1e3 * moved / speed:6.2f} ms in all"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
