@@ -63,8 +63,8 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
     >>> from damvi import DAMVIClassifier, FastTreeClassifier
     >>> X, y = make_classification(500, weights=[0.9], random_state=0)
     >>> model = DAMVIClassifier(FastTreeClassifier(max_depth=3), random_state=0)
-    >>> model.fit(X, y).score(X, y)
-    0.974
+    >>> model.fit(X, y).score(X, y) > 0.95
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
