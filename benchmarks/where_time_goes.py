@@ -55,7 +55,7 @@ def main() -> int:
 
     from damvi.voters import Draws, FastTreeClassifier
     from damvi.voters.trees.features import Features
-    from damvi.voters.trees.voters import _cast, grow_tree
+    from damvi.voters.trees.voters import grow_tree
     from voters import load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -88,12 +88,10 @@ def main() -> int:
             stamps.append(clock())
             own = codes[rows]
             stamps.append(clock())
-            leaf_of = np.empty(len(rows), np.int32)
-            tree = grow_tree(options, features, own, times, positive[rows], k, leaf_of)
+            tree = grow_tree(options, features, own, times, positive[rows], k)
             stamps.append(clock())
-            votes = np.zeros(len(y), np.int8)
-            votes[rows] = tree.ballot[leaf_of]
-            _cast(codes, tree, votes)
+            votes = np.empty((len(y), 1), np.int8, order="F")
+            tree.cast(codes, np.arange(1), votes)
             stamps.append(clock())
             if k > 0:  # the first loads the kernels
                 spent += np.diff(stamps)

@@ -1,4 +1,4 @@
-"""How trees vote: each row walks from the root to a leaf.
+"""How trees vote on rows: all nodes at once, or step by step.
 
 A node is four numbers (see :class:`~damvi.voters.trees.forest.Forest`); a leaf is its own
 left child, with a threshold that sends every code there, so that a walk that has arrived
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._jit import kernel
 from .splits import (
+    CATEGORIES,
     FEATURE,
     LEFT,
     NODE_COLUMNS,
@@ -21,6 +22,8 @@ from .splits import (
     goes_left,
 )
 
+TILE = 1024
+"""Rows that are asked together."""
 ABREAST = 8
 """Rows that walk together: a step waits on memory, so eight take little more than one."""
 
@@ -37,11 +40,11 @@ def walk(codes: Any, row: Any, nodes: Any, sets: Any) -> Any:
 
 
 @kernel
-def walk_abreast(codes: Any, starts: Any, nodes: Any, at: Any) -> None:
-    """The leaves of eight rows, in a tree without splits on categories.
+def walk_abreast(codes: Any, start: Any, width: Any, nodes: Any, at: Any) -> None:
+    """The leaves of eight rows in turn, in a tree without splits on categories.
 
-    ``codes`` and ``nodes`` come flat, each row's place in ``starts``. Places are
-    unsigned, which spares a test for a negative index at every step.
+    ``codes`` and ``nodes`` come flat, the first row at ``start``, a row every ``width``.
+    Places are unsigned, which spares a test for a negative index at every step.
     """
     for j in range(ABREAST):
         at[j] = 0
@@ -51,7 +54,8 @@ def walk_abreast(codes: Any, starts: Any, nodes: Any, at: Any) -> None:
         for j in range(ABREAST):
             k = at[j]
             node = np.uint64(k) * np.uint64(NODE_COLUMNS)
-            code = np.int32(codes[starts[j] + np.uint64(nodes[node])])
+            row = start + np.uint64(j) * width
+            code = np.int32(codes[row + np.uint64(nodes[node])])
             shifted = (code - nodes[node + np.uint64(SHIFT)]) & 255
             right = np.uint32(shifted > nodes[node + np.uint64(THRESHOLD)])
             child = np.uint32(nodes[node + np.uint64(LEFT)]) + right
@@ -60,21 +64,104 @@ def walk_abreast(codes: Any, starts: Any, nodes: Any, at: Any) -> None:
 
 
 @kernel
-def add_votes(
-    codes: Any, rows: Any, nodes: Any, sets: Any, values: Any, weight: Any, total: Any
-) -> None:
-    """Add what the leaves of a tree say of some rows, times a weight, to ``total``."""
-    flat_codes, flat_nodes = codes.ravel(), nodes.ravel()
-    at, starts = np.empty(ABREAST, np.uint32), np.empty(ABREAST, np.uint64)
+def find_leaves(codes: Any, nodes: Any, sets: Any, leaves: Any) -> None:
+    """The leaf of each row, step by step."""
+    n = len(codes)
     i = 0
     if len(sets) == 0:
-        while i + ABREAST <= len(rows):
+        flat_codes, flat_nodes = codes.ravel(), nodes.ravel()
+        at = np.empty(ABREAST, np.uint32)
+        width = np.uint64(codes.shape[1])
+        while i + ABREAST <= n:
+            walk_abreast(flat_codes, np.uint64(i) * width, width, flat_nodes, at)
             for j in range(ABREAST):
-                starts[j] = np.uint64(rows[i + j]) * np.uint64(codes.shape[1])
-            walk_abreast(flat_codes, starts, flat_nodes, at)
-            for j in range(ABREAST):
-                total[rows[i + j]] += weight * values[at[j]]
+                leaves[i + j] = at[j]
             i += ABREAST
-    while i < len(rows):
-        total[rows[i]] += weight * values[walk(codes, rows[i], nodes, sets)]
+    while i < n:
+        leaves[i] = walk(codes, i, nodes, sets)
         i += 1
+
+
+@kernel
+def split_mask(
+    column: Any, here: Any, threshold: Any, shift: Any, sets: Any, left: Any, right: Any
+) -> None:
+    """Share out the rows of a node, a byte of 0 or 255 each, to its children."""
+    if shift == CATEGORIES:
+        for i in range(len(column)):
+            inside = goes_left(column[i], threshold, shift, sets)
+            left[i] = here[i] if inside else np.uint8(0)
+            right[i] = np.uint8(0) if inside else here[i]
+        return
+    # In bytes throughout, so that the processor does 32 rows or more at a time.
+    limit, turn = np.uint8(threshold), np.uint8(shift)
+    for i in range(len(column)):
+        inside = np.uint8((np.int32(column[i]) - np.int32(turn)) & 255) <= limit
+        left[i] = here[i] if inside else np.uint8(0)
+        right[i] = np.uint8(0) if inside else here[i]
+
+
+@kernel
+def find_positives(
+    columns: Any, nodes: Any, sets: Any, ballot: Any, masks: Any, positive: Any
+) -> None:
+    """Which rows (a byte each) the tree votes for: every node splits all rows at once.
+
+    That is more work than a walk, and much faster while the tree is small.
+    """
+    masks[0, :] = 255
+    positive[:] = 0
+    for k in range(len(nodes)):
+        left = nodes[k, LEFT]
+        if left != k:
+            split_mask(
+                columns[nodes[k, FEATURE]],
+                masks[k],
+                nodes[k, THRESHOLD],
+                nodes[k, SHIFT],
+                sets,
+                masks[left],
+                masks[left + 1],
+            )
+        elif ballot[k] > 0:
+            for i in range(len(positive)):
+                positive[i] |= masks[k, i]
+
+
+@kernel
+def cast_tile(
+    codes: Any,
+    roots: Any,
+    nodes: Any,
+    set_starts: Any,
+    sets: Any,
+    ballot: Any,
+    at_once: Any,
+    asked: Any,
+    votes: Any,
+) -> None:
+    """The votes (rows, trees) of the trees asked on a tile of at most 1024 rows."""
+    n = len(codes)
+    columns = np.empty((codes.shape[1], n), np.uint8)
+    for i in range(n):
+        for f in range(codes.shape[1]):
+            columns[f, i] = codes[i, f]
+    largest = 1
+    for t in asked:
+        if at_once[t]:
+            largest = max(largest, roots[t + 1] - roots[t])
+    masks = np.empty((largest, n), np.uint8)
+    positive = np.empty(n, np.uint8)
+    leaves = np.empty(n, np.uint32)
+    for t in asked:
+        own = nodes[roots[t] : roots[t + 1]]
+        own_sets = sets[set_starts[t] : set_starts[t + 1]]
+        own_ballot = ballot[roots[t] : roots[t + 1]]
+        if at_once[t]:
+            find_positives(columns, own, own_sets, own_ballot, masks, positive)
+            for i in range(n):
+                votes[i, t] = 1 if positive[i] != 0 else -1
+        else:
+            find_leaves(codes, own, own_sets, leaves)
+            for i in range(n):
+                votes[i, t] = own_ballot[leaves[i]]

@@ -127,8 +127,8 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         used = counts > 0
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         features = Features.learn(self, X, signs_that_count(positive, weights), seed)
-        codes, leaf_of = features.encode(X)[used], np.empty(used.sum(), np.int32)
-        tree = grow_tree(self, features, codes, counts[used], positive[used], seed, leaf_of)
+        codes = features.encode(X)[used]
+        tree = grow_tree(self, features, codes, counts[used], positive[used], seed)
         self._voters = TreeVoters(self, features, tree)
         return self
 
@@ -141,7 +141,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         """The share of each class in the row's leaf."""
         check_is_fitted(self)
         X = read_table(self, X, keep_frame=self._voters.features.categories is not None)
-        last = self._voters.weighted_sum(X, np.ones(1), self._voters.forest.share)
+        last = self._voters.share_of_positives(X)
         return np.column_stack([1 - last, last])
 
     @property

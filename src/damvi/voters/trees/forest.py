@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..interface import Votes
+from .cast import TILE, cast_tile
 from .splits import CATEGORIES, FEATURE, LEFT, SHIFT, THRESHOLD
 
 
@@ -99,10 +102,36 @@ class Forest:
     def __len__(self) -> int:
         return len(self.roots) - 1
 
-    @property
+    def cast(self, codes: NDArray[np.uint8], asked: NDArray[np.intp], votes: Votes) -> None:
+        """Write the votes of the trees asked, +1 and -1, into ``votes`` (rows, trees)."""
+        for start in range(0, len(codes), TILE):
+            tile = slice(start, start + TILE)
+            cast_tile(
+                codes[tile],
+                self.roots,
+                self.nodes,
+                self.set_starts,
+                self.sets,
+                self.ballot,
+                self.at_once,
+                asked,
+                votes[tile],
+            )
+
+    @cached_property
+    def at_once(self) -> NDArray[np.bool_]:
+        """The trees whose nodes are fewer than 30 for each step that a row would walk."""
+        inner = np.add.reduceat(~self.is_leaf, self.roots[:-1])
+        walked = np.add.reduceat(np.where(self.is_leaf, 0, self.rows), self.roots[:-1])
+        return inner * self.rows[self.roots[:-1]] < 30 * walked
+
+    @cached_property
     def ballot(self) -> NDArray[np.int8]:
         """The vote of each node; a tie goes to the negatives."""
         return np.where(self.weights[:, 1] > self.weights[:, 0], 1, -1).astype(np.int8)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def share(self) -> NDArray[np.float64]:

@@ -59,13 +59,12 @@ def grow(
     min_leaf: Any,
     max_features: Any,
     seed: Any,
-    leaf_of: Any,
 ) -> Any:
     """Grow a tree on the rows of ``codes`` (r, d), whose numbers the two lists share out.
 
-    ``starts`` (d + 1) says where each feature's bins start in a histogram. ``leaf_of``
-    (r,) receives the leaf of each row. Returns the nodes, their weights and rows, the
-    sets of categories, and the decrease of impurity by feature.
+    ``starts`` (d + 1) says where each feature's bins start in a histogram. Returns the
+    nodes, their weights and rows, the sets of categories, and the decrease of impurity
+    by feature.
     """
     n_rows, n_features = codes.shape
     n_bins = np.int64(starts[n_features])
@@ -180,10 +179,6 @@ def grow(
         if best_feature < 0:
             nodes[k, FEATURE], nodes[k, LEFT] = 0, k
             nodes[k, THRESHOLD], nodes[k, SHIFT] = N_CODES - 1, 0
-            for row in negatives[ns:ne]:
-                leaf_of[row] = k
-            for row in positives[ps:pe]:
-                leaf_of[row] = k
             if slot >= 0:
                 free_slots[n_free] = slot
                 n_free += 1

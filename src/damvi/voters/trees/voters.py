@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..draws import Draws
 from ..interface import Progress, Votes
-from .cast import add_votes
+from .cast import find_leaves
 from .features import Features
 from .forest import Forest
 from .grow import grow
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 WEIGHT_BITS = 30
 """Sample weights are whole multiples of 2**-30 of the largest."""
-ROWS_AT_A_TIME = 2**17
-WALKS_WORTH_A_THREAD = 2**17
-"""Rows times trees below which a thread costs more than it brings."""
+ROWS_AT_A_TIME = 2**14
+VOTES_WORTH_A_THREAD = 2**18
+"""Votes below which a thread costs more than it brings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,23 +59,30 @@ class TreeVoters:
         else:
             features = known.features
         codes = features.encode(X)
-        votes: Votes = np.zeros((len(y), n_voters), dtype=np.int8, order="F")
         trees = [] if known is None else [known.forest.tree(k) for k in range(len(known))]
-        for k, tree in enumerate(trees):
-            _cast(codes, tree, votes[:, k])
         own_weight = None
         if not draws.replace and sample_weight is not None:
             own_weight = fixed_point(sample_weight)
         work = [
             delayed(_grow_some)(
-                estimator, features, codes, positive, draws, share, own_weight, votes
+                estimator, features, codes, positive, draws, share, own_weight
             )
             for share in _shares(len(trees), n_voters, effective_n_jobs(n_jobs))
         ]
         run = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
         grown: Iterable[Forest] = (tree for some in run(work) for tree in some)
         trees += progress(grown, n_voters - len(trees)) if progress else grown
-        return cls(estimator, features, Forest.join(trees)), votes
+        forest = Forest.join(trees)
+
+        # The votes, in one pass over the rows.
+        votes: Votes = np.empty((len(y), n_voters), dtype=np.int8, order="F")
+        starts = range(0, len(y), ROWS_AT_A_TIME)
+        parts = [slice(start, start + ROWS_AT_A_TIME) for start in starts]
+        Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(forest.cast)(codes[part], np.arange(n_voters), votes[part])
+            for part in parts
+        )
+        return cls(estimator, features, forest), votes
 
     def __len__(self) -> int:
         return len(self.forest)
@@ -97,43 +104,49 @@ class TreeVoters:
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
         """Sum of the trees' votes on ``X``; trees of weight 0 are not asked."""
-        return self.weighted_sum(X, weights, self.forest.ballot, n_jobs)
+        asked = np.flatnonzero(weights)
 
-    def weighted_sum(
+        def vote(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
+            votes: Votes = np.zeros((len(codes), len(weights)), dtype=np.int8, order="F")
+            self.forest.cast(codes, asked, votes)
+            for k in asked:
+                total += weights[k] * votes[:, k]
+
+        return self._by_blocks(X, vote, len(asked), n_jobs)
+
+    def share_of_positives(self, X: Any) -> NDArray[np.float64]:
+        """The share of positives in each row's leaf of the first tree."""
+        tree = self.forest.tree(0)
+
+        def look_up(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
+            leaves = np.empty(len(codes), dtype=np.uint32)
+            find_leaves(codes, tree.nodes, tree.sets, leaves)
+            total[:] = tree.share[leaves]
+
+        return self._by_blocks(X, look_up, 1, 1)
+
+    def _by_blocks(
         self,
         X: Any,
-        weights: NDArray[np.float64],
-        values: NDArray[Any],
-        n_jobs: int | None = None,
+        work: Callable[[NDArray[np.uint8], NDArray[np.float64]], None],
+        n_trees: int,
+        n_jobs: int | None,
     ) -> NDArray[np.float64]:
-        """Sum over the trees of weight times the value of the leaf, for each row."""
-        table, forest = self.features.table(X), self.forest
-        values = values.astype(np.float64)
+        """What ``work`` writes for each block of rows, from their codes."""
+        table = self.features.table(X)
         total = np.zeros(table.shape[0])
 
-        def add_block(rows: slice, block: NDArray[np.float64]) -> None:
+        def work_on(rows: slice, block: NDArray[np.float64]) -> None:
             codes = np.empty(block.shape, dtype=np.uint8)
             self.features.binning.encode_block(block, codes)
-            everyone, here = np.arange(len(block)), total[rows]
-            for k in np.flatnonzero(weights):
-                nodes = slice(forest.roots[k], forest.roots[k + 1])
-                sets = forest.sets[forest.set_starts[k] : forest.set_starts[k + 1]]
-                add_votes(
-                    codes,
-                    everyone,
-                    forest.nodes[nodes],
-                    sets,
-                    values[nodes],
-                    weights[k],
-                    here,
-                )
+            work(codes, total[rows])
 
-        if len(total) * np.count_nonzero(weights) <= WALKS_WORTH_A_THREAD:
+        if len(total) * n_trees <= VOTES_WORTH_A_THREAD:
             for rows, block in blocks(table):
-                add_block(rows, block)
+                work_on(rows, block)
         else:
             run = Parallel(n_jobs=n_jobs, require="sharedmem")
-            run(delayed(add_block)(rows, block) for rows, block in blocks(table))
+            run(delayed(work_on)(rows, block) for rows, block in blocks(table))
         return total
 
 
@@ -151,35 +164,19 @@ def _grow_some(
     draws: Draws,
     voters: range,
     own_weight: NDArray[np.int64] | None,
-    votes: Votes,
 ) -> list[Forest]:
-    """Grow some of the trees, and write their votes on all rows."""
+    """Grow some of the trees."""
     trees = []
     for k in voters:
         rows, weights = draws.sample(k)
         if own_weight is not None:
             rows = rows[own_weight[rows] > 0]
             weights = own_weight[rows]
-        leaf_of = np.empty(len(rows), dtype=np.int32)
         seed = draws.random_state(k)
-        tree = grow_tree(
-            estimator, features, codes[rows], weights, positive[rows], seed, leaf_of
+        trees.append(
+            grow_tree(estimator, features, codes[rows], weights, positive[rows], seed)
         )
-        # The rows in the bag have found their leaves; the others still have to walk.
-        votes[rows, k] = tree.ballot[leaf_of]
-        _cast(codes, tree, votes[:, k])
-        trees.append(tree)
     return trees
-
-
-def _cast(codes: NDArray[np.uint8], tree: Forest, votes: NDArray[np.int8]) -> None:
-    """Write a tree's votes on the rows that have none yet (0)."""
-    for start in range(0, len(votes), ROWS_AT_A_TIME):
-        part = slice(start, start + ROWS_AT_A_TIME)
-        rows = np.flatnonzero(votes[part] == 0)
-        add_votes(
-            codes[part], rows, tree.nodes, tree.sets, tree.ballot, np.int8(1), votes[part]
-        )
 
 
 def signs_that_count(
@@ -202,9 +199,8 @@ def grow_tree(
     weights: NDArray[np.int64],
     positive: NDArray[np.bool_],
     seed: int,
-    leaf_of: NDArray[np.int32],
 ) -> Forest:
-    """One tree on all the rows of ``codes``; ``leaf_of`` receives the leaf of each."""
+    """One tree on all the rows of ``codes``."""
     return Forest.of_tree(
         grow(
             codes,
@@ -217,6 +213,5 @@ def grow_tree(
             estimator.min_samples_leaf,
             estimator.features_to_try(len(features)),
             np.uint64(seed + 1),
-            leaf_of,
         )
     )

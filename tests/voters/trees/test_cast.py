@@ -1,0 +1,59 @@
+"""Votes: all nodes at once, step by step, and one row after the other agree."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from damvi.voters.trees.cast import find_leaves, walk
+from damvi.voters.trees.forest import Forest
+
+from .test_grow import SEEDS, grow_fast, tables
+
+
+def forest_of(table, seed):
+    return Forest.of_tree(grow_fast(*table, seed))
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables(), SEEDS, st.integers(0, 2**32))
+def test_the_three_ways_to_a_vote_agree(table, seed, new):
+    codes, weights, positive, categorical = table
+    first = forest_of(table, seed)
+    second = forest_of((codes, weights, ~positive, 1 - categorical), seed)
+    forest, n_features = Forest.join([first, second]), codes.shape[1]
+    codes = np.random.default_rng(new).integers(0, 256, (1100, n_features)).astype(np.uint8)
+    for at_once in (True, False):
+        forest.__dict__["at_once"] = np.full(2, at_once)
+        votes = np.zeros((len(codes), 2), np.int8, order="F")
+        forest.cast(codes, np.arange(2), votes)
+        for k, tree in enumerate((first, second)):
+            leaves = np.empty(len(codes), np.uint32)
+            find_leaves(codes, tree.nodes, tree.sets, leaves)
+            one_by_one = [walk(codes, i, tree.nodes, tree.sets) for i in range(len(codes))]
+            np.testing.assert_array_equal(leaves, one_by_one)
+            np.testing.assert_array_equal(votes[:, k], tree.ballot[leaves])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 1023, 1024, 1025])
+def test_any_number_of_rows_is_asked(rows):
+    table = (
+        np.arange(1, 41, dtype=np.uint8)[:, np.newaxis],
+        np.ones(40, np.int64),
+        np.arange(40) % 3 == 0,
+        np.zeros(1, np.uint8),
+    )
+    forest = forest_of(table, 1)
+    codes = (1 + np.arange(rows) % 40).astype(np.uint8)[:, np.newaxis]
+    votes = np.zeros((rows, 1), np.int8, order="F")
+    forest.cast(codes, np.arange(1), votes)
+    np.testing.assert_array_equal(votes[:, 0], np.where((codes[:, 0] - 1) % 3 == 0, 1, -1))
+
+
+def test_large_trees_walk_and_small_ones_are_asked_at_once():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(1, 250, (3000, 5)).astype(np.uint8)
+    noise = codes, np.ones(3000, np.int64), rng.random(3000) < 0.4, np.zeros(5, np.uint8)
+    rare = *noise[:2], rng.random(3000) < 0.005, noise[3]
+    assert not forest_of(noise, 1).at_once[0]
+    assert forest_of(rare, 1).at_once[0]
