@@ -229,7 +229,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.gibbs_risk_ = moments.gibbs_risk(self.weights_)
         self.disagreement_ = moments.disagreement(self.weights_)
         fold_weights = crossfit_weights(by_fold, self.solver)
-        unseen = out_of_bag_vote(votes, draws, folds, fold_weights)
+        unseen = out_of_bag_vote(votes, draws, folds, fold_weights, self.n_jobs)
         self.oob_decision_function_ = self._orient(unseen)
         return self
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from ._blas import one_blas_thread
@@ -85,6 +86,7 @@ def out_of_bag_vote(
     draws: Draws,
     folds: NDArray[np.int8],
     fold_weights: Sequence[FoldWeights],
+    n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """The vote on each row, by the voters and the weights that do not know its label.
 
@@ -95,8 +97,8 @@ def out_of_bag_vote(
     asked = sorted({int(k) for fold in fold_weights for k in fold.voters})
     unseen = np.stack([np.packbits(draws.out_of_bag(k)) for k in asked])
     vote = np.full(len(votes), np.nan)
-    for number, fold in enumerate(fold_weights):
-        vote_without(
+    Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(vote_without)(
             np.flatnonzero(folds == number),
             votes,
             fold.voters,
@@ -105,4 +107,6 @@ def out_of_bag_vote(
             fold.inverse,
             vote,
         )
+        for number, fold in enumerate(fold_weights)
+    )
     return vote

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from ..._jit import kernel
@@ -52,7 +53,12 @@ class Binning:
 
     @classmethod
     def learn(
-        cls, X: Any, signs: NDArray[np.int8], categorical: NDArray[np.bool_], seed: int
+        cls,
+        X: Any,
+        signs: NDArray[np.int8],
+        categorical: NDArray[np.bool_],
+        seed: int,
+        n_jobs: int | None = None,
     ) -> Binning:
         """Find the bins of a table, at most 255 a feature.
 
@@ -65,9 +71,7 @@ class Binning:
         for block in _blocks_that_count(X, signs):
             distinct.add(block)
         crowded = np.flatnonzero(distinct.crowded & ~categorical)
-        edges = dict(
-            zip(crowded.tolist(), _sampled_edges(X, signs, crowded, seed), strict=True)
-        )
+        edges = _sampled_edges(X, signs, crowded, seed, n_jobs)
         cuts, codes, n_codes = [], [], []
         for f in range(X.shape[1]):
             if categorical[f]:
@@ -87,11 +91,12 @@ class Binning:
             n_codes=np.array(n_codes),
         )
 
-    def encode(self, X: Any) -> NDArray[np.uint8]:
+    def encode(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint8]:
         """The codes of a table, one byte a cell."""
         codes = np.empty(X.shape, dtype=np.uint8)
-        for rows, block in blocks(X):
-            self.encode_block(block, codes[rows])
+        Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(self.encode_block)(block, codes[rows]) for rows, block in blocks(X)
+        )
         return codes
 
     def encode_block(self, block: Floats, out: NDArray[np.uint8]) -> None:
@@ -154,25 +159,29 @@ def sample_rows(members: NDArray[np.int64], seed: int, size: int) -> NDArray[np.
 
 
 def _sampled_edges(
-    X: Any, signs: NDArray[np.int8], features: NDArray[Any], seed: int
-) -> Iterator[Floats]:
+    X: Any, signs: NDArray[np.int8], features: NDArray[Any], seed: int, n_jobs: int | None
+) -> dict[int, Floats]:
     if not len(features):
-        return
-    sides = []
-    for side in (signs < 0, signs > 0):
-        rows = sample_rows(np.flatnonzero(side), seed, SAMPLE_ROWS)
-        sides.append(np.sort(take(X, rows)[:, features].T, axis=1))  # NaN last
-    for negatives, positives in zip(*sides, strict=True):
-        yield class_quantile_edges(
-            negatives[~np.isnan(negatives)], positives[~np.isnan(positives)]
-        )
+        return {}
+    negatives, positives = (
+        take(X, sample_rows(np.flatnonzero(side), seed, SAMPLE_ROWS))[:, features]
+        for side in (signs < 0, signs > 0)
+    )
+    edges = Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(class_quantile_edges)(negatives[:, j], positives[:, j])
+        for j in range(len(features))
+    )
+    return dict(zip(features.tolist(), edges, strict=True))
 
 
 def class_quantile_edges(negatives: Floats, positives: Floats) -> Floats:
     """At most 254 edges: around quantiles of the positives, then of the negatives.
 
-    Both lists come sorted. An edge lies half way to the next value of either class.
+    An edge lies half way to the next value of either class. NaN has none.
     """
+    negatives, positives = (
+        np.sort(side[~np.isnan(side)]) for side in (negatives, positives)
+    )
     values = np.unique(np.concatenate([negatives, positives]))
     if len(values) <= MAX_BINS:
         return midpoints(values)
@@ -254,12 +263,10 @@ def encode(
                 below = cuts[place[i] + half - 1] < column[i]
                 place[i] = place[i] + half if below else place[i]
             n -= half
-        for i in range(n_rows):
-            if np.isnan(column[i]):
-                out[i, f] = 0
-            elif categorical[f] == 0:
-                out[i, f] = 1 + place[i] - start
-            elif place[i] < end and cuts[place[i]] == column[i]:
-                out[i, f] = category_codes[place[i]]
-            else:
-                out[i, f] = 0
+        if categorical[f] == 0:
+            for i in range(n_rows):
+                out[i, f] = 0 if np.isnan(column[i]) else 1 + place[i] - start
+        else:
+            for i in range(n_rows):
+                known = place[i] < end and cuts[place[i]] == column[i]
+                out[i, f] = category_codes[place[i]] if known else 0

@@ -25,16 +25,21 @@ class Features:
 
     @classmethod
     def learn(
-        cls, tree: FastTreeClassifier, X: Any, signs: NDArray[np.int8], seed: int
+        cls,
+        tree: FastTreeClassifier,
+        X: Any,
+        signs: NDArray[np.int8],
+        seed: int,
+        n_jobs: int | None = None,
     ) -> Features:
         announce_compilation()
         categorical = tree.categorical_mask(X)
         if not hasattr(X, "columns"):
-            return cls(None, Binning.learn(X, signs, categorical, seed))
+            return cls(None, Binning.learn(X, signs, categorical, seed, n_jobs))
         categories = Categories.learn(X)
         table = FrameTable(X, categories)
-        binning = Binning.learn(table, signs, categorical | categories.mask, seed)
-        return cls(categories, binning)
+        categorical = categorical | categories.mask
+        return cls(categories, Binning.learn(table, signs, categorical, seed, n_jobs))
 
     def table(self, X: Any) -> Any:
         """``X`` as something to read numbers from by blocks of rows."""
@@ -47,9 +52,9 @@ class Features:
             )
         return FrameTable(X, self.categories)
 
-    def encode(self, X: Any) -> NDArray[np.uint8]:
+    def encode(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint8]:
         """The codes of all of ``X``."""
-        return self.binning.encode(self.table(X))
+        return self.binning.encode(self.table(X), n_jobs)
 
     def __len__(self) -> int:
         return len(self.binning.n_codes)

@@ -55,10 +55,10 @@ class TreeVoters:
         positive = y.astype(bool)
         if known is None:
             signs = signs_that_count(positive, sample_weight)
-            features = Features.learn(estimator, X, signs, draws.seed)
+            features = Features.learn(estimator, X, signs, draws.seed, n_jobs)
         else:
             features = known.features
-        codes = features.encode(X)
+        codes = features.encode(X, n_jobs)
         trees = [] if known is None else [known.forest.tree(k) for k in range(len(known))]
         own_weight = None
         if not draws.replace and sample_weight is not None:
@@ -141,12 +141,9 @@ class TreeVoters:
             self.features.binning.encode_block(block, codes)
             work(codes, total[rows])
 
-        if len(total) * n_trees <= VOTES_WORTH_A_THREAD:
-            for rows, block in blocks(table):
-                work_on(rows, block)
-        else:
-            run = Parallel(n_jobs=n_jobs, require="sharedmem")
-            run(delayed(work_on)(rows, block) for rows, block in blocks(table))
+        few = len(total) * n_trees <= VOTES_WORTH_A_THREAD
+        run = Parallel(n_jobs=1 if few else n_jobs, require="sharedmem")
+        run(delayed(work_on)(rows, block) for rows, block in blocks(table))
         return total
 
 
