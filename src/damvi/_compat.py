@@ -23,7 +23,15 @@ __all__ = [
     "refuse_params",
     "routing_enabled",
     "take_rows",
+    "use_source_stamp",
 ]
+
+
+def use_source_stamp(dispatcher: Any, stamp: str) -> None:
+    """Have numba's cache of a kernel depend on ``stamp`` instead of its file's date."""
+    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(cache_file, "_source_stamp"):
+        cache_file._source_stamp = stamp
 
 
 def make_sklearn_tree(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+
+from ._compat import use_source_stamp
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,8 +25,22 @@ def kernel(function: F) -> F:
         compiled = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
     except RuntimeError:  # no folder to cache in
         compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    use_source_stamp(compiled, _source_stamp())
     _KERNELS.append(compiled)
     return cast(F, compiled)
+
+
+@cache
+def _source_stamp() -> str:
+    """A digest of the package's sources.
+
+    numba looks only at the file of a kernel, and would keep one whose callees, in
+    other files, have changed.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def announce_compilation() -> None:

@@ -1,5 +1,4 @@
-"""A vote on each row by the voters that have not seen it, weighted as if the others
-had never been there."""
+"""A vote on each row by the voters that have not seen it, as if there were no others."""
 
 from __future__ import annotations
 
@@ -9,66 +8,56 @@ import numpy as np
 
 from ._jit import kernel
 
-
-@kernel
-def cholesky_solve(a: Any, x: Any, n: Any) -> Any:
-    """Solve a x = x in place for the first n rows; False when a is not positive."""
-    for i in range(n):
-        for j in range(i + 1):
-            total = a[i, j]
-            for k in range(j):
-                total -= a[i, k] * a[j, k]
-            if i > j:
-                a[i, j] = total / a[j, j]
-            elif total > 0:
-                a[i, i] = np.sqrt(total)
-            else:
-                return False
-    for i in range(n):
-        for k in range(i):
-            x[i] -= a[i, k] * x[k]
-        x[i] /= a[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            x[i] -= a[k, i] * x[k]
-        x[i] /= a[i, i]
-    return True
+SETTLED = 1e-3
+"""Weights (they add up to about 1) that move by less than this have arrived."""
 
 
 @kernel
 def vote_without(
-    rows: Any, votes: Any, voters: Any, unseen: Any, weights: Any, inverse: Any, vote: Any
+    rows: Any, votes: Any, unseen: Any, start: Any, m: Any, M: Any, sweeps: Any, vote: Any
 ) -> None:
-    """For each row, take the voters that saw it out of the fit, then count the others.
+    """For each row, minimise w'Mw - 2 m'w over w >= 0 on the voters that have not seen it.
 
-    ``unseen`` holds a bit for each voter and row (see :func:`numpy.packbits`). Weights
-    that would turn negative count as 0.
+    ``unseen`` holds a bit for each voter and row (see :func:`numpy.packbits`). The
+    optimum of all voters, ``start``, is near; from there one weight at a time is set to
+    its best value, voter after voter, until they stay or ``sweeps`` rounds are over.
     """
-    s = len(voters)
-    out, a, x = np.empty(s, np.int64), np.empty((s, s)), np.empty(s)
+    n_voters = len(m)
+    w, gradient = np.empty(n_voters), np.empty(n_voters)
+    asked = np.empty(n_voters, np.int64)
     for row in rows:
-        n_out = 0
-        for j in range(s):
-            if (unseen[j, row >> 3] >> (7 - (row & 7))) & 1 == 0:
-                out[n_out] = j
-                n_out += 1
-        for p in range(n_out):
-            x[p] = weights[out[p]]
-            for q in range(p + 1):
-                a[p, q] = inverse[out[p], out[q]]
-        moved = cholesky_solve(a, x, n_out)
+        n_asked = 0
+        for j in range(n_voters):
+            gradient[j], w[j] = m[j], 0.0
+            if (unseen[j, row >> 3] >> (7 - (row & 7))) & 1:
+                asked[n_asked] = j
+                n_asked += 1
+        for i in range(n_asked):
+            j = asked[i]
+            w[j] = start[j]
+            if sweeps > 0 and w[j] > 0:
+                for k in range(n_voters):
+                    gradient[k] -= M[j, k] * w[j]
+        for _ in range(sweeps):
+            furthest = 0.0
+            for i in range(n_asked):
+                j = asked[i]
+                if w[j] == 0 and gradient[j] <= 0:
+                    continue
+                step = max(gradient[j] / M[j, j], -w[j])
+                w[j] += step
+                furthest = max(furthest, abs(step))
+                for k in range(n_voters):
+                    gradient[k] -= M[j, k] * step
+            if furthest < SETTLED:
+                break
         total, weight_sum = 0.0, 0.0
-        p = 0
-        for j in range(s):
-            if p < n_out and out[p] == j:
-                p += 1
-                continue
-            weight = weights[j]
-            if moved:
-                for q in range(n_out):
-                    weight -= inverse[j, out[q]] * x[q]
-            if weight > 0:
-                total += weight * votes[row, voters[j]]
-                weight_sum += weight
+        for i in range(n_asked):
+            total += w[asked[i]] * votes[row, asked[i]]
+            weight_sum += w[asked[i]]
+        if weight_sum == 0:  # none of them beats a coin: the plain vote
+            for i in range(n_asked):
+                total += votes[row, asked[i]]
+            weight_sum = float(n_asked)
         if weight_sum > 0:
             vote[row] = total / weight_sum

@@ -104,7 +104,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     oob_decision_function_ : ndarray of shape (n,)
         The decision function on each training row by the voters that have not seen it,
         with weights learned on other rows and without the voters that have. NaN where
-        no voter that carries weight is left.
+        a row was never out of bag.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X has column names.
@@ -314,11 +314,12 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             stratified=self.stratified,
             sample_weight=sample_weight,
         )
-        if keeps_voters and joblib.hash((draws, signs)) != self._fingerprint:
+        if keeps_voters and self._fingerprint_of(draws, signs) != self._fingerprint:
             raise ValueError(
                 "warm_start adds voters to those of the last fit, so the rows, y, "
-                "sample_weight, max_samples, bootstrap and stratified must be the same; "
-                "set warm_start=False to start again"
+                "sample_weight, pos_label, the columns, the kind of voter, max_samples, "
+                "bootstrap and stratified must be the same; set warm_start=False to "
+                "start again"
             )
         if keeps_voters and self.n_estimators < len(self._voters):
             raise ValueError(
@@ -327,6 +328,13 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"start again"
             )
         return draws
+
+    def _fingerprint_of(self, draws: Draws, signs: NDArray[np.int8]) -> str:
+        """What must not change for voters to be kept."""
+        columns = self.n_features_in_, getattr(self, "feature_names_in_", None)
+        family = family_of(self._voter()).__name__
+        digest: str = joblib.hash((draws, signs, columns, family, self._keeps_frames))
+        return digest
 
     def _train_voters(
         self,
@@ -353,7 +361,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             progress=progress_bar("Training voters") if self.verbose else None,
         )
-        self._seed, self._fingerprint = draws.seed, joblib.hash((draws, signs))
+        self._seed, self._fingerprint = draws.seed, self._fingerprint_of(draws, signs)
         if self._voters.n_without_positive:
             warnings.warn(
                 f"{self._voters.n_without_positive} of {self.n_estimators} samples drew "

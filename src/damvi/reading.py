@@ -107,9 +107,10 @@ def read_weights(sample_weight: Any, signs: NDArray[np.int8]) -> NDArray[np.floa
         raise ValueError(
             "sample_weight is zero on every row; give some rows a positive weight"
         )
-    if len(set(signs[weights > 0].tolist())) < 2:
+    weights = weights / weights.max()
+    if len(set(signs[weights >= 2.0**-31].tolist())) < 2:
         raise ValueError(
-            "sample_weight leaves one class only: it is 0 on every row of the other; "
-            "give rows of both classes a positive weight"
+            "sample_weight leaves one class only: on every row of the other it is 0, or "
+            "below 2**-31 of the largest; give rows of both classes a weight that counts"
         )
-    return weights / weights.max()
+    return weights

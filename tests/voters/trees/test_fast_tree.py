@@ -138,3 +138,28 @@ def test_more_trees_than_256_bins_and_a_pickle(table):
     np.testing.assert_array_equal(pickle.loads(data).vote(X), model.vote(X))
     nodes = sum(len(voter._voters.forest.nodes) for voter in model.estimators_)
     assert len(data) < 60 * nodes + 8 * len(y) + 30_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_depth": 0}, {"max_features": 2.5}, {"max_features": 0}, {"min_samples_leaf": 0}],
+)
+def test_options_of_the_voter_are_checked_inside_damvi(table, options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        DAMVIClassifier(FastTreeClassifier(**options), n_estimators=2).fit(*table)
+
+
+def test_numpy_integers_are_numbers_of_features():
+    assert FastTreeClassifier(max_features=np.int64(3)).features_to_try(10) == 3
+
+
+def test_other_columns_never_reach_the_kernels(table):
+    X, y = table
+    model = DAMVIClassifier(n_estimators=3, random_state=0, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="the columns"):
+        model.set_params(n_estimators=5).fit(np.hstack([X, X]), y)
+    model = DAMVIClassifier(n_estimators=3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="one class only"):
+        model.fit(X[:, :2], np.zeros(len(y)))
+    with pytest.raises(ValueError, match="grown on 6"):
+        model.predict(X[:, :2])

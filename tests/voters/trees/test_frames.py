@@ -91,6 +91,20 @@ def test_text_is_refused_by_name_with_the_cure(table):
         fitted(X, y)
 
 
+def test_text_is_named_even_without_categories(table):
+    colour, amount, y = table
+    X = pd.DataFrame({"amount": amount, "note": colour})
+    with pytest.raises(ValueError, match="'note' does not hold numbers"):
+        fitted(X, y)
+
+
+def test_columns_of_the_same_name_are_refused(table):
+    _, amount, y = table
+    X = pd.DataFrame(np.column_stack([amount, amount]), columns=["a", "a"])
+    with pytest.raises(ValueError, match=r"more than one column named \['a'\]"):
+        fitted(X, y)
+
+
 def test_infinity_is_refused_by_name(table):
     colour, amount, y = table
     X = pandas_frame(colour, amount)

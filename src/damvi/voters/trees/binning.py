@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,10 +73,11 @@ class Binning:
             distinct.add(block)
         crowded = np.flatnonzero(distinct.crowded & ~categorical)
         edges = _sampled_edges(X, signs, crowded, seed, n_jobs)
+        categories = _categories(X, signs, np.flatnonzero(categorical))
         cuts, codes, n_codes = [], [], []
         for f in range(X.shape[1]):
             if categorical[f]:
-                values, category_codes = _categories(X, signs, f)
+                values, category_codes = categories[f]
                 n_codes.append(1 + int(category_codes.max(initial=0)))
             else:
                 values = edges[f] if f in edges else midpoints(distinct.values(f))
@@ -203,16 +205,27 @@ def _quantiles(values: Floats, n: int) -> Floats:
 
 
 def _categories(
-    X: Any, signs: NDArray[np.int8], f: int
-) -> tuple[Floats, NDArray[np.uint8]]:
-    seen, counts = np.empty(0), np.empty(0, dtype=np.int64)
+    X: Any, signs: NDArray[np.int8], features: NDArray[Any]
+) -> dict[int, tuple[Floats, NDArray[np.uint8]]]:
+    """The categories of each feature, in order, and their codes; one pass over ``X``."""
+    if not len(features):
+        return {}
+    counts: dict[int, Counter[float]] = {int(f): Counter() for f in features}
     for block in _blocks_that_count(X, signs):
-        values, more = np.unique(block[:, f], return_counts=True)
-        known = ~np.isnan(values)
-        seen, where = np.unique(np.concatenate([seen, values[known]]), return_inverse=True)
-        counts = np.bincount(where, np.concatenate([counts, more[known]])).astype(np.int64)
+        for f, counter in counts.items():
+            values, more = np.unique(block[:, f], return_counts=True)
+            known = ~np.isnan(values)
+            counter.update(
+                dict(zip(values[known].tolist(), more[known].tolist(), strict=True))
+            )
+    return {f: _category_codes(counter) for f, counter in counts.items()}
+
+
+def _category_codes(counter: Counter[float]) -> tuple[Floats, NDArray[np.uint8]]:
+    seen = np.array(sorted(counter), dtype=np.float64)
     codes = np.arange(1, len(seen) + 1)
     if len(seen) > MAX_BINS:
+        counts = np.array([counter[value] for value in seen.tolist()])
         # Stable: of equally frequent categories the first keep their own code.
         frequent = np.argsort(-counts, kind="stable")[: MAX_BINS - 1]
         codes = np.full(len(seen), MAX_BINS)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import Interval, StrOptions, fit_context
 from ...reading import encode_labels, read_table, read_weights
-from .frames import has_categories
+from .frames import needs_reading
 
 if TYPE_CHECKING:
     from .voters import TreeVoters
@@ -190,7 +190,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
             isinstance(column, str)
             for column in np.asarray(self.categorical_features).tolist()
         )
-        return hasattr(X, "columns") and (named or has_categories(X))
+        return hasattr(X, "columns") and (named or needs_reading(X))
 
     def categorical_mask(self, X: Any) -> NDArray[np.bool_]:
         """Which columns ``categorical_features`` names."""
@@ -232,8 +232,8 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
                 return max(1, int(np.sqrt(n_features)))
             case "log2":
                 return max(1, int(np.log2(n_features)))
-            case int() as number:
-                return min(number, n_features)
+            case Integral() as number:
+                return min(int(number), n_features)
             case share:
                 return max(1, int(float(share) * n_features))
 

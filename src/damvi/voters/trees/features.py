@@ -43,6 +43,11 @@ class Features:
 
     def table(self, X: Any) -> Any:
         """``X`` as something to read numbers from by blocks of rows."""
+        if X.shape[1] != len(self):  # the kernels trust it, and check no index
+            raise ValueError(
+                f"X has {X.shape[1]} columns, the trees were grown on {len(self)}; a fit "
+                f"that failed half way leaves a model unusable: fit it again"
+            )
         if self.categories is None:
             return X
         if not hasattr(X, "columns"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,23 @@ def is_categorical(column: Any) -> bool:
     return str(column.dtype).split("(")[0].lower() in {"category", "categorical", "enum"}
 
 
-def has_categories(X: Any) -> bool:
-    """Whether X is a dataframe with a column of categorical dtype."""
-    return hasattr(X, "columns") and any(is_categorical(X[name]) for name in X.columns)
+def needs_reading(X: Any) -> bool:
+    """Whether X is a dataframe with a column that is not plainly numeric.
+
+    Categories are read; text and dates are refused, by their column's name.
+    """
+    if not hasattr(X, "columns"):
+        return False
+    twice = [name for name, n in Counter(X.columns).items() if n > 1]
+    if twice:
+        raise ValueError(f"X has more than one column named {twice}; rename them")
+    return any(_is_no_number(X[name].dtype) for name in X.columns)
+
+
+def _is_no_number(dtype: Any) -> bool:
+    if hasattr(dtype, "kind"):  # numpy's, or pandas'
+        return dtype.kind in "OSUTMm"
+    return str(dtype).startswith(("Cat", "Date", "Dur", "Enum", "Obj", "Str", "Time"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +73,12 @@ class FrameTable:
         self.shape = (len(X), len(X.columns))
 
     def __getitem__(self, rows: Any) -> NDArray[np.float64]:
-        part = take_rows(self.frame, np.arange(self.shape[0])[rows])
+        if not isinstance(rows, slice):
+            part = take_rows(self.frame, rows)
+        else:
+            part = (
+                self.frame.iloc[rows] if hasattr(self.frame, "iloc") else self.frame[rows]
+            )
         values = np.empty((len(part), self.shape[1]))
         for f, name in enumerate(part.columns):
             known = self.categories.by_column[f]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from ..draws import Draws
 from ..interface import Progress, Votes
@@ -52,6 +53,8 @@ class TreeVoters:
         progress: Progress | None = None,
     ) -> tuple[TreeVoters, Votes]:
         """See :meth:`damvi.voters.Voters.train`; the trees take no ``fit_params``."""
+        estimator = clone(estimator)  # the caller may change theirs
+        estimator._validate_params()
         positive = y.astype(bool)
         if known is None:
             signs = signs_that_count(positive, sample_weight)
@@ -170,9 +173,16 @@ def _grow_some(
             rows = rows[own_weight[rows] > 0]
             weights = own_weight[rows]
         seed = draws.random_state(k)
-        trees.append(
-            grow_tree(estimator, features, codes[rows], weights, positive[rows], seed)
-        )
+        try:
+            tree = grow_tree(
+                estimator, features, codes[rows], weights, positive[rows], seed
+            )
+        except SystemError as error:
+            # What becomes of a Ctrl-C that arrives while a kernel runs.
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
+        trees.append(tree)
     return trees
 
 
