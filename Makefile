@@ -34,7 +34,7 @@ test-wheel: .venv/bin/python
 	@.venv-wheel/bin/python $(PIP) install dist/*.whl
 	cd / && "$(CURDIR)/.venv-wheel/bin/damvi" demo
 
-bench-%: .venv/test.stamp
+bench-%: .venv/bench.stamp
 	.venv/bin/python benchmarks/$*.py
 
 .venv/bin/python:
@@ -49,6 +49,11 @@ bench-%: .venv/test.stamp
 .venv/test.stamp: pyproject.toml | .venv/bin/python
 	@echo "Setting up the test environment (once)..."
 	@.venv/bin/python $(PIP) install --editable '.[test]'
+	@touch $@ .venv/demo.stamp
+
+.venv/bench.stamp: pyproject.toml | .venv/bin/python
+	@echo "Setting up the benchmark environment (once)..."
+	@.venv/bin/python $(PIP) install --editable '.[bench]'
 	@touch $@ .venv/demo.stamp
 
 .venv-oldest/test.stamp: pyproject.toml constraints-oldest.txt

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from ._threads import run_in_threads
 from .moments import Moments
 from .solvers import SOLVERS
 from .voters import Draws
@@ -90,8 +91,9 @@ def out_of_bag_vote(
     vote = np.full(n, np.nan)
     # What one row can do to the weights fades as rows outnumber voters.
     sweeps = min(MAX_SWEEPS, round(200 * n_voters / n))
-    Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(vote_without)(
+    judge = (
+        partial(
+            vote_without,
             np.flatnonzero(folds == number),
             votes,
             unseen,
@@ -103,4 +105,5 @@ def out_of_bag_vote(
         )
         for number, fold in enumerate(fold_weights)
     )
+    run_in_threads(judge, n_jobs)
     return vote

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from ..._jit import kernel
-from .table import blocks, take
+from ..._threads import in_threads, run_in_threads
+from .table import blocks, dense, row_slices, take
 
 MAX_BINS = 255
 SAMPLE_ROWS = 2**15
@@ -96,12 +96,13 @@ class Binning:
     def encode(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint8]:
         """The codes of a table, one byte a cell."""
         codes = np.empty(X.shape, dtype=np.uint8)
-        Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(self.encode_block)(block, codes[rows]) for rows, block in blocks(X)
-        )
+        calls = (partial(self.encode_rows, X, rows, codes[rows]) for rows in row_slices(X))
+        run_in_threads(calls, n_jobs)
         return codes
 
-    def encode_block(self, block: Floats, out: NDArray[np.uint8]) -> None:
+    def encode_rows(self, X: Any, rows: slice, out: NDArray[np.uint8]) -> None:
+        """The codes of some rows, few enough to be made dense."""
+        block = dense(X[rows])
         encode(block, self.cuts, self.starts, self.category_codes, self.categorical, out)
 
 
@@ -169,10 +170,11 @@ def _sampled_edges(
         take(X, sample_rows(np.flatnonzero(side), seed, SAMPLE_ROWS))[:, features]
         for side in (signs < 0, signs > 0)
     )
-    edges = Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(class_quantile_edges)(negatives[:, j], positives[:, j])
+    find = (
+        partial(class_quantile_edges, negatives[:, j], positives[:, j])
         for j in range(len(features))
     )
+    edges = in_threads(find, n_jobs)
     return dict(zip(features.tolist(), edges, strict=True))
 
 

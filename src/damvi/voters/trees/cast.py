@@ -165,3 +165,12 @@ def cast_tile(
             find_leaves(codes, own, own_sets, leaves)
             for i in range(n):
                 votes[i, t] = own_ballot[leaves[i]]
+
+
+@kernel
+def weigh(votes: Any, asked: Any, weights: Any, total: Any) -> None:
+    """Add the weighted votes of the trees asked to ``total``."""
+    for t in asked:
+        weight = weights[t]
+        for i in range(len(total)):
+            total[i] += weight * votes[i, t]

@@ -12,12 +12,17 @@ from scipy import sparse
 BLOCK_CELLS = 2**17
 
 
-def blocks(X: Any) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Slices of rows and their values, never more than a few megabytes at a time."""
+def row_slices(X: Any) -> Iterator[slice]:
+    """Slices of rows, of a few megabytes at most once they are dense."""
     n_rows, n_features = X.shape
     step = max(1, BLOCK_CELLS // max(n_features, 1))
     for start in range(0, n_rows, step):
-        rows = slice(start, min(start + step, n_rows))
+        yield slice(start, min(start + step, n_rows))
+
+
+def blocks(X: Any) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Slices of rows and their values, one at a time."""
+    for rows in row_slices(X):
         yield rows, dense(X[rows])
 
 

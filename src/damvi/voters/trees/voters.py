@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ..._threads import in_threads, run_in_threads
 from ..draws import Draws
 from ..interface import Progress, Votes
-from .cast import find_leaves
+from .cast import find_leaves, weigh
 from .features import Features
 from .forest import Forest
 from .grow import grow
-from .table import blocks
+from .table import row_slices
 
 if TYPE_CHECKING:
     from .classifier import FastTreeClassifier
@@ -66,25 +68,25 @@ class TreeVoters:
         own_weight = None
         if not draws.replace and sample_weight is not None:
             own_weight = fixed_point(sample_weight)
-        work = [
-            delayed(_grow_some)(
-                estimator, features, codes, positive, draws, share, own_weight
+        work = (
+            partial(
+                _grow_some, estimator, features, codes, positive, draws, share, own_weight
             )
             for share in _shares(len(trees), n_voters, effective_n_jobs(n_jobs))
-        ]
-        run = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
-        grown: Iterable[Forest] = (tree for some in run(work) for tree in some)
+        )
+        grown: Iterable[Forest] = (
+            tree for some in in_threads(work, n_jobs) for tree in some
+        )
         trees += progress(grown, n_voters - len(trees)) if progress else grown
         forest = Forest.join(trees)
 
         # The votes, in one pass over the rows.
         votes: Votes = np.empty((len(y), n_voters), dtype=np.int8, order="F")
         starts = range(0, len(y), ROWS_AT_A_TIME)
-        parts = [slice(start, start + ROWS_AT_A_TIME) for start in starts]
-        Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(forest.cast)(codes[part], np.arange(n_voters), votes[part])
-            for part in parts
-        )
+        parts = (slice(start, start + ROWS_AT_A_TIME) for start in starts)
+        everyone = np.arange(n_voters)
+        cast = (partial(forest.cast, codes[part], everyone, votes[part]) for part in parts)
+        run_in_threads(cast, n_jobs)
         return cls(estimator, features, forest), votes
 
     def __len__(self) -> int:
@@ -112,8 +114,7 @@ class TreeVoters:
         def vote(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
             votes: Votes = np.zeros((len(codes), len(weights)), dtype=np.int8, order="F")
             self.forest.cast(codes, asked, votes)
-            for k in asked:
-                total += weights[k] * votes[:, k]
+            weigh(votes, asked, weights, total)
 
         return self._by_blocks(X, vote, len(asked), n_jobs)
 
@@ -139,14 +140,14 @@ class TreeVoters:
         table = self.features.table(X)
         total = np.zeros(table.shape[0])
 
-        def work_on(rows: slice, block: NDArray[np.float64]) -> None:
-            codes = np.empty(block.shape, dtype=np.uint8)
-            self.features.binning.encode_block(block, codes)
+        def work_on(rows: slice) -> None:
+            codes = np.empty((rows.stop - rows.start, table.shape[1]), dtype=np.uint8)
+            self.features.binning.encode_rows(table, rows, codes)
             work(codes, total[rows])
 
         few = len(total) * n_trees <= VOTES_WORTH_A_THREAD
-        run = Parallel(n_jobs=1 if few else n_jobs, require="sharedmem")
-        run(delayed(work_on)(rows, block) for rows, block in blocks(table))
+        calls = (partial(work_on, rows) for rows in row_slices(table))
+        run_in_threads(calls, 1 if few else n_jobs)
         return total
 
 
