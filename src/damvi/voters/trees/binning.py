@@ -71,6 +71,8 @@ class Binning:
         distinct = Distinct(X.shape[1])
         for block in _blocks_that_count(X, signs):
             distinct.add(block)
+            if (distinct.crowded | categorical).all():
+                break  # nothing more to learn
         crowded = np.flatnonzero(distinct.crowded & ~categorical)
         edges = _sampled_edges(X, signs, crowded, seed, n_jobs)
         categories = _categories(X, signs, np.flatnonzero(categorical))
