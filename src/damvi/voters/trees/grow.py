@@ -82,7 +82,7 @@ def grow(
     free_slots, n_free = np.arange(slots), slots
     bins, best_bins = np.empty((N_CODES, 4), np.int64), np.empty((N_CODES, 4), np.int64)
     scratch = np.zeros((N_CODES, 3), np.int64)
-    order = np.empty(n_features, np.int32)
+    order, spare = np.empty(n_features, np.int32), np.empty(n_rows, np.uint32)
     cut, best_cut_so_far = np.empty(4, np.int64), np.empty(4, np.int64)
     node, split = np.empty(3, np.int64), np.empty(2, np.int64)
 
@@ -204,8 +204,8 @@ def grow(
                 taller(node_weights),
                 taller(node_rows),
             )
-        nm = ns + partition(codes, negatives[ns:ne], f, split[0], split[1], sets)
-        pm = ps + partition(codes, positives[ps:pe], f, split[0], split[1], sets)
+        nm = ns + partition(codes, negatives[ns:ne], f, split[0], split[1], sets, spare)
+        pm = ps + partition(codes, positives[ps:pe], f, split[0], split[1], sets, spare)
 
         # The larger child takes its parent's histograms, less those of its sibling,
         # where that is cheaper than to count its rows.

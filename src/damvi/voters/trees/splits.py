@@ -195,16 +195,23 @@ def goes_left(code: Any, threshold: Any, shift: Any, sets: Any) -> Any:
 
 
 @kernel
-def partition(codes: Any, rows: Any, f: Any, threshold: Any, shift: Any, sets: Any) -> Any:
-    """Move the rows that go left to the front and return how many they are."""
-    i, j = 0, len(rows)
-    while i < j:
-        if goes_left(codes[rows[i], f], threshold, shift, sets):
-            i += 1
-        else:
-            j -= 1
-            rows[i], rows[j] = rows[j], rows[i]
-    return i
+def partition(
+    codes: Any, rows: Any, f: Any, threshold: Any, shift: Any, sets: Any, spare: Any
+) -> Any:
+    """Move the rows that go left to the front and return how many they are.
+
+    Each side keeps its order, so that counting goes through memory one way.
+    """
+    n_left = 0
+    for i in range(len(rows)):
+        row = rows[i]
+        left = goes_left(codes[row, f], threshold, shift, sets)
+        # Both are written and one place moves on: no branch to guess.
+        rows[n_left] = row
+        spare[i - n_left] = row
+        n_left += 1 if left else 0
+    rows[n_left:] = spare[: len(rows) - n_left]
+    return n_left
 
 
 @kernel
