@@ -1,0 +1,13 @@
+"""The methods that DAMVI is compared with, by the paper's names, as estimators."""
+
+from .methods import METHODS, PAPER_METHODS, Method, make_method
+from .oversampled import OversampledBaggingClassifier, OversampledTreeClassifier
+
+__all__ = [
+    "METHODS",
+    "PAPER_METHODS",
+    "Method",
+    "OversampledBaggingClassifier",
+    "OversampledTreeClassifier",
+    "make_method",
+]
