@@ -1,5 +1,6 @@
-"""Datasets with a rare class."""
+"""Datasets with a rare class: by name, from a folder, or any table of your own."""
 
-from .bundled import load
+from .imitation import imitate_pct
+from .loading import load
 
-__all__ = ["load"]
+__all__ = ["imitate_pct", "load"]

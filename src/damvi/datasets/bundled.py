@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
+from numpy.typing import NDArray
 
 MAMMOGRAPHY = """\
 Mammography: 11,183 spots on mammograms, 260 of them (2.3 %) calcifications.
@@ -19,29 +20,8 @@ benchmark collection, doi:10.5281/zenodo.61452.
 """
 
 
-def load(name: str) -> Bunch:
-    """Load a dataset by name; ``"mammography"`` needs no network.
-
-    Returns
-    -------
-    dataset : Bunch
-        ``data`` (n, n_features), ``target`` (n,), ``feature_names`` and ``DESCR``.
-
-    Examples
-    --------
-    >>> from damvi.datasets import load
-    >>> data = load("mammography")
-    >>> data.data.shape, int(data.target.sum())
-    ((11183, 6), 260)
-    """
-    if name != "mammography":
-        raise ValueError(f"unknown dataset {name!r}; there is 'mammography'")
+def mammography() -> tuple[NDArray[Any], NDArray[np.int8]]:
+    """Return the bundled features, in single precision, and the target."""
     with (files(__package__) / "mammography.npz").open("rb") as file:
         arrays = np.load(file)
-        data, target = arrays["data"], arrays["target"]
-    return Bunch(
-        data=data,
-        target=target,
-        feature_names=[f"f{j}" for j in range(data.shape[1])],
-        DESCR=MAMMOGRAPHY,
-    )
+        return arrays["data"], arrays["target"]

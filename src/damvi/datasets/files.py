@@ -1,0 +1,58 @@
+"""A CSV, TSV or parquet file as a data frame."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .folders import SUFFIXES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def need(module: str) -> Any:
+    """Import a package of the ``bench`` extra, or say how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"this needs {module}, which is not installed: pip install 'damvi[bench]'"
+        ) from error
+
+
+def read_file(path: Path) -> pd.DataFrame:
+    """Read a table, or say what is wrong with the file."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it, or pass it as data_dir")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    name = path.name.lower()
+    if not name.endswith(SUFFIXES):
+        raise ValueError(f"{path}: not one of the kinds read here, {', '.join(SUFFIXES)}")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty")
+    pandas = need("pandas")
+    try:
+        if name.endswith(".parquet"):
+            need("pyarrow")
+            frame = pandas.read_parquet(path)
+        else:
+            separator = "\t" if ".tsv" in name else ","
+            frame = pandas.read_csv(path, sep=separator, low_memory=False)
+    except ImportError:
+        raise
+    except pandas.errors.EmptyDataError as error:
+        raise ValueError(f"{path} is empty") from error
+    except Exception as error:
+        # Parsers fail in many ways of their own; the reader needs the file and the reason.
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{path} cannot be read as a table: {reason}") from error
+    if len(frame) == 0:
+        raise ValueError(f"{path} has a header but no rows")
+    frame.columns = [str(column) for column in frame.columns]
+    repeated = frame.columns[frame.columns.duplicated()].tolist()
+    if repeated:
+        raise ValueError(f"{path} has more than one column named {repeated[0]!r}")
+    return frame

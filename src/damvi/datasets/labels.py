@@ -1,0 +1,105 @@
+"""The target column of a table, as 0 and 1."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def pick(frame: pd.DataFrame, column: str, role: str) -> pd.Series:
+    """Return a column, or an error that lists the near matches and what there is."""
+    if column in frame.columns:
+        return frame[column]
+    columns = [str(name) for name in frame.columns]
+    lowered = {name.lower(): name for name in reversed(columns)}
+    near = [lowered[match] for match in get_close_matches(column.lower(), lowered)]
+    hint = f" Did you mean {_listed(near, 'or')}?" if near else ""
+    raise ValueError(
+        f"there is no {role} column {column!r}.{hint} The columns are {_listed(columns)}"
+    )
+
+
+def binary(
+    labels: pd.Series, positive: Any, notes: list[str]
+) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+    """Return the labels as 0/1, and which rows have one.
+
+    The rarer of two values is the positive one, unless ``positive`` names a value; this
+    one then stands against all others.
+    """
+    known = labels.notna().to_numpy()
+    if not known.all():
+        notes.append(f"Dropped {(~known).sum():,} rows whose {labels.name!r} is missing.")
+    labels = labels[known]
+    counts = labels.value_counts()
+    counts = counts[counts > 0]
+    values = counts.index.tolist()
+    if not values:
+        raise ValueError(f"the target {labels.name!r} has no value in any row")
+    if len(values) == 1:
+        raise ValueError(
+            f"the target {labels.name!r} has one class only: {_show(values[0])} in all "
+            f"{len(labels):,} rows"
+        )
+    if positive is not None:
+        chosen = _match(values, positive, labels.name)
+    elif len(values) > 2:
+        raise ValueError(
+            f"the target {labels.name!r} has {len(values):,} values, not two: "
+            f"{_listed(values)}. Name the one to find with positive=..., as in "
+            f"positive={_show(values[-1])}; the others become the negatives"
+        )
+    elif counts.iloc[0] == counts.iloc[1]:
+        # As often as the other one: the greater value, as scikit-learn's pos_label is.
+        chosen = sorted(values, key=_order)[-1]
+    else:
+        chosen = values[-1]
+    found = (labels == chosen).to_numpy(dtype=bool)
+    others = [value for value in values if value != chosen]
+    if {_order(value) for value in (chosen, *others)} != {(0, 0.0, ""), (0, 1.0, "")} or (
+        _order(chosen) == (0, 0.0, "")
+    ):
+        why = "as asked" if positive is not None else "the rarer"
+        if positive is None and counts.iloc[0] == counts.iloc[1]:
+            why = "both are equally frequent"
+        notes.append(
+            f"Target {labels.name!r}: {_show(chosen)} is positive ({why}), against "
+            f"{_listed(others)}."
+        )
+    return found.astype(np.int8), known
+
+
+def _match(values: list[Any], positive: Any, name: Any) -> Any:
+    for value in values:
+        # A command line has strings only: "2" may stand for 2.
+        if value == positive or str(value) == str(positive):
+            return value
+    raise ValueError(
+        f"positive={_show(positive)} is not a value of the target {name!r}, which has "
+        f"{_listed(values)}"
+    )
+
+
+def _order(value: Any) -> tuple[int, float, str]:
+    """Numbers first, by size, then the rest as text."""
+    try:
+        return (0, float(value), "")
+    except (TypeError, ValueError):
+        return (1, 0.0, str(value))
+
+
+def _show(value: Any) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _listed(values: list[Any], last: str = "and") -> str:
+    shown = [_show(value) for value in values[:20]]
+    if len(values) > 20:
+        return ", ".join(shown) + f" {last} {len(values) - 20:,} more"
+    return f" {last} ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
