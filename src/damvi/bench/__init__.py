@@ -1,0 +1,1 @@
+"""The paper's experiments: protocol, runner, tables and figures."""
