@@ -9,10 +9,8 @@ with as many trees and as many leaves. Best of five, two threads.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -39,18 +37,14 @@ def same_trees_in_scikit_learn(model):
 
 def main() -> int:
     from lightgbm import LGBMClassifier
-    from setting import print_setting
+    from setting import add_data_option, print_setting
 
     from damvi import DAMVIClassifier
     from voters import load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("DAMVI_DATA", "../shared/data")
-    parser.add_argument("--data", type=Path, default=Path(default))
+    add_data_option(parser)
     args = parser.parse_args()
-    if not args.data.exists():
-        print(f"No data in {args.data}: nothing was measured. Name a folder by --data.")
-        return 1
     print_setting("scikit-learn", "numba", "lightgbm")
     ok, every = True, np.full(100, 2.0**-10)
     print(

@@ -1,11 +1,13 @@
-"""The first lines of every stored result: the command and the versions behind it."""
+"""What the scripts share: where the data are, and the first lines of a stored result."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import damvi
 
@@ -15,3 +17,15 @@ def print_setting(*packages: str) -> None:
     print("$ " + " ".join(["python", script, *sys.argv[1:]]))
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     print(f"damvi {damvi.__version__}, Python {platform.python_version()}, {versions}\n")
+
+
+def add_data_option(parser: argparse.ArgumentParser) -> None:
+    """``--data``: a folder of datasets, by default DAMVI_DATA or ../shared/data."""
+    default = os.environ.get("DAMVI_DATA", "../shared/data")
+    parser.add_argument("--data", type=_existing, default=default, metavar="FOLDER")
+
+
+def _existing(name: str) -> Path:
+    if not Path(name).is_dir():
+        raise argparse.ArgumentTypeError(f"no folder {name}: nothing was measured")
+    return Path(name)

@@ -8,10 +8,8 @@ Five interleaved pairs of fits, one thread then two; the median of the ratios.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -19,18 +17,14 @@ ASKED = 1.8
 
 
 def main() -> int:
-    from setting import print_setting
+    from setting import add_data_option, print_setting
 
     from damvi import DAMVIClassifier
     from voters import OurTrees, load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("DAMVI_DATA", "../shared/data")
-    parser.add_argument("--data", type=Path, default=Path(default))
+    add_data_option(parser)
     args = parser.parse_args()
-    if not args.data.exists():
-        print(f"No data in {args.data}: nothing was measured. Name a folder by --data.")
-        return 1
     print_setting("numba", "numpy")
     X, _, y, _ = load("credit_fraud", args.data)
     ok = True

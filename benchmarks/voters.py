@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -154,11 +153,10 @@ def measure(contender: str, dataset: str, folder: Path) -> dict[str, object]:
 
 
 def main() -> int:
-    from setting import print_setting
+    from setting import add_data_option, print_setting
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("DAMVI_DATA", "../shared/data")
-    parser.add_argument("--data", type=Path, default=Path(default))
+    add_data_option(parser)
     parser.add_argument("--datasets", nargs="*", default=list(DATASETS))
     parser.add_argument("--contenders", nargs="*", default=list(contenders()))
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
@@ -166,9 +164,6 @@ def main() -> int:
     if args.one:
         print(json.dumps(run_one(*args.one, args.data)))
         return 0
-    if not args.data.exists():
-        print(f"No data in {args.data}: nothing was measured. Name a folder by --data.")
-        return 1
     print_setting("scikit-learn", "numba", "lightgbm", "imbalanced-learn")
     ok = True
     for dataset in args.datasets:

@@ -12,10 +12,8 @@ the same run.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -52,7 +50,7 @@ def steps(tree) -> int:
 
 
 def main() -> int:
-    from setting import print_setting
+    from setting import add_data_option, print_setting
 
     from damvi.voters import Draws, FastTreeClassifier
     from damvi.voters.trees.features import Features
@@ -61,12 +59,8 @@ def main() -> int:
     from voters import load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("DAMVI_DATA", "../shared/data")
-    parser.add_argument("--data", type=Path, default=Path(default))
+    add_data_option(parser)
     args = parser.parse_args()
-    if not args.data.exists():
-        print(f"No data in {args.data}: nothing was measured. Name a folder by --data.")
-        return 1
     print_setting("numba", "numpy")
     speed = bandwidth()
     print(f"memory: {speed / 1e9:.1f} GB/s read by one thread\n")
