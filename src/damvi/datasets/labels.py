@@ -77,8 +77,8 @@ def binary(
 
 def _match(values: list[Any], positive: Any, name: Any) -> Any:
     for value in values:
-        # A command line has strings only: "2" may stand for 2.
-        if value == positive or str(value) == str(positive):
+        # A command line has strings only: "2" may stand for 2, or for 2.0.
+        if str(value) == str(positive) or _order(value) == _order(positive):
             return value
     raise ValueError(
         f"positive={_show(positive)} is not a value of the target {name!r}, which has "
