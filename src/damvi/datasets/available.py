@@ -53,30 +53,45 @@ def names(data_dir: str | os.PathLike[str] | None = None) -> list[Record]:
 
 
 def _record(name: str, searched: list[Path]) -> Record:
-    known = KNOWN.get(name)
     where, place = _where(name, searched)
-    ratio = known.ratio if known else None
-    if known and known.positives:
-        ratio = (known.rows - known.positives) / known.positives
+    known = KNOWN.get(name)
+    if known is None:
+        rows, attributes = _size(Path(place))
+        ratio = None
+    else:
+        rows, attributes, ratio = known.rows, known.attributes, known.ratio
+        if known.positives:
+            ratio = (known.rows - known.positives) / known.positives
     return Record(
         name=name,
         where=where,
         place=place,
-        rows=known.rows if known else None,
-        attributes=known.attributes if known else None,
+        rows=rows,
+        attributes=attributes,
         ratio=ratio,
         paper=name in PAPER and name != "scania_partial",
     )
 
 
+def _size(path: Path) -> tuple[int | None, int | None]:
+    """Return what a parquet file says of its size, without reading the rows."""
+    try:
+        from pyarrow import parquet
+
+        metadata = parquet.read_metadata(path)
+    except (ImportError, ValueError, OSError):
+        return None, None
+    return metadata.num_rows, metadata.num_columns - 1
+
+
 def _where(name: str, searched: list[Path]) -> tuple[str, str]:
     if name == "mammography":
         return "bundled", ""
+    if name == "pct_imitation":
+        return "made here", ""
     for folder in searched:
         if path := find(name, folder):
             return "folder", str(path)
-    if name == "pct_imitation":
-        return "made here", ""
     if not KNOWN[name].sources:
         return "no public home", ""
     try:

@@ -87,7 +87,7 @@ def _features(
     if not values_of:
         return {name: np.full(len(text), np.nan)}
     encoded = {
-        f"{name}={value}": (text == value).to_numpy(dtype=np.float64, na_value=0)
+        f"{name}={value}": (text == value).fillna(False).to_numpy(dtype=np.float64)
         for value in values_of
     }
     if len(values_of) > 1 or text.isna().any():

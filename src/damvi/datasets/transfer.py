@@ -39,9 +39,12 @@ def obtain(download: Download) -> Path:
                 # Of this machine: a full disk, a folder that may not be written.
                 raise
             failure = error
-            status = getattr(getattr(error, "response", None), "status_code", 0)
-            if 400 <= status < 500:
-                break
+            response = getattr(error, "response", None)
+            if response is not None:
+                # A refusal leaves the connection open, and nobody else to close it.
+                response.close()
+                if 400 <= response.status_code < 500:
+                    break
         else:
             expect(path, download.sha256, cure)
             return path
