@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import sys
 import tarfile
 import zipfile
 from dataclasses import replace
@@ -196,7 +197,9 @@ def test_other_content_is_kept_aside_and_not_used(home, cache, changes, message)
 
 
 @pytest.mark.parametrize(
-    "content", [b"not an archive", gzip.compress(b"no tar"), tar(other=b"x"), b""]
+    "content",
+    [b"not an archive", gzip.compress(b"no tar"), tar(other=b"x"), b""],
+    ids=["nonsense", "no tar", "no such member", "empty"],
 )
 def test_an_archive_that_cannot_be_read_is_kept_aside(home, cache, content):
     home("collection", content)
@@ -228,6 +231,21 @@ def test_a_line_that_keeps_dropping_leaves_nothing_behind(home, server, cache):
     assert str(cache / "downloads") in str(c.value)
     assert len(server.requests) == transfer.ATTEMPTS
     assert not [path for path in cache.rglob("*") if path.is_file()]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("screen", [Terminal, io.StringIO])
+def test_progress_shows_on_a_terminal_only(home, monkeypatch, capsys, screen):
+    home("collection", collection(18))
+    monkeypatch.setattr("sys.stderr", screen())
+    load("oil")
+    shown = sys.stderr.getvalue()
+    assert ("benchmark-imbalanced-learn.tar.gz" in shown) == (screen is Terminal)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_page_that_is_gone_is_asked_for_once(home, server):

@@ -102,6 +102,8 @@ def test_mammography_stays_the_bundled_one(folder, frame, monkeypatch):
     monkeypatch.setenv("DAMVI_DATA", str(folder))
     assert load("mammography").data.shape == (11183, 6)
     assert load("mammography", data_dir=folder).data.shape == (40, 3)
+    monkeypatch.setenv("DAMVI_DATA", str(folder / "gone"))
+    assert load("mammography").data.shape == (11183, 6)
 
 
 def test_the_bundled_mammography_is_the_pinned_one():

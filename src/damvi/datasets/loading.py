@@ -68,16 +68,17 @@ def load(
     if is_path(name_or_path):
         path = Path(name_or_path).expanduser()
         name = path.name
-        for suffix in sorted(SUFFIXES, key=len, reverse=True):
-            name = name.removesuffix(suffix)
+        for suffix in SUFFIXES:
+            if name.lower().endswith(suffix):
+                name = name[: -len(suffix)]
         return _bunch(name, f"{name}: {path}", read_table(path, **columns))
 
     name = os.fspath(name_or_path)
     own = name in ("mammography", "pct_imitation")
-    for folder in folders(data_dir):
-        file = find(name, folder)
-        if file and (data_dir is not None or not own):
-            return _named(name, file, columns)
+    if data_dir is not None or not own:
+        for folder in folders(data_dir):
+            if file := find(name, folder):
+                return _named(name, file, columns)
     if own:
         given = [word for word, value in columns.items() if value is not None]
         if given:
