@@ -25,6 +25,6 @@ def test_its_description_counts_the_duplicates_right():
 
 def test_an_unknown_name_is_told_what_there_is():
     with pytest.raises(
-        ValueError, match="unknown dataset 'moons'; there is .*'mammography'"
+        ValueError, match=r"unknown dataset 'moons'; there is .*'mammography'"
     ):
         load("moons")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .. import __version__
+from .datasets import datasets
 from .demo import demo
 
 
@@ -14,4 +15,5 @@ def main() -> None:
     """Classification with a rare class, by a diversity-aware majority vote."""
 
 
+main.add_command(datasets)
 main.add_command(demo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,19 @@ if TYPE_CHECKING:
 MOST_VALUES = 20
 """Text with more distinct values than this is dropped, not encoded."""
 
+# What people write into a column of numbers where there is none.
+HOLES = {"", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown"}
+DATES = ("ISO8601", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%H:%M:%S", "%H:%M")
+
+_SAID = {
+    "encoded": "Text columns made one 0/1 column a value: {}.",
+    "holes": "Took marks such as '?' as missing in {}.",
+    "infinite": "Took infinite values as missing in {}.",
+    "wordy": f"Dropped text columns of more than {MOST_VALUES} values: {{}}.",
+    "dates": "Dropped dates: {}.",
+    "constant": "Dropped constant columns: {}.",
+}
+
 
 def as_numbers(
     frame: pd.DataFrame, notes: list[str], keep_constant: bool = False
@@ -24,71 +38,95 @@ def as_numbers(
     Numbers stay, missing ones as NaN. Bools become 0/1; text of few values one 0/1 column
     a value. Dates, other text and constant columns are dropped.
     """
-    types = need("pandas").api.types
-    columns: list[tuple[str, NDArray[np.float64]]] = []
-    encoded, dates, wordy, constant = [], [], [], []
-    infinite = 0
+    done: dict[str, list[str]] = defaultdict(list)
+    made: dict[str, NDArray[np.float64]] = {}
     for name in frame.columns:
-        column = frame[name]
-        if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
-            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-            endless = np.isinf(values)
-            if endless.any():
-                infinite += int(endless.sum())
-                values = np.where(endless, np.nan, values)
-            if not keep_constant and len(np.unique(values[~np.isnan(values)])) < 2:
-                constant.append(name)
-            else:
-                columns.append((name, values))
-        elif types.is_datetime64_any_dtype(column.dtype) or _looks_like_dates(column):
-            dates.append(name)
+        new = _features(str(name), frame[name], done)
+        if new and not keep_constant and all(_is_constant(v) for v in new.values()):
+            done["constant"].append(repr(name))
         else:
-            text = column.astype("string")
-            values_of = sorted(text.dropna().unique())
-            if len(values_of) > MOST_VALUES:
-                wordy.append(f"{name!r} ({len(values_of):,} values)")
-            elif len(values_of) < 2 and not (len(values_of) and text.isna().any()):
-                constant.append(name)
-            else:
-                encoded.append(f"{name!r} ({len(values_of)})")
-                for value in values_of:
-                    same = (text == value).to_numpy(dtype=bool, na_value=False)
-                    columns.append((f"{name}={value}", same.astype(np.float64)))
-    if encoded:
-        notes.append(f"Text columns made one 0/1 column a value: {_few(encoded)}.")
-    if wordy:
-        notes.append(
-            f"Dropped text columns of more than {MOST_VALUES} values: {_few(wordy)}."
-        )
-    if dates:
-        notes.append(f"Dropped dates: {_few([repr(name) for name in dates])}.")
-    if constant:
-        notes.append(f"Dropped constant columns: {_few([repr(c) for c in constant])}.")
-    if infinite:
-        notes.append(f"Took {infinite:,} infinite values as missing.")
-    if not columns:
-        said = " ".join(notes) or "The target is the only column."
-        raise ValueError(f"no feature is left. {said}")
-    names = [name for name, _ in columns]
-    data = np.empty((len(frame), len(columns)))
-    for j in range(len(columns)):
-        data[:, j] = columns[j][1]
-    return data, names
+            made |= new
+    notes += [said.format(_few(done[what])) for what, said in _SAID.items() if done[what]]
+    if not made:
+        reason = " ".join(notes) or "The target is the only column."
+        raise ValueError(f"no feature is left. {reason}")
+    data = np.empty((len(frame), len(made)))
+    for j, name in enumerate(list(made)):
+        data[:, j] = made[name]
+    return data, list(made)
 
 
-def _looks_like_dates(column: pd.Series) -> bool:
-    """Whether text is dates, judged by its first values."""
-    pandas = need("pandas")
-    first = column.dropna().head(50)
-    if not len(first) or not all(isinstance(value, str) for value in first):
-        # Objects that know the calendar: date, datetime, Timestamp.
-        return bool(len(first)) and all(hasattr(value, "isoformat") for value in first)
-    if not first.str.contains(r"\d[-/:.]\d", regex=True).all():
+def _features(
+    name: str, column: pd.Series, done: dict[str, list[str]]
+) -> dict[str, NDArray[np.float64]]:
+    """Return what becomes of one column: none, one or several of numbers."""
+    types = need("pandas").api.types
+    if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.isinf(values).any():
+            done["infinite"].append(repr(name))
+            values = np.where(np.isinf(values), np.nan, values)
+        return {name: values}
+    if types.is_datetime64_any_dtype(column.dtype):
+        done["dates"].append(repr(name))
+        return {}
+    text = column.astype("string")
+    if not isinstance(column.dtype, need("pandas").CategoricalDtype):
+        numbers = _numbers_in(text)
+        if numbers is not None:
+            if np.isnan(numbers).sum() > column.isna().sum():
+                done["holes"].append(repr(name))
+            return {name: numbers}
+        if _are_dates(text):
+            done["dates"].append(repr(name))
+            return {}
+    values_of = sorted(text.dropna().unique())
+    if len(values_of) > MOST_VALUES:
+        done["wordy"].append(f"{name!r} ({len(values_of):,})")
+        return {}
+    if not values_of:
+        return {name: np.full(len(text), np.nan)}
+    encoded = {
+        f"{name}={value}": (text == value).fillna(False).to_numpy(dtype=np.float64)
+        for value in values_of
+    }
+    if len(values_of) > 1 or text.isna().any():
+        done["encoded"].append(f"{name!r} ({len(values_of)})")
+    return encoded
+
+
+def _numbers_in(text: pd.Series) -> NDArray[np.float64] | None:
+    """Numbers, or true and false, that came as text because of some holes; else None."""
+    plain = text.str.strip().str.lower()
+    there = (plain.notna() & ~plain.isin(HOLES)).to_numpy(dtype=bool)
+    plain = plain[there]
+    if not len(plain):
+        return None
+    if set(plain.unique()) == {"true", "false"}:
+        numbers = (plain == "true").astype(float)
+    else:
+        numbers = need("pandas").to_numeric(plain, errors="coerce")
+        if numbers.isna().any():
+            return None
+    values = np.full(len(text), np.nan)
+    values[there] = numbers.to_numpy(dtype=np.float64)
+    return values
+
+
+def _are_dates(text: pd.Series) -> bool:
+    """Whether text is dates or times, judged by its first values."""
+    first = text.dropna().head(50)
+    if not len(first) or not first.str.contains(r"\d[-/:.]\d").all():
         return False
-    for form in ("ISO8601", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%H:%M:%S", "%H:%M"):
-        if pandas.to_datetime(first, format=form, errors="coerce").notna().all():
-            return True
-    return False
+    to_datetime = need("pandas").to_datetime
+    return any(to_datetime(first, format=f, errors="coerce").notna().all() for f in DATES)
+
+
+def _is_constant(values: NDArray[np.float64]) -> bool:
+    missing = np.isnan(values)
+    if missing.any():
+        return bool(missing.all())
+    return bool((values == values[0]).all())
 
 
 def _few(items: list[str]) -> str:

@@ -41,6 +41,9 @@ def read_file(path: Path) -> pd.DataFrame:
         else:
             separator = "\t" if ".tsv" in name else ","
             frame = pandas.read_csv(path, sep=separator, low_memory=False)
+            if frame.shape[1] == 1 and ";" in str(frame.columns[0]):
+                # Where the comma is the decimal sign, this is what "CSV" means.
+                frame = pandas.read_csv(path, sep=";", decimal=",", low_memory=False)
     except ImportError:
         raise
     except pandas.errors.EmptyDataError as error:

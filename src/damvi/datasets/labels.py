@@ -62,11 +62,12 @@ def binary(
         chosen = values[-1]
     found = (labels == chosen).to_numpy(dtype=bool)
     others = [value for value in values if value != chosen]
-    if {_order(value) for value in (chosen, *others)} != {(0, 0.0, ""), (0, 1.0, "")} or (
-        _order(chosen) == (0, 0.0, "")
-    ):
-        why = "as asked" if positive is not None else "the rarer"
-        if positive is None and counts.iloc[0] == counts.iloc[1]:
+    # 1 against 0 is what everybody expects.
+    if [_order(value) for value in (chosen, *others)] != [_order(1), _order(0)]:
+        why = "the rarer"
+        if positive is not None:
+            why = "as asked"
+        elif counts.iloc[0] == counts.iloc[1]:
             why = "both are equally frequent"
         notes.append(
             f"Target {labels.name!r}: {_show(chosen)} is positive ({why}), against "
@@ -77,8 +78,8 @@ def binary(
 
 def _match(values: list[Any], positive: Any, name: Any) -> Any:
     for value in values:
-        # A command line has strings only: "2" may stand for 2.
-        if value == positive or str(value) == str(positive):
+        # A command line has strings only: "2" may stand for 2, or for 2.0.
+        if str(value) == str(positive) or _order(value) == _order(positive):
             return value
     raise ValueError(
         f"positive={_show(positive)} is not a value of the target {name!r}, which has "

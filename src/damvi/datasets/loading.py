@@ -7,18 +7,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from .bundled import MAMMOGRAPHY, mammography
 from .catalogue import KNOWN, PAPER
-from .columns import as_numbers
 from .describing import describe
-from .files import read_file
-from .folders import find, folders, is_path, listed
+from .fetching import fetch
+from .folders import SUFFIXES, find, folders, is_path, listed
 from .imitation import imitate_pct
-from .labels import binary, pick
+from .tables import Contents, read_table
 
 
 def load(
@@ -33,7 +30,8 @@ def load(
 
     A name is looked for in ``data_dir``, in the folder that the variable ``DAMVI_DATA``
     names, and in the cache, and is then fetched from its public home. ``"mammography"``
-    comes with the package and ``"pct_imitation"`` is made on the spot.
+    comes with the package and ``"pct_imitation"`` is made on the spot; only a file in
+    ``data_dir`` goes before these two.
 
     Parameters
     ----------
@@ -66,78 +64,73 @@ def load(
     >>> data.paper["percent"]
     2.32
     """
+    columns = {"target": target, "positive": positive, "groups": groups}
     if is_path(name_or_path):
         path = Path(name_or_path).expanduser()
-        return _from_file(path, path.name.split(".")[0], target, positive, groups)
+        name = path.name
+        for suffix in SUFFIXES:
+            if name.lower().endswith(suffix):
+                name = name[: -len(suffix)]
+        return _bunch(name, f"{name}: {path}", read_table(path, **columns))
+
     name = os.fspath(name_or_path)
-    for folder in folders(data_dir):
-        # The bundled file stands for the one that a variable happens to point at.
-        if name == "mammography" and data_dir is None:
-            break
-        if path_found := find(name, folder):
-            return _from_file(path_found, name, target, positive, groups)
-    if name == "mammography":
-        X, y = mammography()
-        return _bunch(name, X, y, [f"f{j}" for j in range(X.shape[1])], [], MAMMOGRAPHY)
-    if name == "pct_imitation":
-        made = imitate_pct()
-        notes = ["An imitation of PCT in size and rarity: no result on it is one on PCT."]
-        return _bunch(
-            name, made.data, made.target, made.feature_names, notes, groups=made.groups
+    own = name in ("mammography", "pct_imitation")
+    if data_dir is not None or not own:
+        for folder in folders(data_dir):
+            if file := find(name, folder):
+                return _named(name, file, columns)
+    if own:
+        given = [word for word, value in columns.items() if value is not None]
+        if given:
+            raise ValueError(f"{given[0]}=... is for files; {name} has its own")
+        return _mammography() if name == "mammography" else _imitation()
+    if name not in KNOWN:
+        raise ValueError(_unknown(name, data_dir))
+    if not KNOWN[name].sources:
+        raise FileNotFoundError(
+            f"{name} is no public download: name a folder that has {name}.parquet, with "
+            "data_dir or the variable DAMVI_DATA"
         )
-    raise ValueError(_unknown(name, data_dir))
+    return _named(name, fetch(name, data_dir=data_dir), columns)
 
 
-def _from_file(
-    path: Path, name: str, target: str | None, positive: Any, groups: str | None
-) -> Bunch:
-    frame, known = read_file(path), KNOWN.get(name)
-    notes = list(known.notes) if known else []
-    if target is None:
-        target = "Class" if name == "credit_fraud" and "Class" in frame else "target"
-        if target not in frame:
-            columns = ", ".join(map(repr, frame.columns[:20]))
-            raise ValueError(
-                f"say which column of {path} to predict, with target=...; it has {columns}"
-                + (" and more" if frame.shape[1] > 20 else "")
-            )
-    y, kept = binary(pick(frame, target, "target"), positive, notes)
-    blocks = pick(frame, groups, "group").to_numpy()[kept] if groups else _blocks(path)
-    features = frame.loc[kept].drop(columns=[target, *([groups] if groups else [])])
-    X, columns_left = as_numbers(features, notes, keep_constant=known is not None)
-    return _bunch(name, X, y, columns_left, notes, groups=blocks, origin=path)
+def _named(name: str, file: Path, columns: dict[str, Any]) -> Bunch:
+    """A dataset that a folder or the cache has."""
+    known = KNOWN.get(name)
+    table = read_table(file, **columns, keep_constant=known is not None)
+    if known is None:
+        return _bunch(name, f"{name}: {file}", table)
+    paper, notes = PAPER.get(name), list(known.notes)
+    if paper and not notes and table.data.shape != (paper["rows"], paper["attributes"]):
+        notes.append("Not of the size that the paper's table states.")
+    if name == "protein_homo" and table.groups is None:
+        notes.append("This copy lacks the query blocks, so there are no groups.")
+    return _bunch(name, known.title, table._replace(notes=[*notes, *table.notes]), paper)
 
 
-def _blocks(path: Path) -> NDArray[Any] | None:
-    """The blocks of a folder's ``protein_homo``, when they lie beside it."""
-    beside = path.with_name(f"{path.stem}_block_id.parquet")
-    if path.suffix == ".parquet" and beside.is_file():
-        return read_file(beside).iloc[:, 0].to_numpy()
-    return None
+def _mammography() -> Bunch:
+    X, y = mammography()
+    table = Contents(X, y, [f"f{j}" for j in range(X.shape[1])], None, [])
+    return _bunch("mammography", MAMMOGRAPHY, table, PAPER["mammography"])
+
+
+def _imitation() -> Bunch:
+    made = imitate_pct()
+    notes = ["An imitation of PCT in size and rarity: no result on it is one on PCT."]
+    table = Contents(made.data, made.target, made.feature_names, made.groups, notes)
+    title = KNOWN["pct_imitation"].title
+    return _bunch("pct_imitation", title, table, PAPER["pct_imitation"])
 
 
 def _bunch(
-    name: str,
-    X: NDArray[Any],
-    y: NDArray[np.int8],
-    feature_names: list[str],
-    notes: list[str],
-    title: str = "",
-    groups: NDArray[Any] | None = None,
-    origin: Path | None = None,
+    name: str, title: str, table: Contents, paper: dict[str, Any] | None = None
 ) -> Bunch:
-    known, paper = KNOWN.get(name), PAPER.get(name)
-    title = title or (known.title if known else f"{name}: {origin}")
     return Bunch(
-        data=X,
-        target=y,
-        feature_names=feature_names,
-        groups=groups,
+        **table._asdict(),
         name=name,
-        notes=notes,
         imitation=name == "pct_imitation",
         paper=dict(paper) if paper else None,
-        DESCR=describe(title, X, y, paper, notes),
+        DESCR=describe(title, table.data, table.target, paper, table.notes),
     )
 
 

@@ -1,0 +1,103 @@
+"""``damvi datasets``: what there is, what one holds, and fetching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+DATA_DIR = click.option(
+    "--data-dir", metavar="FOLDER", help="A folder of data files to look in first."
+)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn what is wrong with the user's input into one line and exit code 1."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError) as error:
+        raise click.ClickException(" ".join(str(error).split())) from error
+
+
+@click.group(invoke_without_command=True)
+@DATA_DIR
+@click.pass_context
+def datasets(context: click.Context, data_dir: str | None) -> None:
+    """List the datasets; show or fetch one."""
+    context.obj = data_dir
+    if context.invoked_subcommand is not None:
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..datasets import names
+
+    with one_line_errors():
+        records = names(data_dir)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    for heading in ("rows", "columns", "ratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("where")
+    for record in records:
+        rows, columns, ratio = record["rows"], record["attributes"], record["ratio"]
+        table.add_row(
+            record["name"] + (" *" if record["paper"] else ""),
+            f"{rows:,}" if rows else "",
+            f"{columns:,}" if columns else "",
+            f"{ratio:,.0f}:1" if ratio else "",
+            record["where"],
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        "\n* in the paper; pct_imitation only imitates the size and rarity of its PCT.\n"
+        "Any CSV, TSV or parquet file loads too: damvi datasets show FILE --target COLUMN"
+    )
+
+
+@datasets.command()
+@click.argument("name")
+@DATA_DIR
+@click.option("--target", metavar="COLUMN", help="The column to predict.")
+@click.option("--positive", metavar="VALUE", help="The value to find, against all others.")
+@click.option("--groups", metavar="COLUMN", help="Which rows belong together.")
+@click.pass_obj
+def show(
+    parent: str | None,
+    name: str,
+    data_dir: str | None,
+    target: str | None,
+    positive: str | None,
+    groups: str | None,
+) -> None:
+    """Describe NAME, a dataset or a file."""
+    with one_line_errors():
+        from ..datasets import load
+
+        data = load(
+            name,
+            data_dir=data_dir or parent,
+            target=target,
+            positive=positive,
+            groups=groups,
+        )
+    click.echo(data.DESCR, nl=False)
+    if data.groups is not None:
+        click.echo(f"\n{len(set(data.groups.tolist())):,} groups of rows belong together.")
+
+
+@datasets.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@DATA_DIR
+@click.pass_obj
+def fetch(parent: str | None, names: tuple[str, ...], data_dir: str | None) -> None:
+    """Fetch datasets from their public homes into the cache."""
+    with one_line_errors():
+        from ..datasets import fetch as fetch_one
+
+        for name in names:
+            path = fetch_one(name, data_dir=data_dir or parent)
+            click.echo(f"{name}: {path}")
