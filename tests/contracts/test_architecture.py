@@ -38,6 +38,7 @@ ALLOWED = {
         "solvers",
         "voters",
     },
+    "bench": {"baselines", "classifier", "datasets", "progress"},
     "cli": {"classifier", "datasets", "progress", "risks"},
 }
 

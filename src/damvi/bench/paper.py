@@ -1,0 +1,51 @@
+"""The paper's own numbers, from its two tables."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from .names import in_the_paper
+from .tables import Entry
+
+
+@dataclass(frozen=True)
+class PaperEntry:
+    """One entry of the paper's tables; ``worse`` is its mark ↓."""
+
+    mean: float
+    std: float
+    worse: bool
+
+
+@cache
+def paper_entries() -> MappingProxyType[tuple[str, str, str], PaperEntry]:
+    """Every entry, by metric, method and the paper's dataset.
+
+    >>> paper_entries()["f1", "DAMVI", "webpage"]
+    PaperEntry(mean=0.7996, std=0.011, worse=False)
+    """
+    text = files(__package__).joinpath("paper.csv").read_text(encoding="utf-8")
+    return MappingProxyType(
+        {
+            (row["metric"], row["method"], row["dataset"]): PaperEntry(
+                float(row["mean"]), float(row["std"]), row["significantly_worse"] == "1"
+            )
+            for row in csv.DictReader(text.splitlines())
+        }
+    )
+
+
+def paper_entry(metric: str, method: str, dataset: str) -> PaperEntry | None:
+    """The paper's entry that ours reproduces, if it has one (an imitation has none)."""
+    return paper_entries().get((metric, method, in_the_paper(dataset) or ""))
+
+
+def agrees(ours: Entry, paper: PaperEntry) -> bool | None:
+    """Whether within one standard deviation of the paper plus one of ours, if it is known."""
+    if ours.mean is None or ours.std is None:
+        return None
+    return abs(ours.mean - paper.mean) <= paper.std + ours.std

@@ -1,0 +1,240 @@
+"""Grids and tables as text: terminal, Markdown, LaTeX, HTML and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Any
+
+from .layout import Box, Grid
+from .names import label
+from .paper import agrees, paper_entry
+from .tables import Table
+
+
+def to_terminal(grid: Grid) -> Any:
+    """Something for ``rich.console.Console.print``."""
+    from rich.box import HORIZONTALS
+    from rich.console import Group
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(
+        box=HORIZONTALS,
+        pad_edge=False,
+        header_style="bold",
+        title=grid.caption,
+        title_justify="left",
+    )
+    for place, name in enumerate(grid.head):
+        table.add_column(
+            Text(name),
+            justify="left" if place < grid.stub else "right",
+            no_wrap=grid.stub < 3,
+        )
+    for number, row in enumerate(grid.rows):
+        texts = []
+        for box in row:
+            style = "bold" if box.bold else "italic" if box.italic else ""
+            text = Text.assemble((box.text, style), box.tail)
+            text.append("↓" * box.down + "≠" * box.apart)
+            text.append(f"[{box.note}]" if box.note else "")
+            texts.append(text)
+        table.add_row(*texts, end_section=number + 1 in grid.rules)
+    notes = [Text(f"[{n}] {note}") for n, note in enumerate(grid.notes, 1)]
+    return Group(table, *notes)
+
+
+_MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"})
+
+
+def to_markdown(grid: Grid) -> str:
+    """A table of GitHub's Markdown, with its caption above and its notes below."""
+
+    def shown(box: Box) -> str:
+        mark = "**" if box.bold else "*" if box.italic else ""
+        note = f"<sup>{box.note}</sup>" if box.note else ""
+        text = _one_line(box.text).translate(_MARKDOWN)
+        return f"{mark}{text}{mark}{box.tail}{'↓' * box.down}{'≠' * box.apart}{note}"
+
+    marks = [":--" if place < grid.stub else "--:" for place in range(len(grid.head))]
+    lines = [grid.caption.translate(_MARKDOWN), ""]
+    for row in (
+        [name.translate(_MARKDOWN) for name in grid.head],
+        marks,
+        *([shown(box) for box in row] for row in grid.rows),
+    ):
+        lines.append(f"| {' | '.join(row)} |")
+    for number, note in enumerate(grid.notes, 1):
+        lines += ["", f"<sup>{number}</sup> {_one_line(note).translate(_MARKDOWN)}"]
+    return "\n".join(lines) + "\n"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    '"': "''",
+    "±": r"$\pm$",
+    "↓": r"$\downarrow$",
+    "≠": r"$\neq$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "→": r"$\rightarrow$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "–": "--",
+    "—": "---",
+    "’": "'",
+    "‘": "`",
+    "“": "``",
+    "”": "''",
+    "…": "...",
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+}
+_ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u0327", "`'^~\"c", strict=True))
+
+
+def latex_escape(text: str) -> str:
+    """Any text as LaTeX of no package; what it cannot set becomes a question mark.
+
+    >>> print(latex_escape("a_b & 5 % é"))
+    a\\_b \\& 5 \\% \\'{e}
+    """
+    return "".join(map(_latex_character, _one_line(text)))
+
+
+def _latex_character(c: str) -> str:
+    if c in _LATEX:
+        return _LATEX[c]
+    if c.isascii():
+        return c
+    base, *accents = unicodedata.normalize("NFKD", c)
+    if base.isascii() and base.isalpha() and len(accents) == 1 and accents[0] in _ACCENTS:
+        return f"\\{_ACCENTS[accents[0]]}{{{base}}}"
+    return "?"
+
+
+def to_latex(grid: Grid) -> str:
+    """A ``table`` with a plain ``tabular``: no package is needed."""
+
+    def shown(box: Box) -> str:
+        text = latex_escape(box.text)
+        text = f"\\textbf{{{text}}}" if box.bold else text
+        text = f"\\textit{{{text}}}" if box.italic else text
+        marks = r"$\,\downarrow$" * box.down + r"$\,\neq$" * box.apart
+        note = f"$^{{{box.note}}}$" if box.note else ""
+        return text + latex_escape(box.tail) + marks + note
+
+    columns = "l" * grid.stub + "|" + "c" * (len(grid.head) - grid.stub)
+    lines = [
+        r"\begin{table}[p]",
+        f"\\caption{{{latex_escape(grid.caption)}}}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+        f"\\begin{{tabular}}{{{columns}}}",
+        r"\hline",
+        " & ".join(map(latex_escape, grid.head)) + r" \\ \hline",
+    ]
+    for number, row in enumerate(grid.rows):
+        rule = r"\hline " if number in grid.rules else ""
+        # Braces keep a first place that starts with [ from being read as \\'s option.
+        lines.append(rule + "{}" + " & ".join(map(shown, row)) + r" \\")
+    lines += [r"\hline", r"\end{tabular}"]
+    for number, note in enumerate(grid.notes, 1):
+        lines += ["", f"$^{{{number}}}$ {latex_escape(note)}"]
+    return "\n".join([*lines, r"\end{table}", ""])
+
+
+def latex_document(tables: Iterable[str]) -> str:
+    """A whole document around tables, wide enough for six datasets."""
+    return "\n".join(
+        [
+            r"\documentclass[a4paper]{article}",
+            r"\setlength{\textwidth}{18cm}\setlength{\oddsidemargin}{-1cm}",
+            r"\setlength{\textheight}{25cm}\setlength{\topmargin}{-2cm}",
+            r"\begin{document}",
+            *tables,
+            r"\end{document}",
+            "",
+        ]
+    )
+
+
+def to_html(grid: Grid) -> str:
+    """A fragment: a ``table`` in a ``figure``, styled by whoever shows it."""
+
+    def shown(box: Box) -> str:
+        text = escape(box.text)
+        text = f"<b>{text}</b>" if box.bold else text
+        text = f"<i>{text}</i>" if box.italic else text
+        note = f"<sup>{box.note}</sup>" if box.note else ""
+        return text + escape(box.tail) + "↓" * box.down + "≠" * box.apart + note
+
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in grid.head)
+    lines = [
+        "<figure>",
+        f"<figcaption>{escape(grid.caption)}</figcaption>",
+        '<div class="wide"><table>',
+        f"<thead><tr>{head}</tr></thead>",
+        "<tbody>",
+    ]
+    for number, row in enumerate(grid.rows):
+        places = [f'<th scope="row">{shown(row[0])}</th>']
+        for place, box in enumerate(row[1:], 1):
+            kind = box.kind or ("words" if place < grid.stub else "")
+            places.append(f'<td class="{kind}">' if kind else "<td>")
+            places.append(f"{shown(box)}</td>")
+        rule = ' class="rule"' if number in grid.rules else ""
+        lines.append(f"<tr{rule}>{''.join(places)}</tr>")
+    lines.append("</tbody></table></div>")
+    for number, note in enumerate(grid.notes, 1):
+        lines.append(f"<p><sup>{number}</sup> {escape(note)}</p>")
+    return "\n".join([*lines, "</figure>", ""])
+
+
+def to_csv(tables: Iterable[Table]) -> str:
+    """One row an entry, in full precision, with the paper's number beside it."""
+    out = io.StringIO()
+    rows = [row for table in tables for row in _csv_rows(table)]
+    writer = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _csv_rows(table: Table) -> Iterator[dict[str, Any]]:
+    for dataset in table.datasets:
+        for method in table.methods:
+            entry = table[method, dataset]
+            paper = paper_entry(table.metric, method, dataset)
+            within = agrees(entry, paper) if paper else None
+            yield {
+                "metric": table.metric,
+                "dataset": dataset,
+                "label": label(dataset),
+                "method": method,
+                "mean": entry.mean,
+                "std": entry.std,
+                "n_done": entry.n_done,
+                "n_splits": entry.n_splits,
+                "status": entry.status,
+                "best": int(entry.best),
+                "second": int(entry.second),
+                "significantly_worse": int(entry.worse),
+                "p": entry.p,
+                "paper_mean": paper.mean if paper else None,
+                "paper_std": paper.std if paper else None,
+                "paper_significantly_worse": int(paper.worse) if paper else None,
+                "within": None if within is None else int(within),
+                "note": entry.note,
+            }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
