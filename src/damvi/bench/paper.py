@@ -45,7 +45,7 @@ def paper_entry(metric: str, method: str, dataset: str) -> PaperEntry | None:
 
 
 def agrees(ours: Entry, paper: PaperEntry) -> bool | None:
-    """Whether within one standard deviation of the paper plus one of ours, if it is known."""
+    """Whether within one standard deviation of the paper plus one of ours, if known."""
     if ours.mean is None or ours.std is None:
         return None
     return abs(ours.mean - paper.mean) <= paper.std + ours.std

@@ -15,37 +15,46 @@ from .paper import agrees, paper_entry
 from .tables import Table
 
 
-def to_terminal(grid: Grid) -> Any:
-    """Something for ``rich.console.Console.print``."""
+def to_terminal(grid: Grid, width: int | None = None) -> Any:
+    """Something for ``rich.console.Console.print``.
+
+    Columns that do not fit in ``width`` characters go into a further table below, so that
+    no number is ever cut.
+    """
     from rich.box import HORIZONTALS
     from rich.console import Group
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    table = RichTable(
-        box=HORIZONTALS,
-        pad_edge=False,
-        header_style="bold",
-        title=grid.caption,
-        title_justify="left",
-    )
-    for place, name in enumerate(grid.head):
-        table.add_column(
-            Text(name),
-            justify="left" if place < grid.stub else "right",
-            no_wrap=grid.stub < 3,
-        )
-    for number, row in enumerate(grid.rows):
-        texts = []
-        for box in row:
-            style = "bold" if box.bold else "italic" if box.italic else ""
-            text = Text.assemble((box.text, style), box.tail)
-            text.append("↓" * box.down + "≠" * box.apart)
-            text.append(f"[{box.note}]" if box.note else "")
-            texts.append(text)
-        table.add_row(*texts, end_section=number + 1 in grid.rules)
-    notes = [Text(f"[{n}] {note}") for n, note in enumerate(grid.notes, 1)]
-    return Group(table, *notes)
+    def shown(box: Box) -> Text:
+        style = "bold" if box.bold else "italic" if box.italic else ""
+        marks = "↓" * box.down + "≠" * box.apart + (f"[{box.note}]" if box.note else "")
+        return Text.assemble((box.text, style), box.tail, marks)
+
+    stub = list(range(grid.stub))
+    wide = [
+        3 + max(len(name), *(shown(row[place]).cell_len for row in grid.rows), 0)
+        for place, name in enumerate(grid.head)
+    ]
+    blocks, room = [stub.copy()], width or sum(wide)
+    for place in range(grid.stub, len(grid.head)):
+        if (
+            sum(wide[p] for p in (*blocks[-1], place)) > room
+            and len(blocks[-1]) > grid.stub
+        ):
+            blocks.append(stub.copy())
+        blocks[-1].append(place)
+    parts: list[Any] = [Text(grid.caption)]
+    for block in blocks:
+        table = RichTable(box=HORIZONTALS, pad_edge=False, header_style="bold")
+        for place in block:
+            side: Any = "left" if place < grid.stub else "right"
+            table.add_column(Text(grid.head[place]), justify=side, no_wrap=True)
+        for number, row in enumerate(grid.rows, 1):
+            boxes = [shown(row[place]) for place in block]
+            table.add_row(*boxes, end_section=number in grid.rules)
+        parts.append(table)
+    return Group(*parts, *(Text(f"[{n}] {note}") for n, note in enumerate(grid.notes, 1)))
 
 
 _MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"})
@@ -115,7 +124,7 @@ def _latex_character(c: str) -> str:
         return _LATEX[c]
     if c.isascii():
         return c
-    base, *accents = unicodedata.normalize("NFKD", c)
+    base, *accents = list(unicodedata.normalize("NFKD", c))
     if base.isascii() and base.isalpha() and len(accents) == 1 and accents[0] in _ACCENTS:
         return f"\\{_ACCENTS[accents[0]]}{{{base}}}"
     return "?"

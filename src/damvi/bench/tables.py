@@ -19,7 +19,7 @@ Cell = Mapping[str, Any]
 class Entry:
     """What the splits of one dataset say about one method, by one metric.
 
-    ``std`` divides by n - 1 (the paper does not say by what it divided); one split has none.
+    ``std`` divides by n - 1 (the paper does not say what it took); one split has none.
     ``n_splits`` counts the splits that any method has met on this dataset.
     """
 
@@ -147,16 +147,15 @@ def _rank(
         column = {place: e for place, e in entries.items() if place[1] == dataset}
         most = max((e.n_done for e in column.values()), default=0)
         means = {
-            place: e.mean for place, e in column.items() if e.n_done == most and e.scores
+            place: e.mean
+            for place, e in column.items()
+            if e.n_done == most and e.mean is not None
         }
-        best, second, *_ = *sorted(set(means.values()), reverse=True), None, None
+        steps = sorted(set(means.values()), reverse=True)
         for place, entry in column.items():
             mean = means.get(place)
-            ranked[place] = replace(
-                entry,
-                best=mean is not None and mean == best,
-                second=mean is not None and mean == second,
-            )
+            best, second = mean in steps[:1], mean in steps[1:2]
+            ranked[place] = replace(entry, best=best, second=second)
     return ranked
 
 
