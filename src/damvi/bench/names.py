@@ -9,6 +9,7 @@ BASELINES = ("S-DT", "R-DT", "A-DT", "R-BG", "S-BG", "A-BG", "BB", "BRF", "EE")
 PAPER_METHODS = (*BASELINES, REFERENCE)
 EXTRA_METHODS = ("uniform", "RF", "LightGBM", "XGBoost")
 METRICS = {"f1": "F1", "ap": "Average precision"}
+SHORT = {"f1": "F1", "ap": "AP"}
 
 # Our name of a dataset: how it is shown, and what it stands for in the paper. An imitation
 # stands for nothing, so that its numbers are never taken for a reproduction.

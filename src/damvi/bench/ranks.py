@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .figures import FONT, colour
-from .names import METRICS, REFERENCE, label
+from .names import METRICS, REFERENCE, SHORT, label
 from .significance import LEVEL
 from .tables import Table
 
@@ -52,7 +52,7 @@ class Ranks:
         of = ", ".join(label(dataset) for dataset in self.datasets)
         without = f" Left out as not complete: {', '.join(self.left_out)}."
         return (
-            f"Average ranks by {METRICS[self.metric]} over {len(self.datasets)} datasets "
+            f"Average ranks by {SHORT[self.metric]} over {len(self.datasets)} datasets "
             f"({of}); a bar joins methods that Nemenyi's test does not tell apart at "
             f"p < {LEVEL}, which takes a difference of {self.critical_difference:.2f}."
             f"{without if self.left_out else ''}"
@@ -71,7 +71,7 @@ def complete_ranks(table: Table) -> Ranks | str:
     choices = [choice for choice in choices if len(choice[1]) >= FEWEST]
     if not choices:
         return (
-            f"No critical-difference diagram by {METRICS[table.metric]}: it takes at least "
+            f"No critical-difference diagram by {SHORT[table.metric]}: it takes at least "
             f"{FEWEST} methods that are complete on the same {FEWEST} datasets."
         )
     chosen, methods = max(choices, key=lambda choice: len(choice[0]) * len(choice[1]))
