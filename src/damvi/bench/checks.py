@@ -27,10 +27,7 @@ def _reproduced(table: Table, dataset: str) -> Claim | None:
     ours, paper = table[REFERENCE, dataset], paper_entry(table.metric, REFERENCE, dataset)
     if paper is None or ours.status == "missing":
         return None
-    text = (
-        f"{label(dataset)}: DAMVI's {SHORT[table.metric]} is within one standard "
-        "deviation of the paper plus one of ours."
-    )
+    text = f"{label(dataset)}: DAMVI's {SHORT[table.metric]} agrees with the paper's."
     within = agrees(ours, paper)
     figures = (
         f"Ours {score(ours.mean)}±{score(ours.std, 3)}, the paper's {score(paper.mean)}"

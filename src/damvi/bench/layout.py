@@ -65,6 +65,10 @@ class _Notes:
         return self.texts.index(text) + 1
 
 
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def score(value: float | None, digits: int = 4) -> str:
     """
     >>> score(0.79961), score(1.0), score(0.011, 3), score(None)

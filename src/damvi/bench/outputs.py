@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from .figures import NATURAL, ratio_figure
+from .latex import latex_document, to_latex
 from .layout import Grid, comparison_grid, score_grid
-from .names import METRICS, in_the_paper, label
+from .names import METRICS, SHORT, in_the_paper, label
 from .page import Picture, page_blocks, to_html_page, to_markdown_page
 from .ranks import complete_ranks, rank_figure
-from .render import latex_document, to_csv, to_html, to_latex, to_markdown
+from .render import to_csv, to_html, to_markdown
 from .tables import Cell, Table, check_distinct, score_table
 
 _FIRST_COLUMNS = (
@@ -91,10 +92,10 @@ def write_outputs(
     texts["comparison.md"] = to_markdown_page(blocks)
     texts["comparison.html"] = to_html_page(blocks, folder)
 
-    for words in skipped:
-        if say is None:
-            warnings.warn(words, UserWarning, stacklevel=2)
-        else:
+    if skipped and say is None:
+        warnings.warn("\n".join(skipped), UserWarning, stacklevel=2)
+    elif say is not None:
+        for words in skipped:
             say(words)
     return [_write(folder / name, text) for name, text in texts.items()]
 
@@ -137,7 +138,7 @@ def _figures(
     files: dict[str, bytes] = {}
     skipped: list[str] = []
 
-    def add(name: str, words: str, draw: Callable[[], Any]) -> None:
+    def add(name: str, title: str, words: str, draw: Callable[[], Any]) -> None:
         try:
             figure = draw()
         except ImportError as error:
@@ -150,21 +151,26 @@ def _figures(
             return
         for kind in ("png", "svg"):
             files[f"{name}.{kind}"] = _drawn(figure, kind)
-        pictures.append(Picture(f"{name}.png", words, files[f"{name}.png"]))
+        pictures.append(Picture(f"{name}.png", title, words, files[f"{name}.png"]))
 
     for dataset in sorted({cell["dataset"] for cell in ratio}):
         mine = [cell for cell in ratio if cell["dataset"] == dataset]
         is_the_papers = dataset == "mammography"
         natural = NATURAL if is_the_papers else None
         name = "ratio" if is_the_papers else "ratio_" + re.sub(r"\W+", "_", dataset)
-        words = f"F1 and average precision against the imbalance ratio on {label(dataset)}."
-        add(name, words, partial(ratio_figure, mine, natural))
+        title = f"F1 and average precision against the imbalance ratio on {label(dataset)}"
+        words = (
+            f"{title}: means over the splits, and bands of one standard deviation (n − 1) "
+            "either side."
+        )
+        add(name, title, words, partial(ratio_figure, mine, natural))
     for table in tables:
         ranks = complete_ranks(table)
         if isinstance(ranks, str):
             pictures.append(ranks)
         else:
-            add(f"ranks_{table.metric}", ranks.words, partial(rank_figure, ranks))
+            title = f"Critical-difference diagram by {SHORT[table.metric]}"
+            add(f"ranks_{table.metric}", title, ranks.words, partial(rank_figure, ranks))
     return pictures, files, skipped
 
 

@@ -19,6 +19,10 @@ from .ratio_claims import ratio_claims
 from .render import to_html, to_markdown
 from .tables import Cell, score_table
 
+OUR_CHECKS = (
+    "Checks of our own. Two means agree when they are no further apart than one standard "
+    "deviation of the paper plus one of ours."
+)
 _KINDS = {HOLDS: "holds", FAILS: "fails", UNTESTED: "untested"}
 
 
@@ -27,6 +31,7 @@ class Picture:
     """A figure of the page: its PNG file, and what it shows."""
 
     file: str
+    title: str
     words: str
     png: bytes
 
@@ -62,7 +67,7 @@ def page_blocks(
             claims_grid(claims, "Claims of the paper's text, among its ten methods.")
         )
         checks = our_checks(f1, ap)
-        blocks.append(claims_grid(checks, "Checks of our own.") if checks else "")
+        blocks.append(claims_grid(checks, OUR_CHECKS) if checks else "")
     blocks += ["## Results", *(score_grid(table, protocol_words) for table in (f1, ap))]
     if of_the_paper:
         blocks += ["## Beside the paper's numbers"]
@@ -79,7 +84,7 @@ def page_blocks(
     ]
     blocks += ["## How it was run", _versions([*cells, *ratio_cells], protocol_words)]
     blocks += [findings.strip()]
-    return [block for block in blocks if block]
+    return [b for b in blocks if b and not (isinstance(b, Grid) and not b.rows)]
 
 
 def _opening(
@@ -101,8 +106,10 @@ def _opening(
 
 def _tally(claims: Sequence[Claim]) -> str:
     counts = Counter(claim.verdict for claim in claims)
-    words = ", ".join(f"{counts[v]} {v}" for v in (HOLDS, FAILS, UNTESTED) if counts[v])
-    return f"Of {len(claims)} claims: {words}."
+    return (
+        f"Of {len(claims)} claims, {counts[HOLDS]} hold, {counts[FAILS]} do not hold, "
+        f"{counts[UNTESTED]} not tested."
+    )
 
 
 def _versions(cells: Sequence[Cell], protocol_words: str) -> str:
@@ -125,7 +132,7 @@ def to_markdown_page(blocks: Sequence[Block]) -> str:
         if isinstance(block, Grid):
             return to_markdown(block).strip()
         if isinstance(block, Picture):
-            return f"![{block.words}]({block.file})\n\n{block.words}"
+            return f"![{block.title}]({block.file})\n\n{block.words}"
         return block
 
     return "\n\n".join(map(shown, blocks)) + "\n"
@@ -148,7 +155,7 @@ def to_html_page(blocks: Sequence[Block], folder: Path | None = None) -> str:
             return to_html(block)
         if isinstance(block, Picture):
             caption = f"<figcaption>{escape(block.words)}</figcaption>"
-            return f"<figure>{_embedded(block.png, 'png', block.words)}{caption}</figure>"
+            return f"<figure>{_embedded(block.png, 'png', block.title)}{caption}</figure>"
         return str(markdown.render(block))
 
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")

@@ -74,6 +74,8 @@ def complete_ranks(table: Table) -> Ranks | str:
             f"No critical-difference diagram by {SHORT[table.metric]}: it takes at least "
             f"{FEWEST} methods that are complete on the same {FEWEST} datasets."
         )
+    # Of equally large choices, the one with more datasets: they are what the test counts.
+    choices.reverse()
     chosen, methods = max(choices, key=lambda choice: len(choice[0]) * len(choice[1]))
     datasets = [dataset for dataset in table.datasets if dataset in chosen]
     scores = np.array([[table[m, d].mean for m in methods] for d in datasets], dtype=float)

@@ -1,15 +1,14 @@
-"""Grids and tables as text: terminal, Markdown, LaTeX, HTML and CSV."""
+"""Grids and tables as text: terminal, Markdown, HTML and CSV. LaTeX is in ``latex``."""
 
 from __future__ import annotations
 
 import csv
 import io
-import unicodedata
 from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
-from .layout import Box, Grid
+from .layout import Box, Grid, one_line
 from .names import label
 from .paper import agrees, paper_entry
 from .tables import Table
@@ -66,7 +65,7 @@ def to_markdown(grid: Grid) -> str:
     def shown(box: Box) -> str:
         mark = "**" if box.bold else "*" if box.italic else ""
         note = f"<sup>{box.note}</sup>" if box.note else ""
-        text = _one_line(box.text).translate(_MARKDOWN)
+        text = one_line(box.text).translate(_MARKDOWN)
         return f"{mark}{text}{mark}{box.tail}{'↓' * box.down}{'≠' * box.apart}{note}"
 
     marks = [":--" if place < grid.stub else "--:" for place in range(len(grid.head))]
@@ -78,101 +77,11 @@ def to_markdown(grid: Grid) -> str:
     ):
         lines.append(f"| {' | '.join(row)} |")
     for number, note in enumerate(grid.notes, 1):
-        lines += ["", f"<sup>{number}</sup> {_one_line(note).translate(_MARKDOWN)}"]
+        lines += ["", f"<sup>{number}</sup> {one_line(note).translate(_MARKDOWN)}"]
     return "\n".join(lines) + "\n"
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "|": "$|$",
-    '"': "''",
-    "±": r"$\pm$",
-    "↓": r"$\downarrow$",
-    "≠": r"$\neq$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "→": r"$\rightarrow$",
-    "×": r"$\times$",
-    "−": "$-$",
-    "–": "--",
-    "—": "---",
-    "’": "'",
-    "‘": "`",
-    "“": "``",
-    "”": "''",
-    "…": "...",
-    **{c: f"\\{c}" for c in "&%$#_{}"},
-}
-_ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u0327", "`'^~\"c", strict=True))
-
-
-def latex_escape(text: str) -> str:
-    """Any text as LaTeX of no package; what it cannot set becomes a question mark.
-
-    >>> print(latex_escape("a_b & 5 % é"))
-    a\\_b \\& 5 \\% \\'{e}
-    """
-    return "".join(map(_latex_character, _one_line(text)))
-
-
-def _latex_character(c: str) -> str:
-    if c in _LATEX:
-        return _LATEX[c]
-    if c.isascii():
-        return c
-    base, *accents = list(unicodedata.normalize("NFKD", c))
-    if base.isascii() and base.isalpha() and len(accents) == 1 and accents[0] in _ACCENTS:
-        return f"\\{_ACCENTS[accents[0]]}{{{base}}}"
-    return "?"
-
-
-def to_latex(grid: Grid) -> str:
-    """A ``table`` with a plain ``tabular``: no package is needed."""
-
-    def shown(box: Box) -> str:
-        text = latex_escape(box.text)
-        text = f"\\textbf{{{text}}}" if box.bold else text
-        text = f"\\textit{{{text}}}" if box.italic else text
-        marks = r"$\,\downarrow$" * box.down + r"$\,\neq$" * box.apart
-        note = f"$^{{{box.note}}}$" if box.note else ""
-        return text + latex_escape(box.tail) + marks + note
-
-    columns = "l" * grid.stub + "|" + "c" * (len(grid.head) - grid.stub)
-    lines = [
-        r"\begin{table}[p]",
-        f"\\caption{{{latex_escape(grid.caption)}}}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-        f"\\begin{{tabular}}{{{columns}}}",
-        r"\hline",
-        " & ".join(map(latex_escape, grid.head)) + r" \\ \hline",
-    ]
-    for number, row in enumerate(grid.rows):
-        rule = r"\hline " if number in grid.rules else ""
-        # Braces keep a first place that starts with [ from being read as \\'s option.
-        lines.append(rule + "{}" + " & ".join(map(shown, row)) + r" \\")
-    lines += [r"\hline", r"\end{tabular}"]
-    for number, note in enumerate(grid.notes, 1):
-        lines += ["", f"$^{{{number}}}$ {latex_escape(note)}"]
-    return "\n".join([*lines, r"\end{table}", ""])
-
-
-def latex_document(tables: Iterable[str]) -> str:
-    """A whole document around tables, wide enough for six datasets."""
-    return "\n".join(
-        [
-            r"\documentclass[a4paper]{article}",
-            r"\setlength{\textwidth}{18cm}\setlength{\oddsidemargin}{-1cm}",
-            r"\setlength{\textheight}{25cm}\setlength{\topmargin}{-2cm}",
-            r"\begin{document}",
-            *tables,
-            r"\end{document}",
-            "",
-        ]
-    )
+_WORDS = ' class="words"'
 
 
 def to_html(grid: Grid) -> str:
@@ -185,7 +94,10 @@ def to_html(grid: Grid) -> str:
         note = f"<sup>{box.note}</sup>" if box.note else ""
         return text + escape(box.tail) + "↓" * box.down + "≠" * box.apart + note
 
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in grid.head)
+    head = "".join(
+        f'<th scope="col"{_WORDS * (place < grid.stub)}>{escape(name)}</th>'
+        for place, name in enumerate(grid.head)
+    )
     lines = [
         "<figure>",
         f"<figcaption>{escape(grid.caption)}</figcaption>",
@@ -243,7 +155,3 @@ def _csv_rows(table: Table) -> Iterator[dict[str, Any]]:
                 "within": None if within is None else int(within),
                 "note": entry.note,
             }
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
