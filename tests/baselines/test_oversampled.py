@@ -29,7 +29,9 @@ def table():
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("family", [OversampledTreeClassifier, OversampledBaggingClassifier])
+@pytest.mark.parametrize(
+    "family", [OversampledTreeClassifier, OversampledBaggingClassifier]
+)
 def test_the_seed_repeats_the_fit(table, family, sampler):
     X, y = table
     first, again = (family(sampler, random_state=5).fit(X, y) for _ in range(2))

@@ -38,7 +38,9 @@ ALLOWED = {
         "solvers",
         "voters",
     },
-    "cli": {"classifier", "datasets", "progress", "risks"},
+    "baselines": {"_compat", "classifier", "reading"},
+    "bench": {"baselines", "classifier"},
+    "cli": {"baselines", "bench", "classifier", "datasets", "progress", "risks"},
 }
 
 

@@ -63,7 +63,9 @@ def run_cell(task: Task) -> dict[str, Any]:
         "test_positives": int(y_test.sum()),
     }
     if not y_test.any():
-        raise ValueError("no positive among the test rows of this split; stratify the splits")
+        raise ValueError(
+            "no positive among the test rows of this split; stratify the splits"
+        )
 
     model, before = task.estimator, _peak_mb()
     # One core a cell, so that cells side by side do not fight over them.

@@ -3,60 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import multiprocessing
-import platform
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from .. import __version__
 from ..baselines import make_method
-from ..baselines.methods import Trees
+from .plan import Pending, Plan, cells_of
 from .protocol import Protocol
+from .stopwatch import Stopwatch
 from .store import Cell, Store, read_cells
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "imbalanced-learn", "lightgbm")
-PACKAGES += ("xgboost",)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A table's worth of cells.
-
-    Parameters
-    ----------
-    datasets : sequence of Bunch
-        As :func:`damvi.datasets.load` returns them; an iterator is loaded one by one.
-    methods : sequence of str
-    n_splits : int
-    ratios : sequence
-        Shares of positives to thin the data to; None is the data as it is.
-    """
-
-    datasets: Iterable[Any]
-    methods: Sequence[str]
-    n_splits: int = 5
-    ratios: Sequence[float | None] = (None,)
-    trees: Trees = "fast"
-
-
-@dataclass(frozen=True)
-class Pending:
-    """A cell that is to be run, and where its data lie."""
-
-    cell: Cell
-    data: Path
-    cost: float
-    megabytes: float
 
 
 def run(
@@ -98,10 +56,10 @@ def run(
     ):
         known = {cell["key"]: cell for cell in read_cells(folder)}
         wanted, pending = [], []
-        for cell, data, cost, megabytes in _cells_of(plan, protocol, Path(scratch)):
-            wanted.append(cell["key"])
-            if not _is_settled(known.get(cell["key"]), cell, time_limit):
-                pending.append(Pending(cell, data, cost, megabytes))
+        for work in cells_of(plan, protocol, Path(scratch)):
+            wanted.append(work.cell["key"])
+            if not _is_settled(known.get(work.cell["key"]), work.cell, time_limit):
+                pending.append(work)
         watch = Stopwatch(pending, n_jobs)
         if follow:
             follow(0, len(pending), None, None)
@@ -128,51 +86,6 @@ def _is_settled(known: Cell | None, cell: Cell, time_limit: float) -> bool:
     return True
 
 
-def _cells_of(
-    plan: Plan, protocol: Protocol, scratch: Path
-) -> Iterator[tuple[Cell, Path, float, float]]:
-    """Every cell of a plan, with the folder of its data, and a guess at its weight."""
-    versions = _versions()
-    for number, dataset in enumerate(plan.datasets):
-        X = np.ascontiguousarray(dataset.data, dtype=np.float64)
-        y = np.asarray(dataset.target, dtype=np.int8)
-        data = scratch / str(number)
-        data.mkdir()
-        np.save(data / "X.npy", X)
-        np.save(data / "y.npy", y)
-        groups = dataset.get("groups")
-        if groups is not None:
-            np.save(data / "groups.npy", np.asarray(groups))
-        print_of_data = fingerprint(X, y)
-        megabytes = 150 + 8 * X.nbytes / 1e6
-        for split in range(plan.n_splits):
-            for ratio in plan.ratios:
-                for method in plan.methods:
-                    seed = protocol.seed + split
-                    model = make_method(method, trees=plan.trees, random_state=seed)
-                    settings = {
-                        "dataset": dataset.name,
-                        "data": print_of_data,
-                        "method": method,
-                        "split": split,
-                        "ratio": ratio,
-                        "estimator": _in_words(model),
-                        "trees": plan.trees,
-                        **protocol.as_dict(),
-                    }
-                    key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-                    cell = {
-                        "key": key.hexdigest()[:32],
-                        "dataset": dataset.name,
-                        "method": method,
-                        "split": split,
-                        "ratio": ratio,
-                        "settings": settings,
-                        "versions": versions,
-                    }
-                    yield cell, data, float(X.size) * (ratio or 1.0), megabytes
-
-
 def _run_side_by_side(
     pending: Sequence[Pending],
     plan: Plan,
@@ -190,11 +103,10 @@ def _run_side_by_side(
     from .cell import Task, run_cell
 
     budget = memory_mb or 0.8 * psutil.virtual_memory().available / 1e6
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        context = multiprocessing.get_context("forkserver")
+    can_fork = "forkserver" in multiprocessing.get_all_start_methods()
+    context: Any = multiprocessing.get_context("forkserver" if can_fork else "spawn")
+    if can_fork:
         context.set_forkserver_preload(["damvi.bench.cell"])
-    else:
-        context = multiprocessing.get_context("spawn")
     waiting, running = list(pending), dict[Future[Any], Pending]()
     # A new process for each cell: its memory is its own, and it can be stopped.
     pool = ProcessPool(max_workers=n_jobs, max_tasks=1, context=context)
@@ -246,51 +158,3 @@ def _outcome(future: Future[Any], time_limit: float) -> Cell:
     except Exception as error:
         note = " ".join(f"{type(error).__name__}: {error}".split())
         return {"status": "failed", "note": note[:500], **nothing}
-
-
-class Stopwatch:
-    """How long the rest will take, from what each method has taken so far."""
-
-    def __init__(self, pending: Sequence[Pending], n_jobs: int) -> None:
-        self._left = {work.cell["key"]: work for work in pending}
-        self._n_jobs = n_jobs
-        self._seen: dict[str, tuple[float, float]] = {}
-
-    def note(self, work: Pending, outcome: Cell) -> None:
-        del self._left[work.cell["key"]]
-        seconds = outcome.get("fit_seconds", 0.0) + outcome.get("predict_seconds", 0.0)
-        method = work.cell["method"]
-        for name in (method, ""):
-            known_seconds, known_cost = self._seen.get(name, (0.0, 0.0))
-            self._seen[name] = (known_seconds + seconds + 0.1, known_cost + work.cost)
-
-    def seconds_left(self) -> float | None:
-        total = 0.0
-        for work in self._left.values():
-            seconds, cost = self._seen.get(work.cell["method"], self._seen.get("", (0, 0)))
-            if cost == 0:
-                return None
-            total += work.cost * seconds / cost
-        return total / self._n_jobs
-
-
-def fingerprint(X: NDArray[np.float64], y: NDArray[np.int8]) -> str:
-    """A digest of the data, so that cells of other data are told apart."""
-    digest = hashlib.sha256(repr(X.shape).encode())
-    digest.update(X.data if X.size else b"")
-    digest.update(np.ascontiguousarray(y).data)
-    return digest.hexdigest()[:16]
-
-
-def _in_words(model: Any) -> str:
-    """An estimator with all its settings, those left at their defaults too."""
-    settings = sorted(model.get_params(deep=True).items())
-    return f"{type(model).__name__}({', '.join(f'{k}={v!r}' for k, v in settings)})"
-
-
-def _versions() -> dict[str, str]:
-    found = {"damvi": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found

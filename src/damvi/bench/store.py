@@ -46,7 +46,7 @@ class Store:
             ) from None
         try:
             self._check_protocol()
-            self._file = open(self.folder / CELLS, "ab")  # noqa: SIM115
+            self._file = open(self.folder / CELLS, "ab")
             whole = _length_of_whole_lines(self.folder / CELLS)
             self._file.truncate(whole)
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .. import __version__
+from .bench import bench
 from .datasets import datasets
 from .demo import demo
 
@@ -15,5 +16,5 @@ def main() -> None:
     """Classification with a rare class, by a diversity-aware majority vote."""
 
 
-main.add_command(datasets)
-main.add_command(demo)
+for command in (bench, datasets, demo):
+    main.add_command(command)

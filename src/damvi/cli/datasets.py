@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import click
+
+from .errors import one_line_errors
 
 DATA_DIR = click.option(
     "--data-dir", metavar="FOLDER", help="A folder of data files to look in first."
 )
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn what is wrong with the user's input into one line and exit code 1."""
-    try:
-        yield
-    except (ValueError, OSError, ImportError) as error:
-        raise click.ClickException(" ".join(str(error).split())) from error
 
 
 @click.group(invoke_without_command=True)

@@ -1,0 +1,128 @@
+"""A table's worth of cells: what is to be run, and what tells one cell from another."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import __version__
+from ..baselines import make_method
+from ..baselines.methods import Trees
+from .protocol import Protocol
+from .store import Cell
+
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "imbalanced-learn",
+    "lightgbm",
+    "xgboost",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A table's worth of cells.
+
+    Parameters
+    ----------
+    datasets : sequence of Bunch
+        As :func:`damvi.datasets.load` returns them; an iterator is loaded one by one.
+    methods : sequence of str
+    n_splits : int
+    ratios : sequence
+        Shares of positives to thin the data to; None is the data as it is.
+    """
+
+    datasets: Iterable[Any]
+    methods: Sequence[str]
+    n_splits: int = 5
+    ratios: Sequence[float | None] = (None,)
+    trees: Trees = "fast"
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A cell that is to be run, and where its data lie."""
+
+    cell: Cell
+    data: Path
+    cost: float
+    megabytes: float
+
+
+def cells_of(plan: Plan, protocol: Protocol, scratch: Path) -> Iterator[Pending]:
+    """Every cell of a plan, with the folder of its data, and a guess at its weight."""
+    versions = _versions()
+    for number, dataset in enumerate(plan.datasets):
+        X = np.ascontiguousarray(dataset.data, dtype=np.float64)
+        y = np.asarray(dataset.target, dtype=np.int8)
+        data = scratch / str(number)
+        data.mkdir()
+        np.save(data / "X.npy", X)
+        np.save(data / "y.npy", y)
+        groups = dataset.get("groups")
+        if groups is not None:
+            np.save(data / "groups.npy", np.asarray(groups))
+        print_of_data = fingerprint(X, y)
+        megabytes = 150 + 8 * X.nbytes / 1e6
+        for split in range(plan.n_splits):
+            for ratio in plan.ratios:
+                for method in plan.methods:
+                    seed = protocol.seed + split
+                    model = make_method(method, trees=plan.trees, random_state=seed)
+                    settings = {
+                        "dataset": dataset.name,
+                        "data": print_of_data,
+                        "method": method,
+                        "split": split,
+                        "ratio": ratio,
+                        "estimator": _in_words(model),
+                        "trees": plan.trees,
+                        **protocol.as_dict(),
+                    }
+                    key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+                    cell = {
+                        "key": key.hexdigest()[:32],
+                        "dataset": dataset.name,
+                        "method": method,
+                        "split": split,
+                        "ratio": ratio,
+                        "settings": settings,
+                        "versions": versions,
+                    }
+                    yield Pending(cell, data, float(X.size) * (ratio or 1.0), megabytes)
+
+
+def fingerprint(X: NDArray[np.float64], y: NDArray[np.int8]) -> str:
+    """A digest of the data, so that cells of other data are told apart."""
+    digest = hashlib.sha256(repr(X.shape).encode())
+    digest.update(X.data if X.size else b"")
+    digest.update(np.ascontiguousarray(y).data)
+    return digest.hexdigest()[:16]
+
+
+def _in_words(model: Any) -> str:
+    """An estimator with all its settings, those left at their defaults too."""
+    settings = sorted(model.get_params(deep=True).items())
+    return f"{type(model).__name__}({', '.join(f'{k}={v!r}' for k, v in settings)})"
+
+
+def _versions() -> dict[str, str]:
+    found = {"damvi": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
