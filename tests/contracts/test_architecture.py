@@ -40,6 +40,7 @@ ALLOWED = {
     },
     "baselines": {"_compat", "classifier", "reading"},
     "bench": {"baselines", "classifier"},
+    "__main__": {"cli"},
     "cli": {"baselines", "bench", "classifier", "datasets", "progress", "risks"},
 }
 

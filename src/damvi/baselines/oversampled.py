@@ -1,4 +1,4 @@
-"""Oversample the rare class until the two are equal, then train: six of the paper's nine."""
+"""Oversample the rare class until both are equal, then train: six of the paper's nine."""
 
 from __future__ import annotations
 

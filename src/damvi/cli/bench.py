@@ -21,11 +21,11 @@ QUICK_RATIOS = (0.2, 1.0, 3.0, 10.0)
 @click.option("--quick", is_flag=True, help="Mammography, two splits: a few minutes.")
 @click.option("--target", metavar="COLUMN", help="The column to predict, for a file.")
 @click.option("--positive", metavar="VALUE", help="The value of the target that is rare.")
-@click.option("--groups", metavar="COLUMN", help="Column of groups, for --split groups.")
+@click.option("--groups", metavar="COLUMN", help="Column of groups, for --split-by groups.")
 @click.option("--methods", metavar="A,B", help="Only these methods. Default: all.")
 @click.option("--splits", "n_splits", type=click.IntRange(1), help="Splits. Default: 5.")
 @click.option(
-    "--split",
+    "--split-by",
     "kind",
     type=click.Choice(["random", "stratified", "groups"]),
     default="random",

@@ -1,0 +1,5 @@
+"""``python -m damvi`` is ``damvi``."""
+
+from .cli import main
+
+main(prog_name="damvi")
