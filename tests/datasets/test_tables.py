@@ -257,6 +257,19 @@ def test_files_that_are_not_tables(tmp_path):
             load(tmp_path / name, target="y")
 
 
+def test_the_numbers_of_the_rows_are_no_feature(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(10) ** 2, "y": [1, 1] + [0] * 8})
+    frame.to_csv(tmp_path / "t.csv")
+    data = load(tmp_path / "t.csv", target="y")
+    assert data.feature_names == ["x"]
+    assert data.notes == ["Dropped the rows' numbers: 'Unnamed: 0'."]
+
+
+def test_two_columns_of_one_name_in_text(table):
+    with pytest.raises(ValueError, match="more than one column named 'y'"):
+        load(table("x,y,y\n1,0,0\n2,1,1\n3,0,0\n"), target="y")
+
+
 def test_two_columns_of_one_name(tmp_path):
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

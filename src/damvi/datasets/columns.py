@@ -26,6 +26,7 @@ _SAID = {
     "infinite": "Took infinite values as missing in {}.",
     "wordy": f"Dropped text columns of more than {MOST_VALUES} values: {{}}.",
     "dates": "Dropped dates: {}.",
+    "numbering": "Dropped the rows' numbers: {}.",
     "constant": "Dropped constant columns: {}.",
 }
 
@@ -66,6 +67,9 @@ def _features(
         if np.isinf(values).any():
             done["infinite"].append(repr(name))
             values = np.where(np.isinf(values), np.nan, values)
+        if name.startswith("Unnamed: ") and (np.diff(values) == 1).all():
+            done["numbering"].append(repr(name))
+            return {}
         return {name: values}
     if types.is_datetime64_any_dtype(column.dtype):
         done["dates"].append(repr(name))

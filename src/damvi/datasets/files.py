@@ -38,12 +38,15 @@ def read_file(path: Path) -> pd.DataFrame:
         if name.endswith(".parquet"):
             need("pyarrow")
             frame = pandas.read_parquet(path)
+            names = [str(column) for column in frame.columns]
         else:
-            separator = "\t" if ".tsv" in name else ","
-            frame = pandas.read_csv(path, sep=separator, low_memory=False)
-            if frame.shape[1] == 1 and ";" in str(frame.columns[0]):
+            how = {"sep": "\t" if ".tsv" in name else ","}
+            names = _header(pandas, path, how)
+            if len(names) == 1 and ";" in names[0]:
                 # Where the comma is the decimal sign, this is what "CSV" means.
-                frame = pandas.read_csv(path, sep=";", decimal=",", low_memory=False)
+                how = {"sep": ";", "decimal": ","}
+                names = _header(pandas, path, how)
+            frame = pandas.read_csv(path, low_memory=False, **how)
     except ImportError:
         raise
     except pandas.errors.EmptyDataError as error:
@@ -54,8 +57,14 @@ def read_file(path: Path) -> pd.DataFrame:
         raise ValueError(f"{path} cannot be read as a table: {reason}") from error
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows")
+    for column in names:
+        if names.count(column) > 1:
+            raise ValueError(f"{path} has more than one column named {column!r}")
     frame.columns = [str(column) for column in frame.columns]
-    repeated = frame.columns[frame.columns.duplicated()].tolist()
-    if repeated:
-        raise ValueError(f"{path} has more than one column named {repeated[0]!r}")
     return frame
+
+
+def _header(pandas: Any, path: Path, how: dict[str, str]) -> list[str]:
+    """Return the names as the file has them: pandas renames what occurs twice."""
+    first = pandas.read_csv(path, header=None, nrows=1, dtype=str, **how)
+    return [str(name) for name in first.iloc[0].dropna()]
