@@ -41,7 +41,8 @@ def folder(cells, tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     (folder / "findings.md").write_text(
         "## Findings\n\nBy *hand*, <script>x</script>.\n\n"
-        "![far](https://far.example/a.png) ![near](near.png)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+        "![far](https://far.example/a.png) ![near](near.png)\n\n"
+        "| a | b |\n|---|---|\n| 1 | 2 |\n",
         "utf-8",
     )
     (folder / "near.png").write_bytes(b"\x89PNG")
