@@ -3,13 +3,14 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo test lint test-oldest test-wheel clean
+.PHONY: help demo test lint bench-quick test-oldest test-wheel clean
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
 	@echo "make test         lint, types and the test suite"
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
+	@echo "make bench-quick  the paper's comparison in small: tables and figure in minutes"
 	@echo "make bench-NAME   run benchmarks/NAME.py, such as solver or memory"
 	@echo "make clean        remove environments and caches"
 
@@ -33,6 +34,9 @@ test-wheel: .venv/bin/python
 	@$(PYTHON) -m venv .venv-wheel
 	@.venv-wheel/bin/python $(PIP) install dist/*.whl
 	cd / && "$(CURDIR)/.venv-wheel/bin/damvi" demo
+
+bench-quick: .venv/bench.stamp
+	.venv/bin/damvi bench --quick
 
 bench-%: .venv/bench.stamp
 	.venv/bin/python benchmarks/$*.py

@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -21,6 +19,7 @@ from .names import METRICS, SHORT, in_the_paper, label
 from .page import Picture, page_blocks, to_html_page, to_markdown_page
 from .ranks import complete_ranks, rank_figure
 from .render import to_csv, to_html, to_markdown
+from .store import write_whole
 from .tables import Cell, Table, check_distinct, score_table
 
 _FIRST_COLUMNS = (
@@ -97,7 +96,9 @@ def write_outputs(
     elif say is not None:
         for words in skipped:
             say(words)
-    return [_write(folder / name, text) for name, text in texts.items()]
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    return [folder / name for name in texts]
 
 
 def paper_grids(tables: Sequence[Table], protocol_words: str) -> list[Grid]:
@@ -183,20 +184,3 @@ def _drawn(figure: Any, kind: str) -> bytes:
         metadata = {"Date": None} if kind == "svg" else None
         figure.savefig(out, format=kind, dpi=180, metadata=metadata)
     return out.getvalue()
-
-
-def _write(path: Path, content: str | bytes) -> Path:
-    """Write all of a file or nothing of it."""
-    data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path

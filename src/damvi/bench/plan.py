@@ -67,6 +67,11 @@ def cells_of(plan: Plan, protocol: Protocol, scratch: Path) -> Iterator[Pending]
     """Every cell of a plan, with the folder of its data, and a guess at its weight."""
     versions = _versions()
     for number, dataset in enumerate(plan.datasets):
+        if protocol.splits == "groups" and dataset.get("groups") is None:
+            raise ValueError(
+                f"splits by groups need to know the groups, and {dataset.name} has none; "
+                f"use random or stratified splits"
+            )
         X = np.ascontiguousarray(dataset.data, dtype=np.float64)
         y = np.asarray(dataset.target, dtype=np.int8)
         data = scratch / str(number)
@@ -103,7 +108,7 @@ def cells_of(plan: Plan, protocol: Protocol, scratch: Path) -> Iterator[Pending]
                         "settings": settings,
                         "versions": versions,
                     }
-                    yield Pending(cell, data, float(X.size) * (ratio or 1.0), megabytes)
+                    yield Pending(cell, data, float(X.size), megabytes)
 
 
 def fingerprint(X: NDArray[np.float64], y: NDArray[np.int8]) -> str:

@@ -41,12 +41,7 @@ class Protocol:
         """
         seed = self.seed + number
         rows = np.arange(len(y)) if ratio is None else rows_at_ratio(y, ratio, seed)
-        if self.splits == "groups":
-            if groups is None:
-                raise ValueError(
-                    "splits by groups need to know the groups, and this dataset has none; "
-                    "use random or stratified splits"
-                )
+        if self.splits == "groups" and groups is not None:
             halves = GroupShuffleSplit(1, test_size=self.test_size, random_state=seed)
             train, test = next(halves.split(rows, groups=groups[rows]))
             return rows[train], rows[test]
@@ -63,7 +58,7 @@ class Protocol:
         """The splits in a few words, for captions."""
         kind = {"random": "plain random", "stratified": "stratified", "groups": "by groups"}
         train, test = round(100 - 100 * self.test_size), round(100 * self.test_size)
-        return f"{kind[self.splits]} {train}/{test} splits"
+        return f"{kind[self.splits]} {train}/{test}"
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

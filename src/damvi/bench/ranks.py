@@ -98,11 +98,11 @@ def rank_figure(ranks: Ranks) -> Any:
         height = 1.4 + 0.17 * len(methods)
         figure = Figure(figsize=(7.5, height), layout="constrained")
         axes = figure.subplots()
+        # Its level is 0.05 unless told, and only later releases can be told.
         scikit_posthocs.critical_difference_diagram(
             ranks.average,
             p_values,
             ax=axes,
-            alpha=LEVEL,
             label_fmt_left="{label} {rank:.2f} ",
             label_fmt_right=" {rank:.2f} {label}",
             color_palette={method: colour(method) for method in methods},

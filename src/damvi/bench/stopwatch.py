@@ -35,4 +35,6 @@ class Stopwatch:
 
 def _kinds(work: Pending) -> list[tuple[str, ...]]:
     """The cells that one is like, the nearest first."""
-    return [(work.cell["dataset"], work.cell["method"]), (work.cell["method"],), ()]
+    cell = work.cell
+    name = (cell["dataset"], cell["method"])
+    return [(*name, str(cell["ratio"])), name, (cell["method"],), ()]
