@@ -29,7 +29,15 @@ def tables(draw, max_code=6, max_rows=40, missing=True):
 
 
 def grow_fast(
-    codes, weights, positive, categorical, seed, max_depth=0, min_leaf=1, features=None
+    codes,
+    weights,
+    positive,
+    categorical,
+    seed,
+    max_depth=0,
+    min_leaf=1,
+    features=None,
+    near_rows=2**20,
 ):
     codes = np.ascontiguousarray(codes)
     n_codes = codes.max(axis=0).astype(np.int64) + 1
@@ -44,6 +52,7 @@ def grow_fast(
         min_leaf,
         features or codes.shape[1],
         np.uint64(seed),
+        near_rows,
     )
 
 

@@ -19,6 +19,7 @@ from .cast import find_leaves, weigh
 from .features import Features
 from .forest import Forest
 from .grow import grow
+from .homes import NEAR_CELLS
 from .table import row_slices
 
 if TYPE_CHECKING:
@@ -191,8 +192,10 @@ def signs_that_count(
     positive: NDArray[np.bool_], sample_weight: NDArray[Any] | None
 ) -> NDArray[np.int8]:
     """+1 and -1 for the two classes, 0 for rows of weight 0."""
-    signs = np.where(positive, 1, -1).astype(np.int8)
-    return signs if sample_weight is None else np.where(sample_weight > 0, signs, 0)
+    signs = np.where(positive, np.int8(1), np.int8(-1))
+    if sample_weight is not None:
+        signs[sample_weight <= 0] = 0
+    return signs
 
 
 def fixed_point(weights: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -221,5 +224,6 @@ def grow_tree(
             estimator.min_samples_leaf,
             estimator.features_to_try(len(features)),
             np.uint64(seed + 1),
+            NEAR_CELLS // len(features),
         )
     )
