@@ -114,6 +114,11 @@ class Draws:
             )
         return cls(n, tuple(strata), replace, seed)
 
+    @property
+    def most_rows(self) -> int:
+        """As many rows as a voter can see."""
+        return min(self.n_rows, sum(stratum.n_draws for stratum in self.strata))
+
     def counts(self, voter: int) -> NDArray[np.intp]:
         """How many times each row was drawn for this voter."""
         return self._times(voter).astype(np.intp, copy=False)

@@ -169,16 +169,18 @@ def _grow_some(
 ) -> list[Forest]:
     """Grow some of the trees."""
     trees = []
+    # One array for all of them: new ones would leave holes between what is kept.
+    room = np.empty((draws.most_rows, codes.shape[1]), dtype=np.uint8)
     for k in voters:
         rows, weights = draws.sample(k)
         if own_weight is not None:
             rows = rows[own_weight[rows] > 0]
             weights = own_weight[rows]
         seed = draws.random_state(k)
+        own = room[: len(rows)]
+        np.take(codes, rows, axis=0, out=own, mode="clip")  # other modes make a copy
         try:
-            tree = grow_tree(
-                estimator, features, codes[rows], weights, positive[rows], seed
-            )
+            tree = grow_tree(estimator, features, own, weights, positive[rows], seed)
         except SystemError as error:
             # What becomes of a Ctrl-C that arrives while a kernel runs.
             if isinstance(error.__cause__, KeyboardInterrupt):
