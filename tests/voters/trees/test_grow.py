@@ -122,6 +122,14 @@ def test_large_nodes_with_histograms_grow_the_reference_tree(seed, max_code):
     assert_same_tree(grow_fast(*table, seed + 1), grow_slowly(*table, seed + 1), codes)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_nodes_that_halve_their_rows_keep_as_many_histograms_as_there_can_be(seed):
+    rng = np.random.default_rng(seed)
+    codes = (1 + (np.arange(256)[:, np.newaxis] >> np.arange(8) & 1)).astype(np.uint8)
+    table = codes, np.ones(256, np.int64), rng.random(256) < 0.5, np.zeros(8, np.uint8)
+    assert_same_tree(grow_fast(*table, seed + 1), grow_slowly(*table, seed + 1), codes)
+
+
 @settings(max_examples=300, deadline=None)
 @given(tables(max_code=8), SEEDS)
 def test_each_split_is_as_good_as_the_best_of_scikit_learn(table, seed):

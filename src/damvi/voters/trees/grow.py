@@ -39,8 +39,6 @@ from .splits import (
 
 SORT_ROWS = 24
 """Nodes of up to this many rows are sorted; counting them would visit empty bins."""
-HISTOGRAM_SLOTS = 48
-"""More than enough: the smaller child, grown first, halves the rows each time."""
 NO_SLOT = -1
 
 # Columns of the stack of nodes that wait to be grown.
@@ -54,6 +52,20 @@ def taller(array: Any) -> Any:
     copy = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
     copy[: array.shape[0]] = array
     return copy
+
+
+@kernel
+def histograms_at_once(n_cells: Any, n_bins: Any) -> Any:
+    """How many nodes may keep histograms at a time.
+
+    Those that wait are the larger siblings of smaller children, which halve the rows each
+    time, down to as many cells as bins; then come the node itself and its smaller child.
+    """
+    slots = 2
+    while n_bins < n_cells:
+        n_bins *= 2
+        slots += 1
+    return slots
 
 
 @kernel
@@ -88,7 +100,7 @@ def grow(
 
     # Histograms of all features pay off where all are tried.
     use_histograms = max_features == n_features and min_leaf == 1
-    slots = HISTOGRAM_SLOTS if use_histograms else 1
+    slots = histograms_at_once(n_rows * n_features, n_bins) if use_histograms else 1
     histograms = np.empty((slots, 2, n_bins if use_histograms else 1), np.int64)
     free_slots, n_free = np.arange(slots), slots
     bins, best_bins = np.empty((N_CODES, 4), np.int64), np.empty((N_CODES, 4), np.int64)
