@@ -115,7 +115,13 @@ def _forest(trees: Trees, seed: int) -> Any:
 
 
 def _tuned(booster: Any, seed: int) -> Any:
-    """A booster with the threshold of the best F1 on rows that its fold has not seen."""
+    """A booster with the threshold of the best F1 on rows that its fold has not seen.
+
+    The boosters here start from even odds. From the class rate, which is their default,
+    they fail where positives are very rare: the second derivatives are then so small that
+    LightGBM's first leaves overshoot (average precision .15 instead of .86 on a split of
+    Credit Fraud) and XGBoost's min_child_weight forbids every split.
+    """
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     return TunedThresholdClassifierCV(booster, scoring="f1", cv=folds)
 
@@ -123,14 +129,15 @@ def _tuned(booster: Any, seed: int) -> Any:
 def _lightgbm(trees: Trees, seed: int) -> Any:
     from lightgbm import LGBMClassifier
 
-    return _tuned(LGBMClassifier(n_jobs=1, random_state=seed, verbose=-1), seed)
+    booster = LGBMClassifier(
+        boost_from_average=False, n_jobs=1, random_state=seed, verbose=-1
+    )
+    return _tuned(booster, seed)
 
 
 def _xgboost(trees: Trees, seed: int) -> Any:
     from xgboost import XGBClassifier
 
-    # From the class rate, its present default, min_child_weight forbids every first split
-    # that would tell a very rare class apart; 0.5 was the default for long.
     booster = XGBClassifier(base_score=0.5, n_jobs=1, random_state=seed)
     return _tuned(booster, seed)
 
