@@ -78,7 +78,9 @@ def test_imports_point_one_way(path):
     assert ours <= ALLOWED[part] | {part, "__version__"}
 
 
-@pytest.mark.parametrize("part", ["diversity", "moments", "risks", "reweighting", "solvers"])
+@pytest.mark.parametrize(
+    "part", ["diversity", "moments", "risks", "reweighting", "solvers"]
+)
 def test_the_mathematics_knows_nothing_of_estimators(part):
     for path in SOURCES:
         if part_of(path) == part:

@@ -158,8 +158,8 @@ class DisagreementDisplay(VotesDisplay):
         weighted = apart & np.outer(self.weights > 0, self.weights > 0)
         if not apart.any():
             return "One voter: no pairs"
-        text = f"Mean disagreement {percent(self.disagreement[apart].mean())}"
+        mean = percent(self.disagreement[apart].mean())
         if weighted.any() and (self.weights == 0).any():
             among = percent(self.disagreement[weighted].mean())
-            text += f", {among} among voters with weight"
-        return text
+            return f"Mean disagreement: all {mean}, with weight {among}"
+        return f"Mean disagreement {mean}"

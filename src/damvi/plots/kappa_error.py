@@ -138,7 +138,8 @@ class KappaErrorDisplay(VotesDisplay):
     def _seen(self) -> str:
         if not len(self.kappa):
             return "One voter: no pairs"
-        text = f"Mean kappa {self.kappa.mean():.2f}"
+        mean = f"{self.kappa.mean():.2f}"
         if self.weighted.any() and not self.weighted.all():
-            text += f", {self.kappa[self.weighted].mean():.2f} among voters with weight"
-        return text
+            among = f"{self.kappa[self.weighted].mean():.2f}"
+            return f"Mean kappa: all {mean}, with weight {among}"
+        return f"Mean kappa {mean}"

@@ -142,7 +142,7 @@ class MarginsDisplay(VotesDisplay):
         else:
             self._draw_histogram(ax)
         missed, false_alarms = percent(self.missed), percent(self.false_alarms)
-        headline(ax, f"Positives missed: {missed}; false alarms: {false_alarms}")
+        headline(ax, f"Missed: {missed}; false alarms: {false_alarms}")
         return self
 
     def _draw_cumulative(self, ax: Any) -> None:
@@ -171,7 +171,7 @@ class MarginsDisplay(VotesDisplay):
             panel.set(ylabel="share")
             in_percent(panel.yaxis)
             place = {"transform": panel.transAxes, "ha": "center", "va": "top"}
-            panel.text(0.27, 0.95, self._name(sign), color=colour, **place)
+            panel.text(0.26, 0.95, self._name(sign), color=colour, size="small", **place)
         _mark_margins(panels[-1])
 
     def _name(self, sign: int) -> str:
@@ -195,4 +195,4 @@ class MarginsDisplay(VotesDisplay):
 
 def _mark_margins(ax: Any) -> None:
     ax.set(xlim=(-1.02, 1.02), xticks=(-1, -0.5, 0, 0.5, 1))
-    ax.set_xlabel("wrong  ←  margin of the weighted vote  →  right")
+    ax.set_xlabel("wrong  ←  margin of the vote  →  right")

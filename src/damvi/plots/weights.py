@@ -110,7 +110,7 @@ class WeightsDisplay(VotesDisplay):
         ax = open_axes(self, ax, (5.0, 3.2 if self.errors is None else 4.2))
         order = np.argsort(-self.weights, kind="stable")
         K, rank = len(order), np.arange(1, len(order) + 1)
-        ax.bar(rank, self.weights[order], width=0.9 if K <= 200 else 1.0, color=BLUE)
+        ax.bar(rank, self.weights[order], width=0.9 if K <= 50 else 1.0, color=BLUE)
         ax.axhline(1 / K, color=GREY, lw=1, ls="--", label="plain vote, 1/K each")
         ax.legend(frameon=False, fontsize="small", labelcolor=GREY)
         ax.set(ylabel="weight", xlim=(0.5, K + 0.5))
@@ -122,9 +122,5 @@ class WeightsDisplay(VotesDisplay):
             bottom.set_ylabel("error")
             in_percent(bottom.yaxis)
         bottom.set_xlabel("voters, by weight")
-        headline(
-            ax,
-            f"{self.n_weighted} of {K} voters have weight; "
-            f"{self.n_half} hold half of the vote",
-        )
+        headline(ax, f"{self.n_weighted} of {K} carry the vote; {self.n_half}, half of it")
         return self
