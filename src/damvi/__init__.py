@@ -17,7 +17,16 @@ _HOMES = {
     "FastTreeClassifier": "voters.trees.classifier",
     "Moments": "moments",
 }
-_MODULES = {"crossfit", "datasets", "moments", "risks", "solvers", "voters"}
+_MODULES = {
+    "crossfit",
+    "datasets",
+    "diversity",
+    "moments",
+    "plots",
+    "risks",
+    "solvers",
+    "voters",
+}
 
 __all__ = ["DAMVIClassifier", "FastTreeClassifier", "Moments", "__version__"]
 

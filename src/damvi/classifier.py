@@ -9,18 +9,9 @@ from typing import Any, ClassVar
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    is_classifier,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
 from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from ._compat import (
@@ -232,6 +223,12 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         unseen = out_of_bag_vote(votes, draws, folds, fold_weights, self.n_jobs)
         self.oob_decision_function_ = self._orient(unseen)
         return self
+
+    def votes(self, X: Any) -> NDArray[np.int8]:
+        """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other."""
+        check_is_fitted(self, "weights_")
+        X = read_table(self, X, keep_frame=self._keeps_frames)
+        return self._voters.votes(X, self.n_jobs)
 
     def vote(self, X: Any) -> NDArray[np.float64]:
         """The weighted vote for ``pos_label_``, in [-1, 1]: step 4 is its sign."""

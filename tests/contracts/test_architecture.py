@@ -20,6 +20,8 @@ ALLOWED = {
     "_threads": set(),
     "moments": {"_blas"},
     "risks": {"moments"},
+    "diversity": {"moments", "risks"},
+    "plots": {"diversity"},
     "reweighting": {"moments"},
     "solvers": {"_blas", "moments"},
     "voters": {"_compat", "_jit", "_threads", "reading"},
@@ -79,7 +81,9 @@ def test_imports_point_one_way(path):
     assert ours <= ALLOWED[part] | {part, "__version__"}
 
 
-@pytest.mark.parametrize("part", ["moments", "risks", "reweighting", "solvers"])
+@pytest.mark.parametrize(
+    "part", ["diversity", "moments", "risks", "reweighting", "solvers"]
+)
 def test_the_mathematics_knows_nothing_of_estimators(part):
     for path in SOURCES:
         if part_of(path) == part:
@@ -109,7 +113,7 @@ def test_private_names_of_other_libraries_are_touched_in_one_place():
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_used(code):
-    heavy = ["sklearn", "scipy", "numpy", "pandas"]
+    heavy = ["sklearn", "scipy", "numpy", "pandas", "matplotlib"]
     check = f"import sys; print('loaded:', [m for m in {heavy} if m in sys.modules])"
     run = subprocess.run(
         [sys.executable, "-c", f"{code}\n{check}"],
@@ -122,7 +126,8 @@ def test_nothing_heavy_is_imported_before_it_is_used(code):
 
 
 def test_the_public_names_resolve():
-    for name in [*damvi.__all__, "crossfit", "datasets", "risks", "solvers", "voters"]:
+    modules = "crossfit", "datasets", "diversity", "plots", "risks", "solvers", "voters"
+    for name in [*damvi.__all__, *modules]:
         assert name in dir(damvi)
         assert getattr(damvi, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

@@ -69,6 +69,11 @@ class BaggedVoters:
     def __len__(self) -> int:
         return len(self.estimators)
 
+    def votes(self, X: Any, n_jobs: int | None = None) -> Votes:
+        """The votes of all voters on ``X``, (n, K), +1 and -1."""
+        work = [delayed(_ask)(voter, X) for voter in self.estimators]
+        return np.column_stack([votes for _, votes, _ in _parallel(work, n_jobs)])
+
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:

@@ -79,15 +79,7 @@ class TreeVoters:
         )
         trees += progress(grown, n_voters - len(trees)) if progress else grown
         forest = Forest.join(trees)
-
-        # The votes, in one pass over the rows.
-        votes: Votes = np.empty((len(y), n_voters), dtype=np.int8, order="F")
-        starts = range(0, len(y), ROWS_AT_A_TIME)
-        parts = (slice(start, start + ROWS_AT_A_TIME) for start in starts)
-        everyone = np.arange(n_voters)
-        cast = (partial(forest.cast, codes[part], everyone, votes[part]) for part in parts)
-        run_in_threads(cast, n_jobs)
-        return cls(estimator, features, forest), votes
+        return cls(estimator, features, forest), _votes(forest, codes, n_jobs)
 
     def __len__(self) -> int:
         return len(self.forest)
@@ -104,6 +96,10 @@ class TreeVoters:
     def n_without_positive(self) -> int:
         """Trees that have seen no positive."""
         return int((self.forest.weights[self.forest.roots[:-1], 1] == 0).sum())
+
+    def votes(self, X: Any, n_jobs: int | None = None) -> Votes:
+        """The votes of all trees on ``X``, (n, K), +1 and -1."""
+        return _votes(self.forest, self.features.encode(X, n_jobs), n_jobs)
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
@@ -149,6 +145,17 @@ class TreeVoters:
         calls = (partial(work_on, rows) for rows in row_slices(table))
         run_in_threads(calls, 1 if few else n_jobs)
         return total
+
+
+def _votes(forest: Forest, codes: NDArray[np.uint8], n_jobs: int | None) -> Votes:
+    """The votes of all trees, in one pass over the rows."""
+    votes: Votes = np.empty((len(codes), len(forest)), dtype=np.int8, order="F")
+    starts = range(0, len(codes), ROWS_AT_A_TIME)
+    parts = (slice(start, start + ROWS_AT_A_TIME) for start in starts)
+    everyone = np.arange(len(forest))
+    cast = (partial(forest.cast, codes[part], everyone, votes[part]) for part in parts)
+    run_in_threads(cast, n_jobs)
+    return votes
 
 
 def _shares(start: int, stop: int, n_jobs: int) -> Iterator[range]:
