@@ -17,7 +17,7 @@ _HOMES = {
     "FastTreeClassifier": "voters.trees.classifier",
     "Moments": "moments",
 }
-_MODULES = {"crossfit", "datasets", "moments", "risks", "solvers", "voters"}
+_MODULES = {"certificate", "crossfit", "datasets", "moments", "risks", "solvers", "voters"}
 
 __all__ = ["DAMVIClassifier", "FastTreeClassifier", "Moments", "__version__"]
 

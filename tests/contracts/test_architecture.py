@@ -18,6 +18,8 @@ ALLOWED = {
     "_jit": {"_compat"},
     "_leave_out": {"_jit"},
     "_threads": set(),
+    "certificate": {"fingerprint"},
+    "fingerprint": set(),
     "moments": {"_blas"},
     "risks": {"moments"},
     "reweighting": {"moments"},
@@ -31,6 +33,7 @@ ALLOWED = {
     "classifier": {
         "_compat",
         "crossfit",
+        "fingerprint",
         "moments",
         "progress",
         "reading",
@@ -118,7 +121,15 @@ def test_nothing_heavy_is_imported_before_it_is_used(code):
 
 
 def test_the_public_names_resolve():
-    for name in [*damvi.__all__, "crossfit", "datasets", "risks", "solvers", "voters"]:
+    for name in [
+        *damvi.__all__,
+        "certificate",
+        "crossfit",
+        "datasets",
+        "risks",
+        "solvers",
+        "voters",
+    ]:
         assert name in dir(damvi)
         assert getattr(damvi, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
