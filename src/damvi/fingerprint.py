@@ -35,7 +35,10 @@ def row_prints(X: Any, signs: NDArray[Any]) -> Prints:
     (False, True)
     """
     if hasattr(X, "columns"):
-        sums = _of_columns([X[name] for name in X.columns], len(X))
+        # Of an Arrow table these are the columns, elsewhere their names.
+        arrow = hasattr(X, "column_names")
+        columns = X.columns if arrow else [X[name] for name in X.columns]
+        sums = _of_columns(columns, len(X))
     elif sparse.issparse(X):
         sums = _of_sparse(X.tocsr())
     else:
@@ -85,13 +88,12 @@ def _bits_of_column(column: Any) -> Prints:
         values = values.astype(np.int64)
     if values.dtype.kind in "biuf":
         return _bits(values)
-    # Each distinct value once: texts repeat.
-    known: dict[Any, int] = {}
-    bits = [
-        known[value] if value in known else known.setdefault(value, _bits_of_object(value))
-        for value in values.tolist()
-    ]
-    return np.array(bits, dtype=np.uint64)
+    objects = values.tolist()
+    try:  # each distinct value once: texts repeat
+        known = {value: _bits_of_object(value) for value in set(objects)}
+    except TypeError:  # a list, say, cannot be a key
+        return np.array([_bits_of_object(value) for value in objects], dtype=np.uint64)
+    return np.array([known[value] for value in objects], dtype=np.uint64)
 
 
 def _bits_of_object(value: Any) -> int:

@@ -22,7 +22,7 @@ def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
     0.036691
     """
     q, p = np.broadcast_arrays(_share(q, "q"), _share(p, "p"))
-    return (_gap(q, p - q) + _gap(1 - q, q - p))[()]
+    return (_gap(q, p, p - q) + _gap(1 - q, 1 - p, q - p))[()]
 
 
 def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
@@ -52,14 +52,14 @@ def _reach(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.floa
         middle = (low + high) / 2
         if not ((low < middle) & (middle < high)).any():
             break
-        within = _gap(a, middle) + _gap(b, -middle) <= c
+        cost = _gap(a, a + middle, middle) + _gap(b, b - middle, -middle)
+        within = cost <= c
         low, high = np.where(within, middle, low), np.where(within, high, middle)
-    # All of b may be within reach, where halving only comes near.
-    return np.where(_gap(a, high) + _gap(b, -high) <= c, high, low)
+    return high  # on the safe side, by the last bit
 
 
-def _gap(a: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
-    """a ln(a / (a + step)) + step, which is never negative.
+def _gap(a: NDArray[Any], b: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+    """a ln(a/b) + b - a, which is never negative; ``step`` is b - a.
 
     kl is the sum of two of these, so nothing cancels, not even where q and p are close.
     """
@@ -71,7 +71,7 @@ def _gap(a: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
         for k in range(25, 1, -2):
             series = y * y * (1 / k + series)
         near = a * y * (x - 2 * series)
-        far = xlogy(a, a) - xlogy(a, a + step) + step
+        far = xlogy(a, a) - xlogy(a, b) + step
         return np.where(np.abs(x) < 0.3, near, np.maximum(far, 0.0))
 
 

@@ -11,6 +11,8 @@ from .bounds import c_bound, kl_divergence, tandem, twice_gibbs
 from .statement import Bound, PacBayes
 
 N_BOUNDS = 3
+ROUNDING = 1e-9
+"""How far a sum of weights may be from 1."""
 
 
 def pac_bayes(
@@ -39,8 +41,9 @@ def pac_bayes(
         each), and so do the six on the classes (delta/6 each).
     """
     v, y = np.asarray(vote, dtype=np.float64), np.asarray(signs, dtype=np.float64)
-    if v.shape != y.shape or not (np.abs(v) <= 1).all():
+    if v.shape != y.shape or not (np.abs(v) <= 1 + ROUNDING).all():
         raise ValueError("PAC-Bayes bounds need one vote in [-1, 1] for each row")
+    v = np.clip(v, -1.0, 1.0)
     Q = np.asarray(weights, dtype=np.float64)
     P, prior = np.full(len(Q), 1 / len(Q)), f"uniform, 1/{len(Q)} each"
     if threshold:
