@@ -1,8 +1,8 @@
 """Certificates hold: 1,000 datasets from worlds where every risk is known.
 
-A world is a finite list of kinds of rows, each with a chance, a label and the voters' votes,
-so that the true risk of any vote is a sum. Weights and threshold are chosen anew on each
-dataset, by that dataset: PAC-Bayes allows it.
+A world is a finite list of kinds of rows, each with a chance, a label and the voters'
+votes, so that the true risk of any vote is a sum. Weights and threshold are chosen anew on
+each dataset, by that dataset: PAC-Bayes allows it.
 """
 
 import numpy as np

@@ -75,7 +75,8 @@ def with_threshold(vote: Any, Q: NDArray[Any], t: float) -> tuple[Any, Any, Any]
     ``vote > t`` is a majority of K + 1 voters: the last always says -sign(t), at weight
     abs(t) / (1 + abs(t)). The sign may have been chosen on the rows, so its share of the
     prior, 1/(K + 1), is halved between "always yes" and "always no"; the half that is
-    not in use has weight 0 and is the last entry.
+    not in use has weight 0 and is the last entry. Whether there is a threshold at all
+    must have been settled before the rows were seen.
     """
     scale, K = 1 + abs(t), len(Q)
     P = np.full(K + 2, 1 / (K + 1))
