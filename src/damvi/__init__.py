@@ -18,6 +18,9 @@ _HOMES = {
     "Moments": "moments",
 }
 _MODULES = {
+    "baselines",
+    "bench",
+    "certificate",
     "crossfit",
     "datasets",
     "diversity",

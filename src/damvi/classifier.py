@@ -23,6 +23,7 @@ from ._compat import (
     routing_enabled,
 )
 from .crossfit import N_FOLDS, crossfit_weights, deal_folds, out_of_bag_vote
+from .fingerprint import row_prints
 from .moments import Moments
 from .progress import progress_bar
 from .reading import encode_labels, read_table, read_weights
@@ -288,11 +289,11 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"classifiers can vote"
             )
         voter = self._voter()
-        self._keeps_frames = not isinstance(voter, FastTreeClassifier) or voter.wants_frame(
-            X
-        )
+        is_tree = isinstance(voter, FastTreeClassifier)
+        self._keeps_frames = not is_tree or voter.wants_frame(X)
         X, y = read_table(self, X, y, keep_frame=self._keeps_frames)
         self.classes_, self.pos_label_, signs = encode_labels(y, self.pos_label)
+        self._row_prints = np.sort(row_prints(X, signs))
         positive_is_last = self.pos_label_ == self.classes_[1]
         # Of two equal classes, the negative one.
         self._majority = int(positive_is_last == (2 * (signs > 0).sum() > len(signs)))
