@@ -87,7 +87,9 @@ def out_of_bag_vote(
     from ._leave_out import vote_without  # imports numba
 
     n, n_voters = votes.shape
-    unseen = np.stack([np.packbits(draws.out_of_bag(k)) for k in range(n_voters)])
+    unseen = np.empty((n_voters, -(-n // 8)), dtype=np.uint8)
+    for k in range(n_voters):
+        unseen[k] = np.packbits(draws.out_of_bag(k))
     vote = np.full(n, np.nan)
     # What one row can do to the weights fades as rows outnumber voters.
     sweeps = min(MAX_SWEEPS, round(200 * n_voters / n))

@@ -52,7 +52,7 @@ def read_table(model: Any, X: Any, y: Any = "no_validation", *, keep_frame: bool
 def encode_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], Any, NDArray[np.int8]]:
     """The two classes, the positive one, and each row's sign (+1 for positive)."""
     check_classification_targets(y)
-    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    classes, counts = np.unique(y, return_counts=True)
     if len(classes) > 2:
         shown = ", ".join(repr(label) for label in classes[:5].tolist())
         raise ValueError(
@@ -78,7 +78,7 @@ def encode_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], Any, NDArray[np
                 f"{classes.tolist()}"
             )
         positive = int(matches[0])
-    signs = np.where(codes == positive, 1, -1).astype(np.int8)
+    signs = np.where(y == classes[positive], np.int8(1), np.int8(-1))
     return classes, classes[positive], signs
 
 

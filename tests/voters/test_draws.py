@@ -113,3 +113,20 @@ def test_a_sample_is_the_drawn_rows_in_order_and_their_counts():
     np.testing.assert_array_equal(rows, np.flatnonzero(draws.counts(3)))
     np.testing.assert_array_equal(np.repeat(rows, times), np.sort(np.repeat(rows, times)))
     assert times.sum() == 50
+
+
+def test_a_row_drawn_more_often_than_a_byte_can_tell_is_counted_all_the_same():
+    draws = Draws.plan(SIGNS[94:96], max_samples=1000, seed=0)
+    rows, times = draws.sample(0)
+    assert times.sum() == 1000
+    assert times.min() > 255
+    np.testing.assert_array_equal(draws.counts(0)[rows], times)
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 1.0, 100)])
+def test_draws_a_few_at_a_time_are_the_draws_all_at_once(weights, monkeypatch):
+    draws = Draws.plan(SIGNS, max_samples=250, seed=0, sample_weight=weights)
+    at_once = draws.counts(4), draws.out_of_bag(4)
+    monkeypatch.setattr("damvi.voters.draws.DRAWS_AT_A_TIME", 7)
+    np.testing.assert_array_equal(draws.counts(4), at_once[0])
+    np.testing.assert_array_equal(draws.out_of_bag(4), at_once[1])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+DRAWS_AT_A_TIME = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,21 +23,31 @@ class Stratum:
     cumulative: NDArray[np.float64] | None = None
     """Running sum of their weights; None when they are all equal."""
 
-    def draw(self, rng: np.random.Philox, replace: bool) -> NDArray[np.intp]:
-        """Numbers of rows, repeated as often as they were drawn."""
+    def draw(self, rng: np.random.Philox, replace: bool) -> Iterator[NDArray[np.intp]]:
+        """Numbers of rows, repeated as often as they were drawn, a few at a time."""
+        for picks in self._picks(rng, replace):
+            yield picks if self.rows is None else self.rows[picks]
+
+    def _picks(self, rng: np.random.Philox, replace: bool) -> Iterator[NDArray[np.intp]]:
         if not replace:
-            picks = np.argsort(rng.random_raw(self.n_rows), kind="stable")[: self.n_draws]
+            order = np.argsort(rng.random_raw(self.n_rows), kind="stable")
+            yield order[: self.n_draws]
+        elif self.cumulative is None:
+            for start in range(0, self.n_draws, DRAWS_AT_A_TIME):
+                heights = _heights(rng, min(DRAWS_AT_A_TIME, self.n_draws - start))
+                yield (heights * self.n_rows).astype(np.intp)
         else:
-            bits = rng.random_raw(self.n_draws) >> np.uint64(11)
-            heights = np.ldexp(bits.astype(np.float64), -53)
-            if self.cumulative is None:
-                picks = (heights * self.n_rows).astype(np.intp)
-            else:
-                heights.sort()  # the searches then walk through memory in order
-                picks = np.searchsorted(
-                    self.cumulative, heights * self.cumulative[-1], side="right"
-                ).clip(max=self.n_rows - 1)
-        return picks if self.rows is None else self.rows[picks]
+            heights = _heights(rng, self.n_draws)
+            heights.sort()  # the searches then walk through memory in order
+            heights *= self.cumulative[-1]
+            picks = np.searchsorted(self.cumulative, heights, side="right")
+            yield picks.clip(max=self.n_rows - 1)
+
+
+def _heights(rng: np.random.Philox, n: int) -> NDArray[np.float64]:
+    """Random numbers from 0 to 1, of 53 bits each."""
+    bits = rng.random_raw(n) >> np.uint64(11)
+    return np.ldexp(bits.astype(np.float64), -53)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,21 +114,44 @@ class Draws:
             )
         return cls(n, tuple(strata), replace, seed)
 
+    @property
+    def most_rows(self) -> int:
+        """As many rows as a voter can see."""
+        return min(self.n_rows, sum(stratum.n_draws for stratum in self.strata))
+
     def counts(self, voter: int) -> NDArray[np.intp]:
         """How many times each row was drawn for this voter."""
-        rng = self._bits(voter, purpose=0)
-        drawn = [stratum.draw(rng, self.replace) for stratum in self.strata]
-        return np.bincount(np.concatenate(drawn), minlength=self.n_rows)
+        return self._times(voter).astype(np.intp, copy=False)
 
     def sample(self, voter: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The rows drawn for this voter, in order, and how many times each."""
-        counts = self.counts(voter)
-        rows = np.flatnonzero(counts > 0)
-        return rows, counts[rows]
+        times = self._times(voter)
+        rows = np.flatnonzero(times > 0)
+        return rows, times[rows].astype(np.intp, copy=False)
 
     def out_of_bag(self, voter: int) -> NDArray[np.bool_]:
         """The rows that this voter has not seen."""
-        return self.counts(voter) == 0
+        unseen = np.ones(self.n_rows, dtype=np.bool_)
+        for picks in self._drawn(voter):
+            unseen[picks] = False
+        return unseen
+
+    def _times(self, voter: int) -> NDArray[np.uint8] | NDArray[np.intp]:
+        """The counts in a byte each, which the caches hold longer, or as they need."""
+        times = np.zeros(self.n_rows, dtype=np.uint8)
+        for picks in self._drawn(voter):
+            np.add.at(times, picks, np.uint8(1))
+        n_draws = sum(stratum.n_draws for stratum in self.strata)
+        if times.sum(dtype=np.int64) == n_draws:
+            return times
+        # Some row was drawn 256 times or more, and its byte went round.
+        return np.bincount(np.concatenate([*self._drawn(voter)]), minlength=self.n_rows)
+
+    def _drawn(self, voter: int) -> Iterator[NDArray[np.intp]]:
+        """The rows drawn for this voter, a few at a time."""
+        rng = self._bits(voter, purpose=0)
+        for stratum in self.strata:
+            yield from stratum.draw(rng, self.replace)
 
     def random_state(self, voter: int) -> int:
         """A seed for the voter's own randomness, apart from its draw."""

@@ -23,8 +23,8 @@ def test_the_three_ways_to_a_vote_agree(table, seed, new):
     second = forest_of((codes, weights, ~positive, 1 - categorical), seed)
     forest, n_features = Forest.join([first, second]), codes.shape[1]
     codes = np.random.default_rng(new).integers(0, 256, (1100, n_features)).astype(np.uint8)
-    for at_once in (True, False):
-        forest.__dict__["at_once"] = np.full(2, at_once)
+    for at_once in ([True, True], [False, False], [True, False]):
+        forest.__dict__["at_once"] = np.array(at_once)
         votes = np.zeros((len(codes), 2), np.int8, order="F")
         forest.cast(codes, np.arange(2), votes)
         for k, tree in enumerate((first, second)):
@@ -35,8 +35,9 @@ def test_the_three_ways_to_a_vote_agree(table, seed, new):
             np.testing.assert_array_equal(votes[:, k], tree.ballot[leaves])
 
 
-@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 1023, 1024, 1025])
-def test_any_number_of_rows_is_asked(rows):
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 1023, 1024, 1025, 16385])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_any_number_of_rows_is_asked(rows, at_once):
     table = (
         np.arange(1, 41, dtype=np.uint8)[:, np.newaxis],
         np.ones(40, np.int64),
@@ -44,6 +45,7 @@ def test_any_number_of_rows_is_asked(rows):
         np.zeros(1, np.uint8),
     )
     forest = forest_of(table, 1)
+    forest.__dict__["at_once"] = np.array([at_once])
     codes = (1 + np.arange(rows) % 40).astype(np.uint8)[:, np.newaxis]
     votes = np.zeros((rows, 1), np.int8, order="F")
     forest.cast(codes, np.arange(1), votes)

@@ -29,7 +29,15 @@ def tables(draw, max_code=6, max_rows=40, missing=True):
 
 
 def grow_fast(
-    codes, weights, positive, categorical, seed, max_depth=0, min_leaf=1, features=None
+    codes,
+    weights,
+    positive,
+    categorical,
+    seed,
+    max_depth=0,
+    min_leaf=1,
+    features=None,
+    near_rows=2**20,
 ):
     codes = np.ascontiguousarray(codes)
     n_codes = codes.max(axis=0).astype(np.int64) + 1
@@ -44,6 +52,7 @@ def grow_fast(
         min_leaf,
         features or codes.shape[1],
         np.uint64(seed),
+        near_rows,
     )
 
 
@@ -110,6 +119,14 @@ def test_large_nodes_with_histograms_grow_the_reference_tree(seed, max_code):
     positive = rng.random(300) < 0.1 + 0.3 * (codes[:, 0] > max_code // 2)
     weights = rng.integers(1, 4, 300)
     table = codes, weights, positive, np.array([0, 0, 1], dtype=np.uint8)
+    assert_same_tree(grow_fast(*table, seed + 1), grow_slowly(*table, seed + 1), codes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nodes_that_halve_their_rows_keep_as_many_histograms_as_there_can_be(seed):
+    rng = np.random.default_rng(seed)
+    codes = (1 + (np.arange(256)[:, np.newaxis] >> np.arange(8) & 1)).astype(np.uint8)
+    table = codes, np.ones(256, np.int64), rng.random(256) < 0.5, np.zeros(8, np.uint8)
     assert_same_tree(grow_fast(*table, seed + 1), grow_slowly(*table, seed + 1), codes)
 
 

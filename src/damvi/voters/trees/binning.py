@@ -18,6 +18,7 @@ from .table import blocks, dense, row_slices, take
 MAX_BINS = 255
 SAMPLE_ROWS = 2**15
 """Rows of each class that set the edges of features with more values than bins."""
+ROWS_TO_HASH = 2**18
 POSITIVE_CUTS = 64
 
 Floats = NDArray[np.float64]
@@ -163,14 +164,22 @@ def sample_rows(members: NDArray[np.int64], seed: int, size: int) -> NDArray[np.
     return np.sort(members[np.argpartition(hashes, size)[:size]])
 
 
+def _sample_of(side: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:
+    """A sample of the rows of a class, found part by part."""
+    chosen = np.empty(0, dtype=np.int64)
+    for start in range(0, len(side), ROWS_TO_HASH):
+        more = start + np.flatnonzero(side[start : start + ROWS_TO_HASH])
+        chosen = sample_rows(np.concatenate([chosen, more]), seed, SAMPLE_ROWS)
+    return chosen
+
+
 def _sampled_edges(
     X: Any, signs: NDArray[np.int8], features: NDArray[Any], seed: int, n_jobs: int | None
 ) -> dict[int, Floats]:
     if not len(features):
         return {}
     negatives, positives = (
-        take(X, sample_rows(np.flatnonzero(side), seed, SAMPLE_ROWS))[:, features]
-        for side in (signs < 0, signs > 0)
+        take(X, _sample_of(side, seed))[:, features] for side in (signs < 0, signs > 0)
     )
     find = (
         partial(class_quantile_edges, negatives[:, j], positives[:, j])

@@ -23,7 +23,9 @@ from .splits import (
 )
 
 TILE = 1024
-"""Rows that are asked together."""
+"""Rows that small trees are asked about together."""
+WALK_TILE = 2**14
+"""Rows that walk through a large tree before the next, so that it stays in the cache."""
 ABREAST = 8
 """Rows that walk together: a step waits on memory, so eight take little more than one."""
 
@@ -140,7 +142,7 @@ def cast_tile(
     asked: Any,
     votes: Any,
 ) -> None:
-    """The votes (rows, trees) of the trees asked on a tile of at most 1024 rows."""
+    """The votes (rows, trees) of the trees asked on a tile of rows."""
     n = len(codes)
     columns = np.empty((codes.shape[1], n), np.uint8)
     for i in range(n):

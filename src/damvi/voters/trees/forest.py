@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..interface import Votes
-from .cast import TILE, cast_tile
+from .cast import TILE, WALK_TILE, cast_tile
 from .splits import CATEGORIES, FEATURE, LEFT, SHIFT, THRESHOLD
 
 
@@ -104,19 +104,21 @@ class Forest:
 
     def cast(self, codes: NDArray[np.uint8], asked: NDArray[np.intp], votes: Votes) -> None:
         """Write the votes of the trees asked, +1 and -1, into ``votes`` (rows, trees)."""
-        for start in range(0, len(codes), TILE):
-            tile = slice(start, start + TILE)
-            cast_tile(
-                codes[tile],
-                self.roots,
-                self.nodes,
-                self.set_starts,
-                self.sets,
-                self.ballot,
-                self.at_once,
-                asked,
-                votes[tile],
-            )
+        small = self.at_once[asked]
+        for some, step in ((asked[small], TILE), (asked[~small], WALK_TILE)):
+            for start in range(0, len(codes) if len(some) else 0, step):
+                tile = slice(start, start + step)
+                cast_tile(
+                    codes[tile],
+                    self.roots,
+                    self.nodes,
+                    self.set_starts,
+                    self.sets,
+                    self.ballot,
+                    self.at_once,
+                    some,
+                    votes[tile],
+                )
 
     @cached_property
     def at_once(self) -> NDArray[np.bool_]:

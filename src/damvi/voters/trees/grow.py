@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..._jit import kernel
+from .homes import (
+    FLOOR,
+    HOME_COLUMNS,
+    MAX_HOMES,
+    ROWS,
+    room_for_homes,
+    settle,
+    should_move,
+)
 from .splits import (
     FEATURE,
     LEFT,
@@ -30,8 +39,6 @@ from .splits import (
 
 SORT_ROWS = 24
 """Nodes of up to this many rows are sorted; counting them would visit empty bins."""
-HISTOGRAM_SLOTS = 48
-"""More than enough: the smaller child, grown first, halves the rows each time."""
 NO_SLOT = -1
 
 # Columns of the stack of nodes that wait to be grown.
@@ -48,6 +55,20 @@ def taller(array: Any) -> Any:
 
 
 @kernel
+def histograms_at_once(n_cells: Any, n_bins: Any) -> Any:
+    """How many nodes may keep histograms at a time.
+
+    Those that wait are the larger siblings of smaller children, which halve the rows each
+    time, down to as many cells as bins; then come the node itself and its smaller child.
+    """
+    slots = 2
+    while n_bins < n_cells:
+        n_bins *= 2
+        slots += 1
+    return slots
+
+
+@kernel
 def grow(
     codes: Any,
     weights: Any,
@@ -59,10 +80,12 @@ def grow(
     min_leaf: Any,
     max_features: Any,
     seed: Any,
+    near_rows: Any,
 ) -> Any:
     """Grow a tree on the rows of ``codes`` (r, d), whose numbers the two lists share out.
 
-    ``starts`` (d + 1) says where each feature's bins start in a histogram. Returns the
+    ``starts`` (d + 1) says where each feature's bins start in a histogram. Tables of more
+    than ``near_rows`` rows are too large for the caches (see :mod:`.homes`). Returns the
     nodes, their weights and rows, the sets of categories, and the decrease of impurity
     by feature.
     """
@@ -77,7 +100,7 @@ def grow(
 
     # Histograms of all features pay off where all are tried.
     use_histograms = max_features == n_features and min_leaf == 1
-    slots = HISTOGRAM_SLOTS if use_histograms else 1
+    slots = histograms_at_once(n_rows * n_features, n_bins) if use_histograms else 1
     histograms = np.empty((slots, 2, n_bins if use_histograms else 1), np.int64)
     free_slots, n_free = np.arange(slots), slots
     bins, best_bins = np.empty((N_CODES, 4), np.int64), np.empty((N_CODES, 4), np.int64)
@@ -85,6 +108,12 @@ def grow(
     order, spare = np.empty(n_features, np.int32), np.empty(n_rows, np.uint32)
     cut, best_cut_so_far = np.empty(4, np.int64), np.empty(4, np.int64)
     node, split = np.empty(3, np.int64), np.empty(2, np.int64)
+
+    homes, level = np.zeros((MAX_HOMES, HOME_COLUMNS), np.int64), 0
+    homes[0, ROWS] = n_rows
+    room = room_for_homes(n_rows, near_rows)
+    block, block_weights = np.empty((room, n_features), np.uint8), np.empty(room, np.int64)
+    all_codes, all_weights = codes, weights
 
     stack = np.zeros((64, STACK_COLUMNS), np.int64)
     varying = np.empty((64, n_features), np.int32)
@@ -120,12 +149,30 @@ def grow(
         node[2] = (ne - ns) + (pe - ps)
         node_weights[k, 0], node_weights[k, 1], node_rows[k, 0] = node[0], node[1], node[2]
         node_seed = seeds[n_stack, 0]
+        while homes[level, FLOOR] > n_stack:
+            level -= 1
+        if level == 0:
+            codes, weights = all_codes, all_weights
 
         # The best split over the features (all, or a random few) that still vary.
         best, best_feature, best_first, best_m = -1.0, -1, 0, 0
         n_kept, n_tied = 0, 0
         may_split = ne > ns and pe > ps and node[2] >= 2 * min_leaf
         if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
+            if should_move(node[2], homes[level], near_rows):
+                own_n, own_p = negatives[ns:ne], positives[ps:pe]
+                level = settle(
+                    codes,
+                    weights,
+                    own_n,
+                    own_p,
+                    n_stack,
+                    homes,
+                    level,
+                    block,
+                    block_weights,
+                )
+                codes, weights = block, block_weights
             for i in range(n_varying):
                 order[i] = varying[n_stack, i]
             for i in range(n_varying):
@@ -223,6 +270,19 @@ def grow(
             histograms[smaller_slot] = 0
             small_n = negatives[ns:nm] if left_is_smaller else negatives[nm:ne]
             small_p = positives[ps:pm] if left_is_smaller else positives[pm:pe]
+            if should_move(smaller_rows, homes[level], near_rows):
+                level = settle(
+                    codes,
+                    weights,
+                    small_n,
+                    small_p,
+                    n_stack + 1,
+                    homes,
+                    level,
+                    block,
+                    block_weights,
+                )
+                codes, weights = block, block_weights
             count_rows(codes, weights, small_n, starts, histograms[smaller_slot, 0])
             count_rows(codes, weights, small_p, starts, histograms[smaller_slot, 1])
             for side in range(2):

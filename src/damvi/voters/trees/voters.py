@@ -19,6 +19,7 @@ from .cast import find_leaves, weigh
 from .features import Features
 from .forest import Forest
 from .grow import grow
+from .homes import NEAR_CELLS
 from .table import row_slices
 
 if TYPE_CHECKING:
@@ -175,16 +176,18 @@ def _grow_some(
 ) -> list[Forest]:
     """Grow some of the trees."""
     trees = []
+    # One array for all of them: new ones would leave holes between what is kept.
+    room = np.empty((draws.most_rows, codes.shape[1]), dtype=np.uint8)
     for k in voters:
         rows, weights = draws.sample(k)
         if own_weight is not None:
             rows = rows[own_weight[rows] > 0]
             weights = own_weight[rows]
         seed = draws.random_state(k)
+        own = room[: len(rows)]
+        np.take(codes, rows, axis=0, out=own, mode="clip")  # other modes make a copy
         try:
-            tree = grow_tree(
-                estimator, features, codes[rows], weights, positive[rows], seed
-            )
+            tree = grow_tree(estimator, features, own, weights, positive[rows], seed)
         except SystemError as error:
             # What becomes of a Ctrl-C that arrives while a kernel runs.
             if isinstance(error.__cause__, KeyboardInterrupt):
@@ -198,8 +201,10 @@ def signs_that_count(
     positive: NDArray[np.bool_], sample_weight: NDArray[Any] | None
 ) -> NDArray[np.int8]:
     """+1 and -1 for the two classes, 0 for rows of weight 0."""
-    signs = np.where(positive, 1, -1).astype(np.int8)
-    return signs if sample_weight is None else np.where(sample_weight > 0, signs, 0)
+    signs = np.where(positive, np.int8(1), np.int8(-1))
+    if sample_weight is not None:
+        signs[sample_weight <= 0] = 0
+    return signs
 
 
 def fixed_point(weights: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -228,5 +233,6 @@ def grow_tree(
             estimator.min_samples_leaf,
             estimator.features_to_try(len(features)),
             np.uint64(seed + 1),
+            NEAR_CELLS // len(features),
         )
     )
