@@ -2,9 +2,12 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
@@ -129,12 +132,12 @@ def test_what_goes_wrong_is_noted_and_the_rest_goes_on(tmp_path, registry):
     assert cells["killed"]["status"] == "died"
     assert "memory" in cells["killed"]["note"]
     assert cells["R-DT"]["status"] == "done"
-    # What failed for good is not tried again, what a larger limit might cure is.
+    # What failed is tried again, what took too long only with more time.
     totals = []
     run(plan, tmp_path, protocol, time_limit=1, follow=lambda d, t, *_: totals.append(t))
-    assert totals[0] == 1  # the one that died
+    assert totals[0] == 3
     run(plan, tmp_path, protocol, time_limit=3, follow=lambda d, t, *_: totals.append(t))
-    assert totals[-1] == 2  # and the slow one
+    assert totals[-1] == 4
 
 
 def test_a_split_without_test_positives_is_a_note(tmp_path):
@@ -151,3 +154,74 @@ def test_a_small_memory_budget_runs_one_cell_at_a_time(tmp_path):
     plan = Plan([dataset()], ["R-DT", "uniform"], 2)
     cells = run(plan, tmp_path, Protocol(), n_jobs=2, memory_mb=1)
     assert [cell["status"] for cell in cells] == ["done"] * 4
+
+
+def test_groups_of_any_kind_stay_together_and_belong_to_the_key(tmp_path):
+    data, protocol = dataset(), Protocol(splits="groups")
+    data.groups = np.array([f"customer {i // 10}" for i in range(300)])
+    plan = Plan([data], ["R-DT"], 1)
+    assert run(plan, tmp_path, protocol)[0]["status"] == "done"
+    totals = []
+    data.groups = np.array([f"site {i % 7}" for i in range(300)])
+    run(plan, tmp_path, protocol, follow=lambda d, t, *_: totals.append(t))
+    assert totals[0] == 1
+    data.groups = None
+    with pytest.raises(ValueError, match="toy has none"):
+        run(plan, tmp_path, protocol)
+
+
+def test_two_datasets_of_one_name_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="two datasets have the name toy"):
+        run(Plan([dataset(), dataset()], ["R-DT"], 1), tmp_path, Protocol())
+
+
+def test_what_the_folder_holds_beyond_the_plan_is_kept_in_view(tmp_path):
+    data = dataset()
+    run(Plan([data], ["R-DT", "uniform"], 2), tmp_path, Protocol())
+    cells = run(Plan([data], ["R-DT"], 1), tmp_path, Protocol())
+    assert [(c["method"], c["split"]) for c in cells] == [
+        ("R-DT", 0),
+        ("uniform", 0),
+        ("R-DT", 1),
+        ("uniform", 1),
+    ]
+    # Not what was made of other data, or with other trees.
+    cells = run(Plan([data], ["R-DT"], 1, trees="cart"), tmp_path, Protocol())
+    assert len(cells) == 1
+
+
+def test_a_killed_runner_takes_its_long_cells_along(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+import sys, time
+from pathlib import Path
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Bunch
+from damvi.baselines import METHODS, Method
+from damvi.bench import Plan, Protocol, run
+class Sleeper(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        Path(sys.argv[1], "asleep").touch()
+        time.sleep(600)
+METHODS["sleeper"] = Method("", lambda trees, seed: Sleeper())
+if __name__ == "__main__":
+    y = np.arange(100) % 5 == 0
+    data = Bunch(data=np.ones((100, 1)), target=y, name="toy", groups=None)
+    run(Plan([data], ["sleeper"], 1), Path(sys.argv[1]), Protocol())
+"""
+    )
+    runner = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
+    while not (tmp_path / "asleep").exists():
+        assert runner.poll() is None
+        time.sleep(0.1)
+    workers = psutil.Process(runner.pid).children(recursive=True)
+    runner.kill()
+    runner.wait()
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert not alive
+    # The next run clears away what this one left.
+    assert (tmp_path / ".scratch").exists()
+    run(Plan([dataset()], ["R-DT"], 1), tmp_path, Protocol())
+    assert not (tmp_path / ".scratch").exists()

@@ -100,3 +100,37 @@ def test_whole_files_replace_and_leave_no_parts(tmp_path, monkeypatch):
             write_whole(tmp_path / "x.json", "half")
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
     assert (tmp_path / "x.json").read_text() == "[1]"
+
+
+@pytest.mark.parametrize("junk", [b"<<<<<<< HEAD\n", b"\n", b"5\n", b'"key"\n'])
+def test_junk_between_cells_costs_no_cell(tmp_path, junk):
+    with Store(tmp_path, PROTOCOL) as store:
+        store.add(A)
+    with open(tmp_path / CELLS, "ab") as file:
+        file.write(junk)
+    with open(tmp_path / CELLS, "ab") as file:
+        file.write(json.dumps(B).encode() + b"\n")
+    assert read_cells(tmp_path) == [A, B]
+    with Store(tmp_path, PROTOCOL) as store:
+        store.add({"key": "c"})
+    assert read_cells(tmp_path) == [A, B, {"key": "c"}]
+
+
+def test_a_disk_that_takes_part_of_a_line(tmp_path):
+    import resource
+    import signal
+
+    with Store(tmp_path, PROTOCOL) as store:
+        store.add(A)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60, limits[1]))
+        try:
+            with pytest.raises(OSError, match="run the same command again"):
+                store.add({**B, "note": "x" * 100})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, handler)
+        assert read_cells(tmp_path) == [A]
+        store.add(B)
+    assert read_cells(tmp_path) == [A, B]

@@ -41,7 +41,7 @@ def test_a_table_from_end_to_end_and_again(bench, table, tmp_path):
     assert "(stratified 70/30)" in result.output
     written = {path.name for path in (tmp_path / "out").iterdir()}
     files = "tables.md tables.tex tables.html tables.csv cells.csv comparison.html"
-    assert {*files.split(), "ratio_table.png"} <= written
+    assert {*files.split(), "ratio_table_csv.png"} <= written
     again = bench(*command)
     assert again.exit_code == 0
     assert "0 cells to run" in again.output
@@ -61,6 +61,9 @@ def test_other_splits_need_another_folder(bench, table, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
+        (["TABLE", "--target", "is_fraud", "--methods", ","], 1, "unknown method"),
+        (["TABLE", "--target", "is_fraud", "--time-limit", "0"], 2, "time-limit"),
+        (["TABLE", "TABLE", "--target", "is_fraud", "--ratios", "5"], 2, "one dataset"),
         ([], 2, "give one of DATA, --paper or --quick"),
         (["--quick", "--paper"], 2, "give one of DATA, --paper or --quick"),
         (["TABLE", "--target", "isfraud"], 1, "is_fraud"),

@@ -121,7 +121,7 @@ def test_columns_cannot_be_chosen_where_there_is_no_file(option):
 
 def test_a_file_of_your_own_is_not_taken_for_a_dataset_of_that_name(folder):
     data = load(folder / "paper" / "webpage.parquet")
-    assert (data.name, data.paper, data.notes) == ("webpage", None, [])
+    assert (data.name, data.paper, data.notes) == ("webpage.parquet", None, [])
 
 
 def test_the_catalogue_has_the_papers_six_and_the_27_of_the_collection():

@@ -46,7 +46,7 @@ def test_every_kind_of_file(tmp_path, ending):
     data = load(str(path), target="y")
     np.testing.assert_array_equal(data.data, frame[["x", "n"]])
     np.testing.assert_array_equal(data.target, frame.y)
-    assert (data.name, data.notes) == ("my.table", [])
+    assert (data.name, data.notes) == (f"my.table{ending}", [])
     assert path.read_bytes() == before
 
 

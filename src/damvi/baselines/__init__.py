@@ -2,6 +2,7 @@
 
 from .methods import METHODS, PAPER_METHODS, Method, make_method
 from .oversampled import OversampledBaggingClassifier, OversampledTreeClassifier
+from .real_adaboost import RealAdaBoostClassifier
 
 __all__ = [
     "METHODS",
@@ -9,5 +10,6 @@ __all__ = [
     "Method",
     "OversampledBaggingClassifier",
     "OversampledTreeClassifier",
+    "RealAdaBoostClassifier",
     "make_method",
 ]

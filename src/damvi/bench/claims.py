@@ -204,7 +204,7 @@ def _stable(tables: Sequence[Table]) -> Claim:
         )
         if not pairs:
             return Claim(text, UNTESTED, "No dataset has both with two splits or more.")
-    n = min(tables[0].n_splits)
+    n = min(n for n in tables[0].n_splits if n > 1)
     parts.append(
         f"A standard deviation of {n} splits is itself uncertain by some "
         f"{100 / (2 * (n - 1)) ** 0.5:.0f} %."

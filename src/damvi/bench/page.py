@@ -80,7 +80,7 @@ def page_blocks(
         cost_grid(
             cells, "fit_cpu_seconds", "CPU seconds of a fit, median over the splits."
         ),
-        cost_grid(cells, "peak_mb", "Peak memory in MB, median over the splits."),
+        cost_grid(cells, "peak_mb", "Peak memory in MB beyond the data, median."),
     ]
     blocks += ["## How it was run", _versions([*cells, *ratio_cells], protocol_words)]
     blocks += [findings.strip()]

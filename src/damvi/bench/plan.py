@@ -65,8 +65,11 @@ class Pending:
 
 def cells_of(plan: Plan, protocol: Protocol, scratch: Path) -> Iterator[Pending]:
     """Every cell of a plan, with the folder of its data, and a guess at its weight."""
-    versions = _versions()
+    versions, names = _versions(), set[str]()
     for number, dataset in enumerate(plan.datasets):
+        if dataset.name in names:
+            raise ValueError(f"two datasets have the name {dataset.name}; rename one")
+        names.add(dataset.name)
         if protocol.splits == "groups" and dataset.get("groups") is None:
             raise ValueError(
                 f"splits by groups need to know the groups, and {dataset.name} has none; "
@@ -80,8 +83,9 @@ def cells_of(plan: Plan, protocol: Protocol, scratch: Path) -> Iterator[Pending]
         np.save(data / "y.npy", y)
         groups = dataset.get("groups")
         if groups is not None:
-            np.save(data / "groups.npy", np.asarray(groups))
-        print_of_data = fingerprint(X, y)
+            groups = np.unique(np.asarray(groups), return_inverse=True)[1]
+            np.save(data / "groups.npy", groups)
+        print_of_data = fingerprint(X, y, groups if protocol.splits == "groups" else None)
         megabytes = 150 + 8 * X.nbytes / 1e6
         for split in range(plan.n_splits):
             for ratio in plan.ratios:
@@ -111,11 +115,15 @@ def cells_of(plan: Plan, protocol: Protocol, scratch: Path) -> Iterator[Pending]
                     yield Pending(cell, data, float(X.size), megabytes)
 
 
-def fingerprint(X: NDArray[np.float64], y: NDArray[np.int8]) -> str:
+def fingerprint(
+    X: NDArray[np.float64], y: NDArray[np.int8], groups: NDArray[np.intp] | None = None
+) -> str:
     """A digest of the data, so that cells of other data are told apart."""
     digest = hashlib.sha256(repr(X.shape).encode())
     digest.update(X.data if X.size else b"")
     digest.update(np.ascontiguousarray(y).data)
+    if groups is not None:
+        digest.update(np.ascontiguousarray(groups, dtype=np.int64).data)
     return digest.hexdigest()[:16]
 
 

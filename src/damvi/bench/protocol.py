@@ -24,7 +24,8 @@ class Protocol:
     test_size : float, default=0.3
         The share of the test rows (of the groups, for splits by groups).
     seed : int, default=0
-        Split number s, and every method in it, has the seed ``seed + s``.
+        Split number s, and every method in it, has the seed ``seed + s``: for other splits,
+        take a seed that is further away than there are splits.
     """
 
     splits: Literal["random", "stratified", "groups"] = "random"

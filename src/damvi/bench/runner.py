@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ def run(
 ) -> list[Cell]:
     """Run what is missing of a plan; return all its cells, in the plan's order.
 
+    Cells that the folder holds beyond the plan (more methods, more splits) come after
+    them, if they were made on the same data with the same trees.
+
     Cells that the folder already holds, made by the same settings on the same data, are
     not run again. A cell that fails or exceeds ``time_limit`` seconds says so in its
     status and note, and the rest goes on.
@@ -50,15 +54,12 @@ def run(
         Called after each cell with the numbers done and in all, the seconds left as far as
         they can be told, and the cell.
     """
-    with (
-        Store(folder, protocol.as_dict()) as store,
-        tempfile.TemporaryDirectory(prefix="damvi-bench-") as scratch,
-    ):
+    with Store(folder, protocol.as_dict()) as store, _scratch(folder) as scratch:
         known = {cell["key"]: cell for cell in read_cells(folder)}
         wanted, pending = [], []
-        for work in cells_of(plan, protocol, Path(scratch)):
+        for work in cells_of(plan, protocol, scratch):
             wanted.append(work.cell["key"])
-            if not _is_settled(known.get(work.cell["key"]), work.cell, time_limit):
+            if not _is_settled(known.get(work.cell["key"]), time_limit):
                 pending.append(work)
         watch = Stopwatch(pending, n_jobs)
         if follow:
@@ -72,18 +73,32 @@ def run(
             watch.note(work, outcome)
             if follow:
                 follow(done, len(pending), watch.seconds_left(), cell)
-    return [known[key] for key in wanted]
+    cells = [known[key] for key in wanted]
+    return cells + _beyond(cells, known.values())
 
 
-def _is_settled(known: Cell | None, cell: Cell, time_limit: float) -> bool:
+def _beyond(cells: list[Cell], stored: Iterable[Cell]) -> list[Cell]:
+    """Stored cells that belong in one table with these."""
+
+    def place(cell: Cell) -> tuple[Any, ...]:
+        return cell["dataset"], cell["method"], cell["split"], cell["ratio"]
+
+    def ground(cell: Cell) -> tuple[Any, ...]:
+        return cell["settings"]["data"], cell["settings"]["trees"], cell["dataset"]
+
+    grounds, places = {ground(c) for c in cells}, {place(c) for c in cells}
+    more = [c for c in stored if ground(c) in grounds and place(c) not in places]
+    # Of two made by different settings, the later one.
+    return list({place(cell): cell for cell in more}.values())
+
+
+def _is_settled(known: Cell | None, time_limit: float) -> bool:
     """Whether running a cell again would tell nothing new."""
-    if known is None or known["status"] == "died":
+    if known is None:
         return False
     if known["status"] == "timeout":
         return bool(known["seconds_allowed"] >= time_limit)
-    if known["status"] == "failed":
-        return bool(known["versions"] == cell["versions"])
-    return True
+    return bool(known["status"] == "done")
 
 
 def _run_side_by_side(
@@ -124,11 +139,25 @@ def _run_side_by_side(
                     trees=plan.trees,
                     random_state=protocol.seed + cell["split"],
                 )
-                task = Task(work.data, model, protocol, cell["split"], cell["ratio"])
+                task = Task(
+                    work.data, os.getpid(), model, protocol, cell["split"], cell["ratio"]
+                )
                 running[pool.schedule(run_cell, args=[task], timeout=time_limit)] = work
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
                 yield running.pop(future), _outcome(future, time_limit)
+
+
+@contextlib.contextmanager
+def _scratch(folder: Path) -> Iterator[Path]:
+    """A folder for the data of the cells; what a killed run left in it goes first."""
+    scratch = folder / ".scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextlib.contextmanager

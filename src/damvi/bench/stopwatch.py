@@ -18,7 +18,10 @@ class Stopwatch:
 
     def note(self, work: Pending, outcome: Cell) -> None:
         del self._left[work.cell["key"]]
-        seconds = outcome.get("fit_seconds", 0.0) + outcome.get("predict_seconds", 0.0)
+        seconds = sum(
+            outcome.get(field, 0.0)
+            for field in ("fit_seconds", "predict_seconds", "seconds_allowed")
+        )
         for kind in _kinds(work):
             known_seconds, known_cost = self._seen.get(kind, (0.0, 0.0))
             self._seen[kind] = (known_seconds + seconds + 0.1, known_cost + work.cost)

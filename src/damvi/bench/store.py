@@ -46,9 +46,9 @@ class Store:
             ) from None
         try:
             self._check_protocol()
-            self._file = open(self.folder / CELLS, "ab")
-            whole = _length_of_whole_lines(self.folder / CELLS)
-            self._file.truncate(whole)
+            # Unbuffered: what a full disk refused must not be tried again at close.
+            self._file = open(self.folder / CELLS, "ab", buffering=0)
+            self._file.truncate(_length_of_whole_lines(self.folder / CELLS))
         except BaseException:
             self._lock.release()
             raise
@@ -60,16 +60,19 @@ class Store:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._file.close()
-        self._lock.release()
+        try:
+            self._file.close()
+        finally:
+            self._lock.release()
 
     def add(self, cell: Cell) -> None:
         """Write a finished cell; it is on the disk when this returns."""
-        end = self._file.tell()
+        end = self._file.seek(0, os.SEEK_END)
         line = json.dumps(cell, sort_keys=True, allow_nan=False) + "\n"
+        left = memoryview(line.encode())
         try:
-            self._file.write(line.encode())
-            self._file.flush()
+            while left:
+                left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             self._file.truncate(end)
@@ -87,10 +90,14 @@ class Store:
             except ValueError:
                 known = None
             if known != self.protocol:
+                differ = ", ".join(
+                    f"{name} {(known or {}).get(name)} there, {self.protocol[name]} here"
+                    for name in self.protocol
+                    if (known or {}).get(name) != self.protocol[name]
+                )
                 raise ValueError(
-                    f"{self.folder} holds results of another protocol ({known}), and this "
-                    f"run asks for {self.protocol}; choose another folder, or ask for the "
-                    f"same splits"
+                    f"{self.folder} holds results of another protocol ({differ}); choose "
+                    f"another folder (-o), or ask for the same splits"
                 )
             return
         if (self.folder / CELLS).exists():
@@ -107,9 +114,9 @@ def read_cells(folder: Path) -> list[Cell]:
     if not path.exists():
         return []
     cells: dict[str, Cell] = {}
-    for line in path.read_bytes()[: _length_of_whole_lines(path)].splitlines():
-        cell = json.loads(line)
-        cells[cell["key"]] = cell
+    for line in path.read_bytes().splitlines(keepends=True):
+        if (cell := _cell(line)) is not None:
+            cells[cell["key"]] = cell
     return list(cells.values())
 
 
@@ -126,15 +133,20 @@ def write_whole(path: Path, content: str | bytes) -> None:
         part.unlink(missing_ok=True)
 
 
+def _cell(line: bytes) -> Cell | None:
+    """The cell of a line, or None for one that was not written whole."""
+    try:
+        cell = json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
+    return cell if isinstance(cell, dict) and "key" in cell else None
+
+
 def _length_of_whole_lines(path: Path) -> int:
-    """Bytes up to the end of the last line that was written whole."""
-    content = path.read_bytes()
-    length = 0
-    for line in content.splitlines(keepends=True):
-        try:
-            if not line.endswith(b"\n") or "key" not in json.loads(line):
-                break
-        except ValueError:
-            break
+    """Bytes up to the end of the last whole cell; only what comes after may be cut off."""
+    length = whole = 0
+    for line in path.read_bytes().splitlines(keepends=True):
         length += len(line)
-    return length
+        if _cell(line) is not None:
+            whole = length
+    return whole

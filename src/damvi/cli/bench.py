@@ -40,15 +40,34 @@ QUICK_RATIOS = (0.2, 1.0, 3.0, 10.0)
     show_default=True,
     help="Trees of DAMVI and the bagging baselines: built-in, or scikit-learn's.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of splits and methods.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31),
+    default=0,
+    show_default=True,
+    help="Seed of splits and methods.",
+)
 @click.option(
     "-o", "--out", type=click.Path(file_okay=False, path_type=Path), help="Results folder."
 )
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of datasets.")
-@click.option("--jobs", type=click.IntRange(1), help="Cells at a time. Default: all cores.")
-@click.option("--memory", type=float, metavar="GB", help="Memory for cells side by side.")
 @click.option(
-    "--time-limit", default=3600.0, show_default=True, help="Seconds that a cell may take."
+    "--data-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of datasets.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Cells at a time. Default: all cores.")
+@click.option(
+    "--memory",
+    type=click.FloatRange(0, min_open=True),
+    metavar="GB",
+    help="Memory for cells side by side.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(1),
+    default=3600.0,
+    show_default=True,
+    help="Seconds that a cell may take.",
 )
 def bench(
     data: tuple[str, ...],
@@ -85,10 +104,13 @@ def bench(
 
     if sum([bool(data), paper, quick]) != 1:
         raise click.UsageError("give one of DATA, --paper or --quick")
+    if ratios and len(data) > 1:
+        raise click.UsageError("--ratios takes one dataset at a time")
     with one_line_errors():
         protocol = Protocol(splits=kind, seed=seed)
         chosen = _choose_methods(methods)
-        names = _paper_names(data_dir) if paper else ["mammography"] if quick else [*data]
+        names = ["mammography"] if quick else list(dict.fromkeys(data))
+        names = _paper_names(data_dir) if paper else names
         shares = _read_shares(
             ratios, PAPER_RATIOS if paper else QUICK_RATIOS if quick else ()
         )
@@ -109,23 +131,25 @@ def bench(
                 )
 
         cells = run_part(folder, names, [None])
-        thinned = ["mammography"] if paper else names[:1]
+        thinned = ["mammography"] if paper else names
         thin_cells = run_part(folder / "ratios", thinned, shares) if shares else None
         _report(cells, thin_cells, folder, protocol.words)
+    if not any(cell["status"] == "done" for cell in cells):
+        raise click.ClickException("no cell could be run; the notes say why")
 
 
 def _choose_methods(asked: str | None) -> list[str]:
     """The methods by name; of all, those whose packages are installed."""
     from ..baselines import METHODS, make_method
 
-    if asked:
-        names = [name.strip() for name in asked.split(",") if name.strip()]
+    if asked is not None:
+        names = [name.strip() for name in asked.split(",")]
         for name in names:
             make_method(name)  # says what is wrong with it, if anything
         return list(dict.fromkeys(names))
     names = []
     for name, method in METHODS.items():
-        if method.kind == "ablation":
+        if method.kind not in ("paper", "beyond"):
             continue
         try:
             make_method(name)
@@ -169,7 +193,7 @@ def _read_shares(asked: str | None, default: Sequence[float]) -> list[float]:
         raise click.UsageError(
             f"--ratios takes percentages between 0 and 50, not {asked!r}"
         )
-    return shares
+    return list(dict.fromkeys(shares))
 
 
 def _default_folder(names: Sequence[str], paper: bool, quick: bool) -> Path:
@@ -186,11 +210,11 @@ def _load_each(
 ) -> Iterator[Any]:
     """The datasets one by one, with what there is to know about each said aloud."""
     from ..datasets import load
+    from ..datasets.folders import is_path
 
     for name in names:
-        dataset = load(
-            name, data_dir=data_dir, target=target, positive=positive, groups=groups
-        )
+        columns = {"target": target, "positive": positive, "groups": groups}
+        dataset = load(name, data_dir=data_dir, **(columns if is_path(name) else {}))
         rows, features = dataset.data.shape
         click.echo(
             f"{dataset.name}: {rows:,} rows, {features} features, "
@@ -210,7 +234,8 @@ def _report(cells: Any, thin_cells: Any, folder: Path, protocol_words: str) -> N
 
     console = Console()
     for metric in ("f1", "ap"):
-        console.print(to_terminal(score_grid(score_table(cells, metric), protocol_words)))
+        grid = score_grid(score_table(cells, metric), protocol_words)
+        console.print(to_terminal(grid, console.width))
         console.print()
     written = write_outputs(
         cells, folder, ratio_cells=thin_cells, protocol_words=protocol_words

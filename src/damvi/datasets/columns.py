@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ MOST_VALUES = 20
 
 # What people write into a column of numbers where there is none.
 HOLES = {"", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown"}
+# Where the rows' own numbers are found, if they go up one by one.
+NUMBERING = re.compile(r"unnamed: \d+|(.*[ _])?(id|index|number|no|nr)|row.*|#")
 DATES = ("ISO8601", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%H:%M:%S", "%H:%M")
 
 _SAID = {
@@ -67,7 +70,7 @@ def _features(
         if np.isinf(values).any():
             done["infinite"].append(repr(name))
             values = np.where(np.isinf(values), np.nan, values)
-        if name.startswith("Unnamed: ") and (np.diff(values) == 1).all():
+        if NUMBERING.fullmatch(name.lower()) and (np.diff(values) == 1).all():
             done["numbering"].append(repr(name))
             return {}
         return {name: values}

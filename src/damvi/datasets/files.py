@@ -46,6 +46,9 @@ def read_file(path: Path) -> pd.DataFrame:
                 # Where the comma is the decimal sign, this is what "CSV" means.
                 how = {"sep": ";", "decimal": ","}
                 names = _header(pandas, path, how)
+            elif len(names) == 1 and "\t" in names[0]:
+                how = {"sep": "\t"}
+                names = _header(pandas, path, how)
             frame = pandas.read_csv(path, low_memory=False, **how)
     except ImportError:
         raise

@@ -13,7 +13,7 @@ from .bundled import MAMMOGRAPHY, mammography
 from .catalogue import KNOWN, PAPER
 from .describing import describe
 from .fetching import fetch
-from .folders import SUFFIXES, find, folders, is_path, listed
+from .folders import find, folders, is_path, listed
 from .imitation import imitate_pct
 from .tables import Contents, read_table
 
@@ -67,11 +67,8 @@ def load(
     columns = {"target": target, "positive": positive, "groups": groups}
     if is_path(name_or_path):
         path = Path(name_or_path).expanduser()
-        name = path.name
-        for suffix in SUFFIXES:
-            if name.lower().endswith(suffix):
-                name = name[: -len(suffix)]
-        return _bunch(name, f"{name}: {path}", read_table(path, **columns))
+        # With its suffix: webpage.csv is not the dataset of that name.
+        return _bunch(path.name, f"{path.name}: {path}", read_table(path, **columns))
 
     name = os.fspath(name_or_path)
     own = name in ("mammography", "pct_imitation")
