@@ -19,6 +19,7 @@ ALLOWED = {
     "_leave_out": {"_jit"},
     "_threads": set(),
     "certificate": {"fingerprint"},
+    "decision": set(),
     "fingerprint": set(),
     "moments": {"_blas"},
     "risks": {"moments"},
