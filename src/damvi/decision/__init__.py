@@ -6,14 +6,12 @@ the positive class, -1 for the other) and, optionally, weights and folds. A row 
 when its vote is above the threshold, strictly.
 """
 
-from .bootstrap import N_DRAWS
 from .calibration import Calibrator, calibrate, crossfit_probability
 from .objectives import Cost, FBeta, Fixed, Floor, Objective, parse_objective
 from .threshold import tune_threshold
 from .tuning import Tuning, tune
 
 __all__ = [
-    "N_DRAWS",
     "Calibrator",
     "Cost",
     "FBeta",

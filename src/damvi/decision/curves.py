@@ -119,8 +119,9 @@ def fit_knots(rows: Rows) -> Knots:
 
     blocks = levels.blocks[:-1]
     mass = np.add.reduceat(weight_sum, blocks)
-    place = np.add.reduceat(weight_sum * vote[starts], blocks) / mass
-    mean = float(weight @ truth / weight.sum())
+    within = weight_sum / np.repeat(mass, np.diff(levels.blocks))
+    place = np.add.reduceat(within * vote[starts], blocks)
+    mean = class_rate(rows)
     one_row = float((weight**2).sum() / weight.sum())
     raised = (levels.x[blocks] * mass + mean * one_row) / (mass + one_row)
     chance = isotonic_regression(raised, weights=mass).x
@@ -138,6 +139,15 @@ def platt_targets(rows: Rows) -> Number:
     ours = effective(rows.weight[rows.positive])
     others = effective(rows.weight[~rows.positive])
     return np.where(rows.positive, (ours + 1) / (ours + 2), 1 / (others + 2))
+
+
+def class_rate(rows: Rows) -> float:
+    """The share of positives; of rows of one class, Laplace's estimate."""
+    rate = float(rows.weight[rows.positive].sum() / rows.weight.sum())
+    if rows.positive.any() and not rows.positive.all():
+        return rate
+    known = effective(rows.weight)
+    return (known * rate + 1) / (known + 2)
 
 
 def effective(weight: Number) -> float:

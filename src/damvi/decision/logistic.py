@@ -18,9 +18,12 @@ def fit_logistic(columns: Number, targets: Number, weight: Number) -> Number:
     the columns are. A constant column gets the coefficient 0.
     """
     weight = weight / weight.sum()
+    size = np.abs(columns).max(axis=0)
+    size[size == 0] = 1.0
+    columns = columns / size
     centre = weight @ columns
     spread = np.sqrt(weight @ (columns - centre) ** 2)
-    varies = spread > 1e-12 * (np.abs(centre) + 1e-300)
+    varies = spread > 1e-12
     scale = np.where(varies, spread, 1.0)
     design = np.ones((len(columns), 1 + columns.shape[1]))
     design[:, 1:] = np.where(varies, (columns - centre) / scale, 0.0)
@@ -35,20 +38,20 @@ def fit_logistic(columns: Number, targets: Number, weight: Number) -> Number:
         curvature = (design.T * (weight * chance * (1 - chance))) @ design + ridge * rate
         step = np.linalg.solve(curvature, gradient)
         decrease = float(gradient @ step)
-        size = 1.0
-        while size > 1e-8:
-            trial = coef - size * step
+        part = 1.0
+        while part > 1e-8:
+            trial = coef - part * step
             found = _loss(trial, design, targets, weight)
-            if found <= loss - 1e-4 * size * decrease:
+            if found <= loss - 1e-4 * part * decrease:
                 break
-            size /= 2
+            part /= 2
         else:
             break
         coef, loss = trial, found
         if decrease < 1e-14:
             break
     slopes = coef[1:] / scale
-    return np.append(coef[0] - slopes @ centre, slopes)
+    return np.append(coef[0] - slopes @ centre, slopes / size)
 
 
 def log_loss(log_odds: Number, targets: Number, weight: Number) -> float:
