@@ -86,7 +86,7 @@ def test_imports_point_one_way(path):
 
 
 @pytest.mark.parametrize(
-    "part", ["diversity", "moments", "risks", "reweighting", "solvers"]
+    "part", ["decision", "diversity", "moments", "risks", "reweighting", "solvers"]
 )
 def test_the_mathematics_knows_nothing_of_estimators(part):
     for path in SOURCES:
