@@ -23,6 +23,7 @@ _MODULES = {
     "certificate",
     "crossfit",
     "datasets",
+    "decision",
     "diversity",
     "moments",
     "plots",
