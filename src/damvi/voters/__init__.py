@@ -7,9 +7,18 @@ from typing import Any
 from .bagging import BaggedVoters
 from .draws import Draws
 from .interface import Voters, Votes
+from .pool import PoolVoters
 from .trees.classifier import FastTreeClassifier
 
-__all__ = ["BaggedVoters", "Draws", "FastTreeClassifier", "Voters", "Votes", "family_of"]
+__all__ = [
+    "BaggedVoters",
+    "Draws",
+    "FastTreeClassifier",
+    "PoolVoters",
+    "Voters",
+    "Votes",
+    "family_of",
+]
 
 
 def family_of(estimator: Any) -> type[Voters]:
