@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from .bagging import BaggedVoters
+from .calibration import calibrate
 from .draws import Draws
 from .interface import Voters, Votes
 from .pool import PoolVoters
 from .trees.classifier import FastTreeClassifier
+from .trees.forest_classifier import FastForestClassifier
 
 __all__ = [
     "BaggedVoters",
     "Draws",
+    "FastForestClassifier",
     "FastTreeClassifier",
     "PoolVoters",
     "Voters",
     "Votes",
+    "calibrate",
     "family_of",
 ]
 
