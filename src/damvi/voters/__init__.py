@@ -9,6 +9,7 @@ from .calibration import calibrate
 from .draws import Draws
 from .interface import Voters, Votes
 from .pool import PoolVoters
+from .strong import strong_pool
 from .trees.classifier import FastTreeClassifier
 from .trees.forest_classifier import FastForestClassifier
 
@@ -22,6 +23,7 @@ __all__ = [
     "Votes",
     "calibrate",
     "family_of",
+    "strong_pool",
 ]
 
 
