@@ -23,23 +23,11 @@ from ._threads import run_in_threads
 from .moments import Moments
 from .solvers import SOLVERS
 from .voters import Draws
+from .voters.folds import deal_folds as deal_folds
 
 N_FOLDS = 5
 MAX_SWEEPS = 10
 """Rounds in which the weights of the voters that have not seen a row are set anew."""
-
-
-def deal_folds(signs: NDArray[Any], seed: int, n_folds: int = N_FOLDS) -> NDArray[np.int8]:
-    """Deal the rows of each class over the folds, at random and evenly.
-
-    Even by class, since a fold short of positives would leave more of them to the
-    others, and so tell its labels to the weights that judge it.
-    """
-    rng = np.random.RandomState([seed, 2**31])
-    folds = np.empty(len(signs), dtype=np.int8)
-    for side in (signs > 0, signs <= 0):
-        folds[rng.permutation(np.flatnonzero(side))] = np.arange(side.sum()) % n_folds
-    return folds
 
 
 @dataclass(frozen=True, eq=False)

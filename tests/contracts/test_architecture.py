@@ -27,7 +27,7 @@ ALLOWED = {
     "plots": {"diversity"},
     "reweighting": {"moments"},
     "solvers": {"_blas", "moments"},
-    "voters": {"_compat", "_jit", "_threads", "reading"},
+    "voters": {"_blas", "_compat", "_jit", "_threads", "reading"},
     "crossfit": {"_leave_out", "_threads", "moments", "solvers", "voters"},
     "reading": {"_compat"},
     "progress": set(),

@@ -56,6 +56,34 @@ class TreeVoters:
         progress: Progress | None = None,
     ) -> tuple[TreeVoters, Votes]:
         """See :meth:`damvi.voters.Voters.train`; the trees take no ``fit_params``."""
+        voters, codes = cls.grow(
+            estimator,
+            X,
+            y,
+            draws,
+            n_voters,
+            known=known,
+            sample_weight=sample_weight,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return voters, _votes(voters.forest, codes, n_jobs)
+
+    @classmethod
+    def grow(
+        cls,
+        estimator: FastTreeClassifier,
+        X: Any,
+        y: NDArray[np.int8],
+        draws: Draws,
+        n_voters: int,
+        *,
+        known: TreeVoters | None = None,
+        sample_weight: NDArray[np.float64] | None = None,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[TreeVoters, NDArray[np.uint8]]:
+        """The trees, without their votes, and the codes of ``X``."""
         estimator = clone(estimator)  # the caller may change theirs
         estimator._validate_params()
         positive = y.astype(bool)
@@ -79,8 +107,7 @@ class TreeVoters:
             tree for some in in_threads(work, n_jobs) for tree in some
         )
         trees += progress(grown, n_voters - len(trees)) if progress else grown
-        forest = Forest.join(trees)
-        return cls(estimator, features, forest), _votes(forest, codes, n_jobs)
+        return cls(estimator, features, Forest.join(trees)), codes
 
     def __len__(self) -> int:
         return len(self.forest)
@@ -115,16 +142,19 @@ class TreeVoters:
 
         return self._by_blocks(X, vote, len(asked), n_jobs)
 
-    def share_of_positives(self, X: Any) -> NDArray[np.float64]:
-        """The share of positives in each row's leaf of the first tree."""
-        tree = self.forest.tree(0)
+    def share_of_positives(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.float64]:
+        """The share of positives in each row's leaves, in the mean over the trees."""
+        trees = [self.forest.tree(k) for k in range(len(self))]
+        shares = [tree.share for tree in trees]
 
         def look_up(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
             leaves = np.empty(len(codes), dtype=np.uint32)
-            find_leaves(codes, tree.nodes, tree.sets, leaves)
-            total[:] = tree.share[leaves]
+            for tree, share in zip(trees, shares, strict=True):
+                find_leaves(codes, tree.nodes, tree.sets, leaves)
+                total += share[leaves]
+            total /= len(trees)
 
-        return self._by_blocks(X, look_up, 1, 1)
+        return self._by_blocks(X, look_up, len(trees), n_jobs)
 
     def _by_blocks(
         self,
