@@ -28,8 +28,11 @@ def shrink(moments: Moments, share: float) -> Moments:
     >>> from damvi.solvers import exact
     >>> votes = np.array([[1, 1], [1, -1], [-1, -1], [-1, -1]], dtype=np.int8)
     >>> moments = Moments.of(votes, np.array([1, 1, -1, -1]))
-    >>> [exact(shrink(moments, share)).weights.round(2).tolist() for share in (0, 0.5, 0.99)]
-    [[1.0, 0.0], [0.67, 0.33], [0.5, 0.5]]
+    >>> for share in (0, 0.5, 0.99):
+    ...     print(exact(shrink(moments, share)).weights.round(2))
+    [1. 0.]
+    [0.67 0.33]
+    [0.5 0.5]
     """
     if share == 0:
         return moments

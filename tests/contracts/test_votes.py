@@ -12,7 +12,7 @@ from damvi import DAMVIClassifier
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_weighted_votes_are_the_vote(table, fresh, voter, n_jobs):
     model = DAMVIClassifier(voter, n_estimators=9, n_jobs=n_jobs, random_state=0)
-    votes = model.fit(*table).votes(fresh)
+    votes = model.fit(*table).cast_votes(fresh)
     assert votes.shape == (len(fresh), 9)
     assert votes.dtype == np.int8
     assert set(np.unique(votes)) <= {-1, 1}
@@ -24,9 +24,9 @@ def test_votes_are_those_of_the_estimators(table, fresh):
     names = np.array(["rare", "usual"])[1 - y]
     model = DAMVIClassifier(n_estimators=5, random_state=0).fit(X, names)
     each = np.column_stack([voter.predict(fresh) for voter in model.estimators_])
-    np.testing.assert_array_equal(model.votes(fresh), 2 * each - 1)
+    np.testing.assert_array_equal(model.cast_votes(fresh), 2 * each - 1)
 
 
 def test_an_unfitted_model_has_no_votes(fresh):
     with pytest.raises(NotFittedError):
-        DAMVIClassifier().votes(fresh)
+        DAMVIClassifier().cast_votes(fresh)

@@ -46,7 +46,9 @@ class VotesDisplay:
                 f"classes are {model.classes_.tolist()}"
             )
         options = {"pos_label": model.pos_label_, "ax": ax, **options}
-        display: Self = cls.from_predictions(model.votes(X), y, model.weights_, **options)
+        display: Self = cls.from_predictions(
+            model.cast_votes(X), y, model.weights_, **options
+        )
         return display
 
 
