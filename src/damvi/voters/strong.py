@@ -8,6 +8,8 @@ from typing import Any
 
 BOOSTERS = {"lightgbm": "lightgbm", "xgboost": "xgboost", "catboost": "catboost"}
 """Voters that join if their package is there."""
+FEW = 5
+"""Rows that a leaf of boosted trees needs; the usual 20 are many of a rare class."""
 
 
 def strong_pool(
@@ -15,18 +17,18 @@ def strong_pool(
 ) -> list[tuple[str, Any]]:
     """Models that are good alone and err in different ways, as (name, classifier).
 
-    Forests of fast trees (plain, smooth, and balanced), extra trees, boosted trees
-    (scikit-learn's; LightGBM, XGBoost and CatBoost if they are installed), and linear
-    models (plain, with balanced classes, and on random Fourier features, which come near a
-    kernel machine). All take missing values, and dataframes with categories.
+    Forests of fast trees (plain, with splits on random features, and balanced), extra
+    trees, boosted trees (scikit-learn's; LightGBM, XGBoost and CatBoost if they are
+    installed), and linear models (plain, with balanced classes, and on ranks). All take
+    missing values, and dataframes with categories.
 
     Parameters
     ----------
     random_state : int, optional
         A seed for each model.
     sparse : bool, default=False
-        For sparse tables: leave out what needs dense ones (``"hist_boosting"``), and
-        scale without centring.
+        For sparse tables: leave out what needs dense ones (``"hist_boosting"`` and
+        ``"rank_linear"``), and scale without centring.
 
     Returns
     -------
@@ -56,18 +58,17 @@ def strong_pool(
         "xgboost": _xgboost,
         "lightgbm": _lightgbm,
         "forest": _forest(),
-        "smooth_forest": _forest(min_samples_leaf=5, max_features=0.5),
+        "random_forest": _forest(max_features=1),
         "balanced_forest": _forest(balanced=True),
-        "fourier": _linear(sparse, fourier=True),
-        "linear": _linear(sparse),
-        "balanced_linear": _linear(sparse, class_weight="balanced"),
+        "rank_linear": _linear(ranks=True),
+        "linear": _linear(centre=not sparse),
+        "balanced_linear": _linear(centre=not sparse, class_weight="balanced"),
     }
+    left_out = {name for name, needs in BOOSTERS.items() if find_spec(needs) is None}
     if sparse:
-        del makers["hist_boosting"]
+        left_out |= {"hist_boosting", "rank_linear"}
     return [
-        (name, make(random_state))
-        for name, make in makers.items()
-        if name not in BOOSTERS or find_spec(BOOSTERS[name]) is not None
+        (name, make(random_state)) for name, make in makers.items() if name not in left_out
     ]
 
 
@@ -104,6 +105,7 @@ def _hist_boosting(seed: int | None) -> Any:
             learning_rate=0.05,
             max_iter=200,
             max_leaf_nodes=15,
+            min_samples_leaf=FEW,
             l2_regularization=1.0,
             early_stopping=False,
             random_state=seed,
@@ -119,6 +121,7 @@ def _lightgbm(seed: int | None) -> Any:
             n_estimators=200,
             learning_rate=0.05,
             num_leaves=31,
+            min_child_samples=FEW,
             subsample=0.8,
             subsample_freq=1,
             colsample_bytree=0.8,
@@ -137,6 +140,7 @@ def _xgboost(seed: int | None) -> Any:
             n_estimators=200,
             learning_rate=0.05,
             max_depth=6,
+            min_child_weight=0.1,
             subsample=0.8,
             colsample_bytree=0.8,
             n_jobs=1,
@@ -162,18 +166,16 @@ def _catboost(seed: int | None) -> Any:
 
 
 def _linear(
-    sparse: bool, *, fourier: bool = False, **options: Any
+    *, centre: bool = True, ranks: bool = False, **options: Any
 ) -> Callable[[int | None], Any]:
     def make(seed: int | None) -> Any:
-        from sklearn.kernel_approximation import RBFSampler
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
 
         from .encoding import scaled_table
 
-        model = LogisticRegression(max_iter=1000, **options)
-        bends = RBFSampler(gamma="scale", n_components=200, random_state=seed)
-        steps = [scaled_table(centre=not sparse), *([bends] if fourier else []), model]
-        return make_pipeline(*steps)
+        table = scaled_table(centre=centre, ranks=ranks)
+        model = LogisticRegression(max_iter=1000, random_state=seed, **options)
+        return make_pipeline(table, model)
 
     return make
