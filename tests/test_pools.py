@@ -235,3 +235,24 @@ def test_in_pipelines_searches_frames_and_pickles(table):
     ).fit(frame, y)
     again = pickle.loads(pickle.dumps(search))
     assert (again.predict(frame) == search.predict(frame)).all()
+
+
+def test_other_settings_without_another_training(table):
+    X, y = table
+    model = DAMVIClassifier(n_estimators=30, random_state=0).fit(X, y)
+    trees = model.estimators_
+    again = model.reweigh(shrinkage=0.3, reweight=0.5, threshold="f1")
+    assert again is model
+    fresh = DAMVIClassifier(
+        n_estimators=30, shrinkage=0.3, reweight=0.5, threshold="f1", random_state=0
+    ).fit(X, y)
+    assert (model.weights_ == fresh.weights_).all()
+    assert model.threshold_ == fresh.threshold_
+    assert (model.predict(X) == fresh.predict(X)).all()
+    assert len(trees) == 30
+    with pytest.raises(TypeError, match="and not n_estimators"):
+        model.reweigh(n_estimators=3)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert (loaded.decision_function(X) == model.decision_function(X)).all()
+    with pytest.raises(AttributeError, match="not saved with a model"):
+        loaded.reweigh(shrinkage=0)

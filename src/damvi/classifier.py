@@ -7,18 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
-from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._compat import HasMethods, Interval, StrOptions, fit_context
 from .decision import Fixed, calibrate, parse_objective, tune
 from .electing import ElectsVoters
 from .fingerprint import row_prints
-from .reading import encode_labels, read_table, read_weights
+from .reading import read_table
 from .solvers import SOLVERS
-from .voters import FastTreeClassifier
 from .weighing import Ballots, weigh
 
 TIE = 2.0**-52
@@ -69,7 +66,7 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         voters have not seen; "auto" chooses by the number of positives.
     reweight : "auto", bool or float, default="auto"
         Lean on the positives that the plain vote misses, as in the paper, or not; a
-        number is the strength (True is 1). "auto" does so for a single voter, and not
+        number from 0 to 1 is the strength. "auto" does so for a single voter, and not
         for a pool.
     shrinkage : float, default=0.0
         How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
@@ -161,7 +158,7 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         "calibration": [StrOptions({"auto", "platt", "isotonic"}), None],
         "reweight": [
             "boolean",
-            Interval(Real, 0, None, closed="left"),
+            Interval(Real, 0, 1, closed="both"),
             StrOptions({"auto"}),
         ],
         "shrinkage": [Interval(Real, 0, 1, closed="left")],
@@ -174,7 +171,7 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         "warm_start": ["boolean"],
     }
 
-    _majority: int
+    _ballots: Ballots
 
     def __init__(
         self,
@@ -247,10 +244,41 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         X, signs, base = self._read_training_set(X, y, sample_weight)
 
         # 1. Voters, and their votes.
-        ballots = self._elect(X, signs, base, fit_params)
+        self._ballots = self._elect(X, signs, base, fit_params)
+        self._row_prints = np.sort(row_prints(X, signs))
+        return self._weigh_and_decide()
 
+    def reweigh(self, **settings: Any) -> DAMVIClassifier:
+        """Weight the voters anew, by other settings, without training them again.
+
+        Parameters
+        ----------
+        **settings
+            Any of ``reweight``, ``shrinkage``, ``solver`` and ``threshold``; the others
+            stay. The votes of the last ``fit`` are used, which a model that was saved and
+            loaded no longer has.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "weights_")
+        known = {"reweight", "shrinkage", "solver", "threshold"}
+        if not settings.keys() <= known:
+            wrong = ", ".join(sorted(settings.keys() - known))
+            raise TypeError(f"reweigh takes {', '.join(sorted(known))}, and not {wrong}")
+        if not hasattr(self, "_ballots"):
+            raise AttributeError(
+                "the votes of the training rows are not saved with a model; fit it again"
+            )
+        self.set_params(**settings)
+        self._validate_params()
+        return self._weigh_and_decide()
+
+    def _weigh_and_decide(self) -> DAMVIClassifier:
         # 2 and 3. Lean on the positives that the plain vote gets wrong; weights that trade
         # accuracy for diversity as the C-bound says.
+        ballots = self._ballots
         weighing = weigh(
             ballots,
             emphasis=float(self._choice(self.reweight, True, False)),
@@ -265,7 +293,6 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
         # 4. Where to cut the vote, and what chance it stands for, by unseen rows.
         self._decide(ballots, weighing.unseen_vote)
-        self._row_prints = np.sort(row_prints(X, signs))
         return self
 
     def _choice(self, value: Any, single: Any, pool: Any) -> Any:
@@ -350,46 +377,11 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         check_is_fitted(self, "weights_")
         return self._voters.estimators
 
-    def _voter(self) -> Any:
-        return FastTreeClassifier() if self.estimator is None else self.estimator
-
-    def _read_training_set(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, NDArray[np.int8], NDArray[np.float64] | None]:
-        voter = self._voter()
-        if not self._is_pool and not is_classifier(voter):
-            raise ValueError(
-                f"estimator={self.estimator!r} is not a classifier, and only "
-                f"classifiers can vote"
-            )
-        is_tree = isinstance(voter, FastTreeClassifier)
-        self._keeps_frames = not is_tree or voter.wants_frame(X)
-        X, y = read_table(self, X, y, keep_frame=self._keeps_frames)
-        self.classes_, self.pos_label_, signs = encode_labels(y, self.pos_label)
-        positive_is_last = self.pos_label_ == self.classes_[1]
-        # Of two equal classes, the negative one.
-        self._majority = int(positive_is_last == (2 * (signs > 0).sum() > len(signs)))
-        return X, signs, read_weights(sample_weight, signs)
-
     def _orient(self, vote: NDArray[np.float64]) -> NDArray[np.float64]:
         """From a vote for ``pos_label_`` to one for ``classes_[1]``, ties settled."""
         towards_last = vote if self.pos_label_ == self.classes_[1] else -vote
         return np.where(vote == 0, TIE if self._majority == 1 else 0.0, towards_last)
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata reaches the voters; see scikit-learn's user guide."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        if self._is_pool:
-            return router
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        return router.add(estimator=self._voter(), method_mapping=to_fit)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        named = self.estimator if isinstance(self.estimator, list) else []
-        voters = [voter for _, voter in named] if self._is_pool else [self._voter()]
-        inputs = [get_tags(voter).input_tags for voter in voters]
-        tags.input_tags.sparse = all(input_tags.sparse for input_tags in inputs)
-        tags.input_tags.allow_nan = all(input_tags.allow_nan for input_tags in inputs)
-        tags.classifier_tags.multi_class = False
-        return tags
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_ballots"}

@@ -8,13 +8,19 @@ from typing import Any
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.base import is_classifier
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 
 from ._compat import refuse_params, routing_enabled
 from .crossfit import N_FOLDS, deal_folds, unseen_rows
 from .progress import progress_bar
-from .voters import Draws, PoolVoters, family_of, strong_pool
+from .reading import encode_labels, read_table, read_weights
+from .voters import Draws, FastTreeClassifier, PoolVoters, family_of, strong_pool
 from .voters.calibration import calibrate
 from .weighing import Ballots
 
@@ -43,11 +49,13 @@ class ElectsVoters:
     n_features_in_: int
     _seed: int
     _fingerprint: str
+    pos_label: Any
     _keeps_frames: bool
+    _majority: int
     _voters: Any
 
     def _voter(self) -> Any:
-        raise NotImplementedError
+        return FastTreeClassifier() if self.estimator is None else self.estimator
 
     @property
     def _is_pool(self) -> bool:
@@ -65,6 +73,24 @@ class ElectsVoters:
                 f"'oof' or 'prefit', a single one, drawn many times, 'train' or 'oob'"
             )
         return way
+
+    def _read_training_set(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, NDArray[np.int8], NDArray[np.float64] | None]:
+        voter = self._voter()
+        if not self._is_pool and not is_classifier(voter):
+            raise ValueError(
+                f"estimator={self.estimator!r} is not a classifier, and only "
+                f"classifiers can vote"
+            )
+        is_tree = isinstance(voter, FastTreeClassifier)
+        self._keeps_frames = not is_tree or voter.wants_frame(X)
+        X, y = read_table(self, X, y, keep_frame=self._keeps_frames)
+        self.classes_, self.pos_label_, signs = encode_labels(y, self.pos_label)
+        positive_is_last = self.pos_label_ == self.classes_[1]
+        # Of two equal classes, the negative one.
+        self._majority = int(positive_is_last == (2 * (signs > 0).sum() > len(signs)))
+        return X, signs, read_weights(sample_weight, signs)
 
     def _elect(
         self,
@@ -208,3 +234,21 @@ class ElectsVoters:
                 stacklevel=5,
             )
         return votes
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How metadata reaches the voters; see scikit-learn's user guide."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if self._is_pool:
+            return router
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(estimator=self._voter(), method_mapping=to_fit)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        named = self.estimator if isinstance(self.estimator, list) else []
+        voters = [voter for _, voter in named] if self._is_pool else [self._voter()]
+        inputs = [get_tags(voter).input_tags for voter in voters]
+        tags.input_tags.sparse = all(input_tags.sparse for input_tags in inputs)
+        tags.input_tags.allow_nan = all(input_tags.allow_nan for input_tags in inputs)
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -59,6 +59,21 @@ class Ballots:
     def n_folds(self) -> int:
         return int(self.folds.max()) + 1
 
+    @cached_property
+    def negatives(self) -> list[Any]:
+        """The moments of the negatives, which no emphasis changes, by fold."""
+        return self.moments(self.signs < 0, self.base)
+
+    def moments(
+        self, taken: NDArray[np.bool_], weights: NDArray[np.float64] | None
+    ) -> list[Any]:
+        """The moments of the rows ``taken``, by fold."""
+        folds = np.where(taken, self.folds, -1)
+        settings = self.signs, weights, folds, self.n_folds
+        if self.mask is None:
+            return Moments.by_fold(self.votes, *settings)
+        return UnseenMoments.by_fold(self.votes, self.mask, *settings)
+
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
@@ -84,7 +99,7 @@ def weigh(
     Parameters
     ----------
     ballots : Ballots
-    emphasis : float, default=1
+    emphasis : float in [0, 1], default=1
         How much to lean on the positives that the plain vote misses: 1 is the paper's
         step 2, 0 leaves it out.
     shrinkage : float in [0, 1), default=0
@@ -95,7 +110,8 @@ def weigh(
     D = emphasize_missed_positives(
         ballots.votes, ballots.signs, ballots.base, emphasis, ballots.mask
     )
-    by_fold = _moments_by_fold(ballots, D)
+    positives = ballots.moments(ballots.signs > 0, D)
+    by_fold = [a + b for a, b in zip(ballots.negatives, positives, strict=True)]
     whole = sum(by_fold[1:], start=by_fold[0])
     moments = _settled(whole)
     weights = solve(shrink(moments, shrinkage), solver).weights
@@ -107,13 +123,6 @@ def weigh(
         disagreement=moments.disagreement(weights),
         unseen_vote=_unseen_vote(ballots, crossfit_weights(others, solver), n_jobs),
     )
-
-
-def _moments_by_fold(ballots: Ballots, D: NDArray[np.float64] | None) -> list[Any]:
-    settings = ballots.signs, D, ballots.folds, ballots.n_folds
-    if ballots.mask is None:
-        return Moments.by_fold(ballots.votes, *settings)
-    return UnseenMoments.by_fold(ballots.votes, ballots.mask, *settings)
 
 
 def _settled(moments: Moments | UnseenMoments) -> Moments:
