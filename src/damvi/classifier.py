@@ -365,7 +365,8 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         # A constant voter (one class in its sample) uses no feature.
         known = [getattr(voter, "feature_importances_", None) for voter in self.estimators_]
         if all(importances is None for importances in known):
-            raise AttributeError("the voters have no feature_importances_")
+            kinds = ", ".join(sorted({type(voter).__name__ for voter in self.estimators_}))
+            raise AttributeError(f"the voters ({kinds}) have no feature_importances_")
         mean = np.zeros(self.n_features_in_)
         for weight, importances in zip(self.weights_, known, strict=True):
             mean += weight * (0.0 if importances is None else importances)

@@ -20,16 +20,11 @@ from damvi.certificate import Certificate, certify, clopper_pearson, clopper_pea
 from ..conftest import imbalanced
 
 
-class AtThreshold(DAMVIClassifier):
-    """A model that cuts the vote elsewhere, as tuned models will."""
+class Wilful(DAMVIClassifier):
+    """A model whose decisions do not follow its threshold."""
 
-    threshold_: float | np.ndarray = -0.3
-
-    def decision_function(self, X):
-        towards_positive = self.vote(X) - self.threshold_
-        return (
-            towards_positive if self.pos_label_ == self.classes_[1] else -towards_positive
-        )
+    def predict(self, X):
+        return self.classes_[(self.vote(X) > 0.4).astype(int)]
 
 
 def fitted(X, y, kind=DAMVIClassifier, **options):
@@ -220,7 +215,7 @@ def test_no_negative_works_as_well(model, rows):
 def test_a_threshold_is_part_of_the_certificate(rows, names):
     names = np.array(names)
     X, y = imbalanced(1000, seed=0)
-    model = fitted(X, names[y], AtThreshold)
+    model = fitted(X, names[y], threshold=-0.3)
     found = certify(model, rows[0], names[rows[1]])
     assert found.pac_bayes.threshold == -0.3
     assert "1/16" in found.pac_bayes.prior
@@ -229,16 +224,15 @@ def test_a_threshold_is_part_of_the_certificate(rows, names):
 
 
 def test_decisions_that_do_not_follow_one_threshold_have_no_pac_bayes_bounds(rows):
-    model = fitted(*imbalanced(1000, seed=0), AtThreshold)
-    model.threshold_ = np.linspace(-0.5, 0.5, 2000)
+    model = fitted(*imbalanced(1000, seed=0))
+    model.threshold_ = np.linspace(-0.5, 0.5, 2000)  # a threshold for each row
     found = certify(model, *rows)
     assert found.pac_bayes is None
     assert "No PAC-Bayes bounds" in str(found)
     assert found.missed.upper < 1
     json.dumps(found.as_dict())
-    stubborn = fitted(*imbalanced(1000, seed=0))
-    stubborn.threshold_ = 0.4  # which its predict does not know
-    assert certify(stubborn, *rows).pac_bayes is None
+    wilful = fitted(*imbalanced(1000, seed=0), Wilful)
+    assert certify(wilful, *rows).pac_bayes is None
 
 
 def test_voters_of_any_kind(rows):
