@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from damvi.crossfit import N_FOLDS, crossfit_weights, deal_folds, out_of_bag_vote
+from damvi import crossfit
+from damvi.crossfit import N_FOLDS, crossfit_weights, deal_folds, unseen_rows
 from damvi.moments import Moments
 from damvi.solvers import exact
 from damvi.voters import Draws
@@ -33,6 +34,16 @@ def test_folds_depend_on_the_seed_alone():
     assert (deal_folds(signs, 1) != deal_folds(signs, 2)).any()
 
 
+def others_of(by_fold):
+    whole = sum(by_fold)
+    return [whole - fold for fold in by_fold]
+
+
+def out_of_bag_vote(votes, draws, folds, fits):
+    unseen = unseen_rows(draws, *votes.shape)
+    return crossfit.out_of_bag_vote(votes, unseen, folds, fits)
+
+
 def distribution(fold):
     return fold.weights / fold.weights.sum()
 
@@ -40,7 +51,9 @@ def distribution(fold):
 def test_the_weights_of_a_fold_are_learned_on_the_other_rows(election):
     votes, signs = election
     folds = deal_folds(signs, seed=0, n_folds=3)
-    fits = crossfit_weights(Moments.by_fold(votes, signs, None, folds, 3), "exact")
+    fits = crossfit_weights(
+        others_of(Moments.by_fold(votes, signs, None, folds, 3)), "exact"
+    )
     for fold in range(3):
         rest = folds != fold
         expected = exact(Moments.of(votes[rest], signs[rest])).weights
@@ -52,7 +65,7 @@ def test_labels_of_a_fold_do_not_reach_the_weights_that_judge_it(election):
     folds = deal_folds(signs, seed=0, n_folds=3)
     flipped = np.where(folds == 1, -signs, signs)
     fits, others = (
-        crossfit_weights(Moments.by_fold(votes, y, None, folds, 3), "exact")
+        crossfit_weights(others_of(Moments.by_fold(votes, y, None, folds, 3)), "exact")
         for y in (signs, flipped)
     )
     np.testing.assert_array_equal(fits[1].weights, others[1].weights)
@@ -62,7 +75,9 @@ def test_labels_of_a_fold_do_not_reach_the_weights_that_judge_it(election):
 def test_with_no_row_outside_the_fold_the_weights_are_uniform(election):
     votes, signs = election
     folds = np.zeros(len(signs), dtype=np.int8)
-    fits = crossfit_weights(Moments.by_fold(votes, signs, None, folds, 2), "exact")
+    fits = crossfit_weights(
+        others_of(Moments.by_fold(votes, signs, None, folds, 2)), "exact"
+    )
     np.testing.assert_allclose(distribution(fits[0]), 1 / 6)
     expected = exact(Moments.of(votes, signs)).weights
     np.testing.assert_allclose(distribution(fits[1]), expected, atol=1e-14)
@@ -76,7 +91,7 @@ def test_each_row_is_judged_as_if_the_voters_that_saw_it_had_never_been(
     draws = Draws.plan(signs, max_samples=max_samples, seed=7)
     folds = deal_folds(signs, seed=0, n_folds=2)
     by_fold = Moments.by_fold(votes, signs, None, folds, 2)
-    fits = crossfit_weights(by_fold, "exact")
+    fits = crossfit_weights(others_of(by_fold), "exact")
     vote = out_of_bag_vote(votes, draws, folds, fits)
     unseen = np.stack([draws.out_of_bag(k) for k in range(6)], axis=1)
     for i in range(len(signs)):
@@ -96,7 +111,9 @@ def test_with_many_rows_a_voter_keeps_its_weight_whoever_else_is_out(election):
     votes, signs = (np.repeat(part, 40, axis=0) for part in election)
     draws = Draws.plan(signs, max_samples=0.2, seed=7)
     folds = deal_folds(signs, seed=0, n_folds=2)
-    fits = crossfit_weights(Moments.by_fold(votes, signs, None, folds, 2), "exact")
+    fits = crossfit_weights(
+        others_of(Moments.by_fold(votes, signs, None, folds, 2)), "exact"
+    )
     vote = out_of_bag_vote(votes, draws, folds, fits)
     unseen = np.stack([draws.out_of_bag(k) for k in range(6)], axis=1)
     weights = unseen * np.stack([fits[fold].weights for fold in folds])
@@ -109,7 +126,9 @@ def test_a_plain_vote_is_the_mean_of_the_voters_that_have_not_seen_the_row(elect
     votes, signs = election
     draws = Draws.plan(signs, max_samples=0.5, seed=7)
     folds = deal_folds(signs, seed=0, n_folds=2)
-    fits = crossfit_weights(Moments.by_fold(votes, signs, None, folds, 2), "uniform")
+    fits = crossfit_weights(
+        others_of(Moments.by_fold(votes, signs, None, folds, 2)), "uniform"
+    )
     vote = out_of_bag_vote(votes, draws, folds, fits)
     unseen = np.stack([draws.out_of_bag(k) for k in range(6)], axis=1)
     for i in np.flatnonzero(unseen.any(axis=1)):

@@ -17,7 +17,20 @@ _HOMES = {
     "FastTreeClassifier": "voters.trees.classifier",
     "Moments": "moments",
 }
-_MODULES = {"crossfit", "datasets", "moments", "risks", "solvers", "voters"}
+_MODULES = {
+    "baselines",
+    "bench",
+    "certificate",
+    "crossfit",
+    "datasets",
+    "decision",
+    "diversity",
+    "moments",
+    "plots",
+    "risks",
+    "solvers",
+    "voters",
+}
 
 __all__ = ["DAMVIClassifier", "FastTreeClassifier", "Moments", "__version__"]
 

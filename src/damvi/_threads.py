@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
 
 T = TypeVar("T")
 
@@ -32,3 +33,12 @@ def run_in_threads(calls: Iterable[Callable[[], None]], n_jobs: int | None) -> N
     """Run the calls for what they write."""
     for _ in in_threads(calls, n_jobs):
         pass
+
+
+def one_openmp_thread() -> Any:
+    """A context in which models fitted on this thread do not start others by OpenMP.
+
+    The limit is each thread's own, so that models fitted side by side do not multiply
+    their threads. Models that are told a number of threads keep to that.
+    """
+    return threadpool_limits(limits=1, user_api="openmp")

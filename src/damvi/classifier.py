@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    is_classifier,
-)
-from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._compat import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    fit_context,
-    refuse_params,
-    routing_enabled,
-)
-from .crossfit import N_FOLDS, crossfit_weights, deal_folds, out_of_bag_vote
-from .moments import Moments
-from .progress import progress_bar
-from .reading import encode_labels, read_table, read_weights
-from .reweighting import emphasize_missed_positives
-from .solvers import SOLVERS, solve
-from .voters import Draws, FastTreeClassifier, Voters, family_of
+from ._compat import HasMethods, Interval, StrOptions, fit_context
+from .decision import Fixed, calibrate, parse_objective, tune
+from .electing import ElectsVoters
+from .fingerprint import row_prints
+from .reading import read_table
+from .solvers import SOLVERS
+from .weighing import Ballots, weigh
 
 TIE = 2.0**-52
 """A tie, where the majority is classes_[1]: the smallest step that votes can make."""
 
 
-class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Diversity-aware weighted majority vote for imbalanced data.
 
     Many voters are trained on bootstrap samples; the positives that their plain vote
@@ -52,10 +31,13 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : classifier, default=None
-        The voter. None: :class:`~damvi.FastTreeClassifier`, the built-in tree, which takes
-        missing values and categories and trains tens of times faster than scikit-learn's
-        :class:`~sklearn.tree.DecisionTreeClassifier` (the paper's, one argument away).
+    estimator : classifier, list of (name, classifier) or "strong", default=None
+        The voter, trained many times. None: :class:`~damvi.FastTreeClassifier`, the
+        built-in tree, which takes missing values and categories and trains tens of times
+        faster than scikit-learn's :class:`~sklearn.tree.DecisionTreeClassifier` (the
+        paper's, one argument away). A list is a pool of different voters, each trained
+        once on all rows and judged on rows that it has not seen; "strong" is
+        :func:`~damvi.voters.strong_pool`.
     n_estimators : int, default=100
         The number of voters, K.
     max_samples : float or int, default=0.2
@@ -66,12 +48,36 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         the voters see their ``sample_weight``.
     stratified : bool, default=False
         Draw within each class, so that very rare positives reach every voter.
-    reweight : bool, default=True
-        Lean on the positives that the plain vote misses, as in the paper. False: learn
-        the weights on the rows as they come (or as ``sample_weight`` says).
+    votes : {"auto", "train", "oob", "oof", "prefit"}, default="auto"
+        The votes that the weights are learned from. For a single voter: on the training
+        rows, as in the paper ("train", which is "auto"), or on the rows outside each
+        voter's sample ("oob"). For a pool: out of fold ("oof", which is "auto"), or by
+        models that are fitted already ("prefit"; the rows given to ``fit`` then only set
+        the weights).
+    voting : {"auto", "hard", "soft"}, default="auto"
+        What a voter of a pool says: its decision, or 2p - 1 ("auto").
+    cv : int, splitter or iterable, default=None
+        The folds of a pool's votes; None is 5. ``groups`` may be given to ``fit``.
+    refit : bool, default=True
+        Train the voters of a pool once more on all rows. False keeps the models of the
+        folds, and their mean votes.
+    calibration : {"auto", "platt", "isotonic"} or None, default="auto"
+        Put the soft votes of a pool right before they are weighted, on rows that the
+        voters have not seen; "auto" chooses by the number of positives.
+    reweight : "auto", bool or float, default="auto"
+        Lean on the positives that the plain vote misses, as in the paper, or not; a
+        number from 0 to 1 is the strength. "auto" does so for a single voter, and not
+        for a pool.
+    shrinkage : float, default=0.0
+        How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
     solver : {"exact", "slsqp", "uniform"}, default="exact"
         How to weight the voters: the exact minimum of the C-bound, the paper's local
         solver, or the plain vote for comparison.
+    threshold : default="auto"
+        Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
+        {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
+        "auto" is "vote" for a single voter and "f1" for a pool. It is tuned on votes on
+        unseen rows; see :mod:`damvi.decision`.
     pos_label : label, default=None
         The positive class. None: the rarer one (of two equal ones, the last in order).
     n_jobs : int, default=None
@@ -101,10 +107,14 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         data: the voters were trained on these rows.
     gibbs_risk_, disagreement_ : float
         The two quantities behind it: mean error of a voter, and diversity.
+    threshold_ : float
+        The vote above which a row is flagged.
+    tuning_ : Tuning or None
+        How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
     oob_decision_function_ : ndarray of shape (n,)
-        The decision function on each training row by the voters that have not seen it,
-        with weights learned on other rows and without the voters that have. NaN where
-        a row was never out of bag.
+        The decision function on each training row by voters that have not seen it (out
+        of bag, or out of fold), with weights learned on other rows. NaN where a row was
+        never out of bag.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X has column names.
@@ -113,8 +123,9 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     -----
     A tied vote goes to the majority class, whatever the labels are called.
 
-    ``predict_proba`` is the vote on a scale from 0 to 1. It ranks rows; it is not
-    calibrated, so do not read it as a chance.
+    For a pool, ``predict_proba`` is calibrated on votes on unseen rows, and increases
+    with the vote. For a single voter it is the vote on a scale from 0 to 1: it ranks
+    rows, but is no chance. ``predict`` follows the threshold, not the larger probability.
 
     References
     ----------
@@ -132,7 +143,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [HasMethods(["fit", "predict"]), list, StrOptions({"strong"}), None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_samples": [
             Interval(Integral, 1, None, closed="left"),
@@ -140,7 +151,18 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ],
         "bootstrap": ["boolean"],
         "stratified": ["boolean"],
-        "reweight": ["boolean"],
+        "votes": [StrOptions({"auto", "train", "oob", "oof", "prefit"})],
+        "voting": [StrOptions({"auto", "hard", "soft"})],
+        "cv": "no_validation",  # type: ignore[dict-item]
+        "refit": ["boolean"],
+        "calibration": [StrOptions({"auto", "platt", "isotonic"}), None],
+        "reweight": [
+            "boolean",
+            Interval(Real, 0, 1, closed="both"),
+            StrOptions({"auto"}),
+        ],
+        "shrinkage": [Interval(Real, 0, 1, closed="left")],
+        "threshold": "no_validation",  # type: ignore[dict-item]
         "solver": [StrOptions(set(SOLVERS))],
         "pos_label": "no_validation",  # type: ignore[dict-item]
         "n_jobs": [Integral, None],
@@ -149,11 +171,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "warm_start": ["boolean"],
     }
 
-    _seed: int
-    _fingerprint: str
-    _keeps_frames: bool
-    _majority: int
-    _voters: Voters
+    _ballots: Ballots
 
     def __init__(
         self,
@@ -163,7 +181,14 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         max_samples: float | int = 0.2,
         bootstrap: bool = True,
         stratified: bool = False,
-        reweight: bool = True,
+        votes: str = "auto",
+        voting: str = "auto",
+        cv: Any = None,
+        refit: bool = True,
+        calibration: str | None = "auto",
+        reweight: bool | float | str = "auto",
+        shrinkage: float = 0.0,
+        threshold: Any = "auto",
         solver: str = "exact",
         pos_label: Any = None,
         n_jobs: int | None = None,
@@ -176,7 +201,14 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.max_samples = max_samples
         self.bootstrap = bootstrap
         self.stratified = stratified
+        self.votes = votes
+        self.voting = voting
+        self.cv = cv
+        self.refit = refit
+        self.calibration = calibration
         self.reweight = reweight
+        self.shrinkage = shrinkage
+        self.threshold = threshold
         self.solver = solver
         self.pos_label = pos_label
         self.n_jobs = n_jobs
@@ -210,28 +242,91 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         X, signs, base = self._read_training_set(X, y, sample_weight)
-        draws = self._plan_draws(signs, base)
 
-        # 1. Voters, each from its own draw of the rows.
-        votes = self._train_voters(X, signs, draws, base, fit_params)
+        # 1. Voters, and their votes.
+        self._ballots = self._elect(X, signs, base, fit_params)
+        self._row_prints = np.sort(row_prints(X, signs))
+        return self._weigh_and_decide()
 
-        # 2. Lean on the positives that the plain vote gets wrong.
-        D = emphasize_missed_positives(votes, signs, base) if self.reweight else base
+    def reweigh(self, **settings: Any) -> DAMVIClassifier:
+        """Weight the voters anew, by other settings, without training them again.
 
-        # 3. Weights that trade accuracy for diversity as the C-bound says.
-        folds = deal_folds(signs, draws.seed)
-        by_fold = Moments.by_fold(votes, signs, D, folds, N_FOLDS)
-        moments = sum(by_fold[1:], start=by_fold[0])
-        self.weights_ = solve(moments, self.solver).weights
+        Parameters
+        ----------
+        **settings
+            Any of ``reweight``, ``shrinkage``, ``solver`` and ``threshold``; the others
+            stay. The votes of the last ``fit`` are used, which a model that was saved and
+            loaded no longer has.
 
-        # What the training rows say about the vote, and what unseen ones would.
-        self.c_bound_ = moments.c_bound(self.weights_)
-        self.gibbs_risk_ = moments.gibbs_risk(self.weights_)
-        self.disagreement_ = moments.disagreement(self.weights_)
-        fold_weights = crossfit_weights(by_fold, self.solver)
-        unseen = out_of_bag_vote(votes, draws, folds, fold_weights, self.n_jobs)
-        self.oob_decision_function_ = self._orient(unseen)
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "weights_")
+        known = {"reweight", "shrinkage", "solver", "threshold"}
+        if not settings.keys() <= known:
+            wrong = ", ".join(sorted(settings.keys() - known))
+            raise TypeError(f"reweigh takes {', '.join(sorted(known))}, and not {wrong}")
+        if not hasattr(self, "_ballots"):
+            raise AttributeError(
+                "the votes of the training rows are not saved with a model; fit it again"
+            )
+        self.set_params(**settings)
+        self._validate_params()
+        return self._weigh_and_decide()
+
+    def _weigh_and_decide(self) -> DAMVIClassifier:
+        # 2 and 3. Lean on the positives that the plain vote gets wrong; weights that trade
+        # accuracy for diversity as the C-bound says.
+        ballots = self._ballots
+        weighing = weigh(
+            ballots,
+            emphasis=float(self._choice(self.reweight, True, False)),
+            shrinkage=self.shrinkage,
+            solver=self.solver,
+            n_jobs=self.n_jobs,
+        )
+        self.weights_ = weighing.weights
+        self.c_bound_ = weighing.c_bound
+        self.gibbs_risk_ = weighing.gibbs_risk
+        self.disagreement_ = weighing.disagreement
+
+        # 4. Where to cut the vote, and what chance it stands for, by unseen rows.
+        self._decide(ballots, weighing.unseen_vote)
         return self
+
+    def _choice(self, value: Any, single: Any, pool: Any) -> Any:
+        """A setting, or what "auto" means for a single voter and for a pool."""
+        if isinstance(value, str) and value == "auto":
+            return pool if self._is_pool else single
+        return value
+
+    def _decide(self, ballots: Ballots, unseen_vote: NDArray[np.float64]) -> None:
+        aim = parse_objective(self._choice(self.threshold, "vote", "f1"))
+        self.tuning_ = None
+        if isinstance(aim, Fixed):
+            self.threshold_ = aim.threshold
+        else:
+            self.tuning_ = tune(
+                unseen_vote,
+                ballots.signs,
+                aim,
+                sample_weight=ballots.base,
+                folds=ballots.folds,
+            )
+            self.threshold_ = self.tuning_.threshold
+        self._calibrator = None
+        if self._is_pool:
+            self._calibrator = calibrate(
+                unseen_vote, ballots.signs, sample_weight=ballots.base
+            )
+        self.oob_decision_function_ = self._orient(unseen_vote - self.threshold_)
+
+    def cast_votes(self, X: Any) -> NDArray[Any]:
+        """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other."""
+        check_is_fitted(self, "weights_")
+        X = read_table(self, X, keep_frame=self._keeps_frames)
+        return self._voters.votes(X, self.n_jobs)
 
     def vote(self, X: Any) -> NDArray[np.float64]:
         """The weighted vote for ``pos_label_``, in [-1, 1]: step 4 is its sign."""
@@ -241,12 +336,12 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.clip(vote, -1.0, 1.0)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The weighted vote in [-1, 1]; above 0 means ``classes_[1]``.
+        """The weighted vote less the threshold; above 0 means ``classes_[1]``.
 
         A tie is 0, or the smallest positive step when ``classes_[1]`` is the majority
         class, so that the sign always is the decision.
         """
-        return self._orient(self.vote(X))
+        return self._orient(self.vote(X) - self.threshold_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that wins the vote; the majority class wins a tie."""
@@ -254,8 +349,13 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.classes_[above.astype(np.intp)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The vote on a scale from 0 to 1, for each class. Not calibrated."""
-        last = (1 + self.decision_function(X)) / 2
+        """The chance of each class, for a pool; else the vote on a scale from 0 to 1."""
+        vote = self.vote(X)
+        if self._calibrator is None:
+            last = (1 + self._orient(vote)) / 2
+        else:
+            positive = self._calibrator(vote)
+            last = positive if self.pos_label_ == self.classes_[1] else 1 - positive
         return np.column_stack([1 - last, last])
 
     @property
@@ -265,9 +365,8 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         # A constant voter (one class in its sample) uses no feature.
         known = [getattr(voter, "feature_importances_", None) for voter in self.estimators_]
         if all(importances is None for importances in known):
-            raise AttributeError(
-                f"the voters ({type(self._voter()).__name__}) have no feature_importances_"
-            )
+            kinds = ", ".join(sorted({type(voter).__name__ for voter in self.estimators_}))
+            raise AttributeError(f"the voters ({kinds}) have no feature_importances_")
         mean = np.zeros(self.n_features_in_)
         for weight, importances in zip(self.weights_, known, strict=True):
             mean += weight * (0.0 if importances is None else importances)
@@ -279,120 +378,11 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "weights_")
         return self._voters.estimators
 
-    def _voter(self) -> Any:
-        return FastTreeClassifier() if self.estimator is None else self.estimator
-
-    def _read_training_set(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, NDArray[np.int8], NDArray[np.float64] | None]:
-        if not is_classifier(self._voter()):
-            raise ValueError(
-                f"estimator={self.estimator!r} is not a classifier, and only "
-                f"classifiers can vote"
-            )
-        voter = self._voter()
-        self._keeps_frames = not isinstance(voter, FastTreeClassifier) or voter.wants_frame(
-            X
-        )
-        X, y = read_table(self, X, y, keep_frame=self._keeps_frames)
-        self.classes_, self.pos_label_, signs = encode_labels(y, self.pos_label)
-        positive_is_last = self.pos_label_ == self.classes_[1]
-        # Of two equal classes, the negative one.
-        self._majority = int(positive_is_last == (2 * (signs > 0).sum() > len(signs)))
-        return X, signs, read_weights(sample_weight, signs)
-
-    def _plan_draws(
-        self, signs: NDArray[np.int8], sample_weight: NDArray[np.float64] | None
-    ) -> Draws:
-        keeps_voters = self.warm_start and hasattr(self, "weights_")
-        rng = check_random_state(self.random_state)
-        draws = Draws.plan(
-            signs,
-            max_samples=self.max_samples,
-            seed=self._seed if keeps_voters else int(rng.randint(np.iinfo(np.int32).max)),
-            replace=self.bootstrap,
-            stratified=self.stratified,
-            sample_weight=sample_weight,
-        )
-        if keeps_voters and self._fingerprint_of(draws, signs) != self._fingerprint:
-            raise ValueError(
-                "warm_start adds voters to those of the last fit, so the rows, y, "
-                "sample_weight, pos_label, the columns, the kind of voter, max_samples, "
-                "bootstrap and stratified must be the same; set warm_start=False to "
-                "start again"
-            )
-        if keeps_voters and self.n_estimators < len(self._voters):
-            raise ValueError(
-                f"n_estimators={self.n_estimators} is below the {len(self._voters)} "
-                f"voters that warm_start keeps; raise it, or set warm_start=False to "
-                f"start again"
-            )
-        return draws
-
-    def _fingerprint_of(self, draws: Draws, signs: NDArray[np.int8]) -> str:
-        """What must not change for voters to be kept."""
-        columns = self.n_features_in_, getattr(self, "feature_names_in_", None)
-        family = family_of(self._voter()).__name__
-        digest: str = joblib.hash((draws, signs, columns, family, self._keeps_frames))
-        return digest
-
-    def _train_voters(
-        self,
-        X: Any,
-        signs: NDArray[np.int8],
-        draws: Draws,
-        sample_weight: NDArray[np.float64] | None,
-        fit_params: dict[str, Any],
-    ) -> NDArray[np.int8]:
-        refuse_params(fit_params, self, "fit")
-        if routing_enabled():
-            fit_params = process_routing(self, "fit", **fit_params).estimator.fit
-        family = family_of(self._voter())
-        goes_on = self.warm_start and hasattr(self, "weights_")
-        self._voters, votes = family.train(
-            self._voter(),
-            X,
-            (signs > 0).astype(np.int8),
-            draws,
-            self.n_estimators,
-            known=self._voters if goes_on else None,
-            sample_weight=sample_weight,
-            fit_params=fit_params,
-            n_jobs=self.n_jobs,
-            progress=progress_bar("Training voters") if self.verbose else None,
-        )
-        self._seed, self._fingerprint = draws.seed, self._fingerprint_of(draws, signs)
-        if self._voters.n_without_positive:
-            warnings.warn(
-                f"{self._voters.n_without_positive} of {self.n_estimators} samples drew "
-                f"none of the {int((signs > 0).sum())} rows of the positive class "
-                f"({self.pos_label_}), so these voters never vote for it; "
-                f"stratified=True draws within each class",
-                UserWarning,
-                stacklevel=4,
-            )
-        return votes
-
     def _orient(self, vote: NDArray[np.float64]) -> NDArray[np.float64]:
         """From a vote for ``pos_label_`` to one for ``classes_[1]``, ties settled."""
         towards_last = vote if self.pos_label_ == self.classes_[1] else -vote
         return np.where(vote == 0, TIE if self._majority == 1 else 0.0, towards_last)
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata reaches the voters; see scikit-learn's user guide."""
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(
-                estimator=self._voter(),
-                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
-            )
-        )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        voter = get_tags(self._voter())
-        tags.input_tags.sparse = voter.input_tags.sparse
-        tags.input_tags.allow_nan = voter.input_tags.allow_nan
-        tags.classifier_tags.multi_class = False
-        return tags
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_ballots"}

@@ -23,23 +23,11 @@ from ._threads import run_in_threads
 from .moments import Moments
 from .solvers import SOLVERS
 from .voters import Draws
+from .voters.folds import deal_folds as deal_folds
 
 N_FOLDS = 5
 MAX_SWEEPS = 10
 """Rounds in which the weights of the voters that have not seen a row are set anew."""
-
-
-def deal_folds(signs: NDArray[Any], seed: int, n_folds: int = N_FOLDS) -> NDArray[np.int8]:
-    """Deal the rows of each class over the folds, at random and evenly.
-
-    Even by class, since a fold short of positives would leave more of them to the
-    others, and so tell its labels to the weights that judge it.
-    """
-    rng = np.random.RandomState([seed, 2**31])
-    folds = np.empty(len(signs), dtype=np.int8)
-    for side in (signs > 0, signs <= 0):
-        folds[rng.permutation(np.flatnonzero(side))] = np.arange(side.sum()) % n_folds
-    return folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +42,9 @@ class FoldWeights:
     M: NDArray[np.float64]
 
 
-def crossfit_weights(by_fold: Sequence[Moments], solver: str) -> list[FoldWeights]:
-    """Weights for each fold, learned on the other folds."""
-    whole = sum(by_fold[1:], start=by_fold[0])
-    return [_fold_weights(whole - fold, solver) for fold in by_fold]
+def crossfit_weights(others: Sequence[Moments], solver: str) -> list[FoldWeights]:
+    """Weights for each fold, from the moments of the other folds."""
+    return [_fold_weights(moments, solver) for moments in others]
 
 
 def _fold_weights(others: Moments, solver: str) -> FoldWeights:
@@ -73,23 +60,29 @@ def _fold_weights(others: Moments, solver: str) -> FoldWeights:
     return FoldWeights(even, even, np.eye(n_voters))
 
 
+def unseen_rows(draws: Draws, n: int, n_voters: int) -> NDArray[np.uint8]:
+    """A bit for each voter and row that it was not trained on, eight rows to a byte."""
+    unseen = np.empty((n_voters, -(-n // 8)), dtype=np.uint8)
+    for k in range(n_voters):
+        unseen[k] = np.packbits(draws.out_of_bag(k))
+    return unseen
+
+
 def out_of_bag_vote(
     votes: NDArray[Any],
-    draws: Draws,
+    unseen: NDArray[np.uint8],
     folds: NDArray[np.int8],
     fold_weights: Sequence[FoldWeights],
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """The vote on each row, by the voters and the weights that do not know its label.
 
-    NaN where no voter was out of bag.
+    ``unseen`` holds a bit for each voter and row (see :func:`unseen_rows`). NaN where no
+    voter was out of bag.
     """
     from ._leave_out import vote_without  # imports numba
 
     n, n_voters = votes.shape
-    unseen = np.empty((n_voters, -(-n // 8)), dtype=np.uint8)
-    for k in range(n_voters):
-        unseen[k] = np.packbits(draws.out_of_bag(k))
     vote = np.full(n, np.nan)
     # What one row can do to the weights fades as rows outnumber voters.
     sweeps = min(MAX_SWEEPS, round(200 * n_voters / n))

@@ -8,15 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def uniform_vote(votes: NDArray[Any]) -> NDArray[np.float64]:
-    """The mean vote on each row; exact before the division for hard votes."""
+def uniform_vote(
+    votes: NDArray[Any], mask: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """The mean vote on each row, of those that count; 0 where none does.
+
+    It is exact before the division for hard votes.
+    """
     dtype = np.int64 if votes.dtype.kind == "i" else np.float64
-    return votes.sum(axis=1, dtype=dtype) / votes.shape[1]
+    if mask is None:
+        return votes.sum(axis=1, dtype=dtype) / votes.shape[1]
+    counted = np.where(mask, votes, 0).sum(axis=1, dtype=dtype)
+    return counted / np.maximum(mask.sum(axis=1), 1)
 
 
 def emphasize_missed_positives(
-    votes: NDArray[Any], signs: NDArray[Any], base: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+    votes: NDArray[Any],
+    signs: NDArray[Any],
+    base: NDArray[np.float64] | None = None,
+    strength: float = 1.0,
+    mask: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64] | None:
     """Multiply the weight of each positive by exp(-vote), once, and leave the negatives.
 
     The exponent is the real-valued uniform vote, so a positive that every voter misses
@@ -28,6 +40,10 @@ def emphasize_missed_positives(
     signs : ndarray of shape (n,), -1 or +1
     base : ndarray of shape (n,), optional
         The weights to start from; 1 each by default.
+    strength : float, default=1
+        A factor of the exponent. At 0 the weights stay ``base``.
+    mask : ndarray of bool, shape (n, K), optional
+        The votes that count; all by default.
 
     Returns
     -------
@@ -41,7 +57,10 @@ def emphasize_missed_positives(
     >>> emphasize_missed_positives(votes, np.array([1, 1, -1])).round(3)
     array([2.718, 0.368, 1.   ])
     """
+    if strength == 0:
+        return base
     weights = np.ones(len(votes)) if base is None else base.astype(np.float64)
     positive = np.flatnonzero(signs > 0)
-    weights[positive] *= np.exp(-uniform_vote(votes[positive]))
+    counted = None if mask is None else mask[positive]
+    weights[positive] *= np.exp(-strength * uniform_vote(votes[positive], counted))
     return weights

@@ -5,11 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from .bagging import BaggedVoters
+from .calibration import calibrate
 from .draws import Draws
 from .interface import Voters, Votes
+from .pool import PoolVoters
+from .strong import strong_pool
 from .trees.classifier import FastTreeClassifier
+from .trees.forest_classifier import FastForestClassifier
 
-__all__ = ["BaggedVoters", "Draws", "FastTreeClassifier", "Voters", "Votes", "family_of"]
+__all__ = [
+    "BaggedVoters",
+    "Draws",
+    "FastForestClassifier",
+    "FastTreeClassifier",
+    "PoolVoters",
+    "Voters",
+    "Votes",
+    "calibrate",
+    "family_of",
+    "strong_pool",
+]
 
 
 def family_of(estimator: Any) -> type[Voters]:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import take_rows
 from .draws import Draws
+from .fitting import params_of_rows, seeded
 from .interface import Progress, Votes
 
 
@@ -69,6 +70,11 @@ class BaggedVoters:
     def __len__(self) -> int:
         return len(self.estimators)
 
+    def votes(self, X: Any, n_jobs: int | None = None) -> Votes:
+        """The votes of all voters on ``X``, (n, K), +1 and -1."""
+        work = [delayed(_ask)(voter, X) for voter in self.estimators]
+        return np.column_stack([votes for _, votes, _ in _parallel(work, n_jobs)])
+
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
@@ -98,7 +104,7 @@ def _train(
     fit_params: dict[str, Any],
 ) -> tuple[Any, Votes, bool]:
     rows, times = draws.sample(k)
-    voter = _seeded(clone(estimator), draws.random_state(k))
+    voter = seeded(clone(estimator), draws.random_state(k))
     weights = times.astype(np.float64) if draws.replace else None
     if own_weight is not None:
         weights = own_weight[rows]
@@ -108,10 +114,7 @@ def _train(
     if not has_positive or y[rows].all():
         # Many classifiers refuse a single class; a constant is all there is to learn.
         voter, fit_params = DummyClassifier(strategy="prior"), {}
-    params = {
-        name: take_rows(value, rows) if _is_per_row(value, len(y)) else value
-        for name, value in fit_params.items()
-    }
+    params = params_of_rows(fit_params, rows, len(y))
     if weights is not None:
         params["sample_weight"] = weights
     voter.fit(take_rows(X, rows), y[rows], **params)
@@ -124,20 +127,3 @@ def _ask(voter: Any, X: Any) -> tuple[Any, Votes, bool]:
 
 def _votes(voter: Any, X: Any) -> Votes:
     return np.where(np.asarray(voter.predict(X)) == 1, 1, -1).astype(np.int8)
-
-
-def _seeded(estimator: Any, seed: int) -> Any:
-    names = [
-        name
-        for name in estimator.get_params(deep=True)
-        if name == "random_state" or name.endswith("__random_state")
-    ]
-    return estimator.set_params(**dict.fromkeys(names, seed))
-
-
-def _is_per_row(value: Any, n_rows: int) -> bool:
-    return (
-        hasattr(value, "__len__")
-        and not isinstance(value, (str, dict))
-        and len(value) == n_rows
-    )

@@ -49,6 +49,9 @@ class Voters(Protocol):
     def n_without_positive(self) -> int:
         """How many have seen no positive, and so never vote for one."""
 
+    def votes(self, X: Any, n_jobs: int | None = None) -> Votes:
+        """The votes of all voters on ``X``, (n, K), +1 and -1."""
+
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:

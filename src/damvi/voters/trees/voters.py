@@ -56,6 +56,34 @@ class TreeVoters:
         progress: Progress | None = None,
     ) -> tuple[TreeVoters, Votes]:
         """See :meth:`damvi.voters.Voters.train`; the trees take no ``fit_params``."""
+        voters, codes = cls.grow(
+            estimator,
+            X,
+            y,
+            draws,
+            n_voters,
+            known=known,
+            sample_weight=sample_weight,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return voters, _votes(voters.forest, codes, n_jobs)
+
+    @classmethod
+    def grow(
+        cls,
+        estimator: FastTreeClassifier,
+        X: Any,
+        y: NDArray[np.int8],
+        draws: Draws,
+        n_voters: int,
+        *,
+        known: TreeVoters | None = None,
+        sample_weight: NDArray[np.float64] | None = None,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[TreeVoters, NDArray[np.uint8]]:
+        """The trees, without their votes, and the codes of ``X``."""
         estimator = clone(estimator)  # the caller may change theirs
         estimator._validate_params()
         positive = y.astype(bool)
@@ -79,16 +107,7 @@ class TreeVoters:
             tree for some in in_threads(work, n_jobs) for tree in some
         )
         trees += progress(grown, n_voters - len(trees)) if progress else grown
-        forest = Forest.join(trees)
-
-        # The votes, in one pass over the rows.
-        votes: Votes = np.empty((len(y), n_voters), dtype=np.int8, order="F")
-        starts = range(0, len(y), ROWS_AT_A_TIME)
-        parts = (slice(start, start + ROWS_AT_A_TIME) for start in starts)
-        everyone = np.arange(n_voters)
-        cast = (partial(forest.cast, codes[part], everyone, votes[part]) for part in parts)
-        run_in_threads(cast, n_jobs)
-        return cls(estimator, features, forest), votes
+        return cls(estimator, features, Forest.join(trees)), codes
 
     def __len__(self) -> int:
         return len(self.forest)
@@ -106,6 +125,10 @@ class TreeVoters:
         """Trees that have seen no positive."""
         return int((self.forest.weights[self.forest.roots[:-1], 1] == 0).sum())
 
+    def votes(self, X: Any, n_jobs: int | None = None) -> Votes:
+        """The votes of all trees on ``X``, (n, K), +1 and -1."""
+        return _votes(self.forest, self.features.encode(X, n_jobs), n_jobs)
+
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
@@ -119,16 +142,19 @@ class TreeVoters:
 
         return self._by_blocks(X, vote, len(asked), n_jobs)
 
-    def share_of_positives(self, X: Any) -> NDArray[np.float64]:
-        """The share of positives in each row's leaf of the first tree."""
-        tree = self.forest.tree(0)
+    def share_of_positives(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.float64]:
+        """The share of positives in each row's leaves, in the mean over the trees."""
+        trees = [self.forest.tree(k) for k in range(len(self))]
+        shares = [tree.share for tree in trees]
 
         def look_up(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
             leaves = np.empty(len(codes), dtype=np.uint32)
-            find_leaves(codes, tree.nodes, tree.sets, leaves)
-            total[:] = tree.share[leaves]
+            for tree, share in zip(trees, shares, strict=True):
+                find_leaves(codes, tree.nodes, tree.sets, leaves)
+                total += share[leaves]
+            total /= len(trees)
 
-        return self._by_blocks(X, look_up, 1, 1)
+        return self._by_blocks(X, look_up, len(trees), n_jobs)
 
     def _by_blocks(
         self,
@@ -150,6 +176,17 @@ class TreeVoters:
         calls = (partial(work_on, rows) for rows in row_slices(table))
         run_in_threads(calls, 1 if few else n_jobs)
         return total
+
+
+def _votes(forest: Forest, codes: NDArray[np.uint8], n_jobs: int | None) -> Votes:
+    """The votes of all trees, in one pass over the rows."""
+    votes: Votes = np.empty((len(codes), len(forest)), dtype=np.int8, order="F")
+    starts = range(0, len(codes), ROWS_AT_A_TIME)
+    parts = (slice(start, start + ROWS_AT_A_TIME) for start in starts)
+    everyone = np.arange(len(forest))
+    cast = (partial(forest.cast, codes[part], everyone, votes[part]) for part in parts)
+    run_in_threads(cast, n_jobs)
+    return votes
 
 
 def _shares(start: int, stop: int, n_jobs: int) -> Iterator[range]:

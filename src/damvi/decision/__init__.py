@@ -1,0 +1,27 @@
+"""From a vote to a decision: thresholds that fit what errors cost, and probabilities.
+
+It knows nothing of estimators or voters, only of arrays: the out-of-sample vote on each
+training row (any real scale, NaN where a row was never out of sample), the signs (+1 for
+the positive class, -1 for the other) and, optionally, weights and folds. A row is flagged
+when its vote is above the threshold, strictly.
+"""
+
+from .calibration import Calibrator, calibrate, crossfit_probability
+from .objectives import Cost, FBeta, Fixed, Floor, Objective, parse_objective
+from .threshold import tune_threshold
+from .tuning import Tuning, tune
+
+__all__ = [
+    "Calibrator",
+    "Cost",
+    "FBeta",
+    "Fixed",
+    "Floor",
+    "Objective",
+    "Tuning",
+    "calibrate",
+    "crossfit_probability",
+    "parse_objective",
+    "tune",
+    "tune_threshold",
+]

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from damvi.decision import Cost, FBeta, Fixed, Floor, parse_objective, tune_threshold
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "fields"),
+    [
+        ("vote", Fixed, {"threshold": 0.0}),
+        (0.25, Fixed, {"threshold": 0.25}),
+        (np.float32(0.5), Fixed, {"threshold": 0.5}),
+        (-3, Fixed, {"threshold": -3.0}),
+        ("f1", FBeta, {"beta": 1.0}),
+        ("fbeta", FBeta, {"beta": 2.0}),
+        (("fbeta", 0.5), FBeta, {"beta": 0.5}),
+        ({"fbeta": 3}, FBeta, {"beta": 3.0}),
+        ({"recall": 0.9}, Floor, {"rate": "recall", "floor": 0.9}),
+        ({"precision": 1}, Floor, {"rate": "precision", "floor": 1.0}),
+        ({"cost": (1, 50)}, Cost, {"false_alarm": 1.0, "miss": 50.0}),
+        ({"cost": [[1, 3], [20, 2]]}, Cost, {"false_alarm": 2.0, "miss": 18.0}),
+        ({"cost": np.array([[0, 1], [5, 0]])}, Cost, {"false_alarm": 1.0, "miss": 5.0}),
+    ],
+)
+def test_what_a_threshold_stands_for(spec, kind, fields):
+    parsed = parse_objective(spec)
+    assert type(parsed) is kind
+    assert {name: getattr(parsed, name) for name in fields} == fields
+    assert parse_objective(parsed) is parsed
+
+
+@pytest.mark.parametrize(
+    ("spec", "culprit"),
+    [
+        ("f2", r"threshold='f2' is not known; give \"vote\""),
+        (None, "threshold=None"),
+        (True, "threshold=True"),
+        (np.nan, "not finite"),
+        (np.inf, "not finite"),
+        ({}, "not known"),
+        ({"recall": 0.9, "precision": 0.5}, "not known"),
+        ({"accuracy": 0.9}, "accuracy"),
+        ({"recall": 90}, "recall floor is 90; give a number above 0 and at most 1"),
+        ({"precision": 0}, "precision floor is 0"),
+        ({"precision": "high"}, "precision floor is 'high'"),
+        ({"fbeta": -1}, "beta of fbeta is -1"),
+        ({"fbeta": np.inf}, "beta of fbeta is inf"),
+        ({"cost": 5}, r"the cost is 5; give \(false_alarm, miss\)"),
+        ({"cost": (1, -5)}, "cost of a miss must be"),
+        ({"cost": (0, 5)}, "cost of a false alarm is 0"),
+        ({"cost": (np.nan, 5)}, "cost of a false alarm must be"),
+        ({"cost": [[5, 1], [9, 0]]}, "rewards errors"),
+    ],
+)
+def test_errors_name_the_culprit_and_the_cure(spec, culprit):
+    with pytest.raises(ValueError, match=culprit):
+        parse_objective(spec)
+
+
+def test_a_cost_for_each_row_must_fit_the_rows():
+    with pytest.raises(ValueError, match="cost of a miss has 3 entries for 2 rows"):
+        tune_threshold([0, 1], [-1, 1], {"cost": (1, [1, 2, 3])})

@@ -1,0 +1,258 @@
+"""DAMVIClassifier with pools, honest votes and tuned thresholds."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from damvi import DAMVIClassifier
+
+POOL = [
+    ("linear", LogisticRegression()),
+    ("bayes", GaussianNB()),
+    ("tree", DecisionTreeClassifier(max_depth=4)),
+]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_classification(
+        1500, 6, weights=[0.9], flip_y=0.05, class_sep=1.2, random_state=4
+    )
+
+
+@pytest.fixture(scope="module")
+def pool(table):
+    return DAMVIClassifier(POOL, random_state=0).fit(*table)
+
+
+def may_fail(estimator):
+    repeated = "repeated rows fall into other folds, and other draws, than weights do"
+    checks = {
+        "check_sample_weight_equivalence_on_dense_data": repeated,
+        "check_sample_weight_equivalence_on_sparse_data": repeated,
+    }
+    if isinstance(estimator.estimator, list):
+        # As with scikit-learn's own TunedThresholdClassifierCV.
+        tuned = "predict follows the tuned threshold, not the larger probability"
+        checks["check_classifiers_train"] = tuned
+    return checks
+
+
+@pytest.mark.filterwarnings("ignore:No voter does better")
+@parametrize_with_checks(
+    [
+        DAMVIClassifier(POOL[:2]),
+        DAMVIClassifier(votes="oob", n_estimators=10, threshold="f1"),
+    ],
+    expected_failed_checks=may_fail,
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_a_pool_is_soft_calibrated_and_tuned(pool, table):
+    X, y = table
+    assert list(pool.cast_votes(X[:4]).shape) == [4, 3]
+    assert pool.cast_votes(X[:4]).dtype == np.float32
+    assert pool.weights_.sum() == pytest.approx(1)
+    assert pool.threshold_ != 0
+    assert pool.tuning_.honest_value <= pool.tuning_.value
+    # The decision is the sign, and follows the threshold.
+    decision = pool.decision_function(X)
+    assert (pool.predict(X) == (decision > 0)).all()
+    np.testing.assert_allclose(decision, pool.vote(X) - pool.threshold_)
+    # A chance, true to the class rate, that ranks as the vote does.
+    chance = pool.predict_proba(X)[:, 1]
+    assert (np.argsort(chance, kind="stable") == np.argsort(decision, kind="stable")).all()
+    assert chance.mean() == pytest.approx(y.mean(), rel=0.15)
+
+
+def test_the_unseen_vote_knows_nothing_of_the_row(pool, table):
+    _, y = table
+    unseen = pool.oob_decision_function_
+    assert 0.6 < roc_auc_score(y, unseen) < 1
+    assert f1_score(y, unseen > 0) == pytest.approx(pool.tuning_.value)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("voting", ["hard", "soft"])
+def test_jobs_change_nothing(table, refit, voting):
+    X, y = table
+    models = [
+        DAMVIClassifier(POOL, voting=voting, refit=refit, n_jobs=n, random_state=1)
+        for n in (1, 2)
+    ]
+    one, two = (model.fit(X, y).predict_proba(X) for model in models)
+    assert (one == two).all()
+
+
+def test_fitted_models_are_taken_as_they_are(table):
+    X, y = table
+    labels = np.where(y == 1, "bad", "good")
+    fitted = [(name, clone(model).fit(X[:700], labels[:700])) for name, model in POOL]
+    model = DAMVIClassifier(fitted, votes="prefit").fit(X[700:], labels[700:])
+    assert model.pos_label_ == "bad"
+    assert model.estimators_[0] is fitted[0][1]
+    assert set(model.predict(X)) == {"bad", "good"}
+    one = fitted[2][1].predict_proba(X[:5])[:, list(fitted[2][1].classes_).index("bad")]
+    assert (np.diff(one) >= 0).tolist() == (
+        np.diff(model.cast_votes(X[:5])[:, 2]) >= 0
+    ).tolist()
+
+
+def test_groups_and_splitters(table):
+    X, y = table
+    groups = np.arange(len(y)) // 5
+    model = DAMVIClassifier(POOL, cv=GroupKFold(3)).fit(X, y, groups=groups)
+    assert len(model.weights_) == 3
+    with pytest.raises(TypeError, match="a pool takes groups, and not colour"):
+        DAMVIClassifier(POOL).fit(X, y, colour=groups)
+
+
+class Memory(ClassifierMixin, BaseEstimator):
+    """Knows every row that it has seen by heart, and nothing else."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.known_ = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
+        return self
+
+    def predict(self, X):
+        return np.array([self.known_.get(row.tobytes(), 0) for row in X])
+
+    def predict_proba(self, X):
+        said = self.predict(X)
+        return np.column_stack([1 - said, said]).astype(float)
+
+
+def test_a_voter_that_memorises_gets_no_weight(table):
+    X, y = table
+    named = [("memory", Memory()), ("linear", LogisticRegression())]
+    model = DAMVIClassifier(named, random_state=0).fit(X, y)
+    assert model.weights_[0] < 0.02
+    hard = DAMVIClassifier(named, voting="hard", random_state=0).fit(X, y)
+    assert hard.weights_[0] <= hard.weights_[1]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"votes": "oob", "threshold": "f1", "n_estimators": 50},
+        {"threshold": "f1", "n_estimators": 50},
+        {
+            "estimator": [
+                ("near", KNeighborsClassifier(1)),
+                ("tree", DecisionTreeClassifier()),
+                ("linear", LogisticRegression()),
+            ]
+        },
+    ],
+    ids=["oob", "train", "pool"],
+)
+@pytest.mark.filterwarnings("ignore:No voter does better")
+def test_coin_flips_score_as_chance_does(settings):
+    aucs, gains = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(1000, 4)), np.zeros(1000, int)
+        y[rng.choice(1000, 50, replace=False)] = 1
+        model = DAMVIClassifier(random_state=seed, **settings).fit(X, y)
+        aucs.append(roc_auc_score(y, model.oob_decision_function_))
+        # Flagging every row has an F1 of .095, and no rule can do better.
+        gains.append(model.tuning_.honest_value - 2 * 0.05 / 1.05)
+    error = np.std(aucs, ddof=1) / np.sqrt(len(aucs))
+    assert abs(np.mean(aucs) - 0.5) < 3.5 * error
+    error = np.std(gains, ddof=1) / np.sqrt(len(gains))
+    assert np.mean(gains) < 3.5 * error
+
+
+@pytest.mark.parametrize(
+    ("threshold", "check"),
+    [
+        ({"recall": 0.9}, lambda model, y, flags: flags[y == 1].mean() > 0.8),
+        ({"cost": (1, 100)}, lambda model, y, flags: flags.mean() > 0.3),
+        (0.25, lambda model, y, flags: model.threshold_ == 0.25),
+        ("vote", lambda model, y, flags: model.threshold_ == 0),
+    ],
+    ids=["recall", "cost", "number", "vote"],
+)
+def test_thresholds(table, threshold, check):
+    X, y = table
+    model = DAMVIClassifier(threshold=threshold, random_state=0).fit(X, y)
+    flags = model.predict(X) == 1
+    assert check(model, y, flags)
+    assert (flags == (model.decision_function(X) > 0)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"estimator": POOL, "votes": "train"}, "a list of voters takes 'oof'"),
+        ({"votes": "oof"}, "a single one, drawn many times, 'train' or 'oob'"),
+        ({"voting": "soft"}, "is for a list of voters"),
+        ({"estimator": []}, "the pool is empty"),
+        ({"estimator": POOL + POOL[:1]}, "names must differ"),
+        ({"estimator": POOL, "warm_start": True}, "no use for a pool"),
+        ({"threshold": "best"}, "best"),
+        ({"shrinkage": 1.0}, "shrinkage"),
+        ({"reweight": -1.0}, "reweight"),
+    ],
+)
+def test_settings_that_do_not_go_together(table, settings, words):
+    with pytest.raises(ValueError, match=words):
+        DAMVIClassifier(**settings).fit(*table)
+
+
+def test_shrinkage_draws_the_weights_together(table):
+    spread = [
+        np.ptp(DAMVIClassifier(shrinkage=s, random_state=0).fit(*table).weights_)
+        for s in (0, 0.5, 0.99)
+    ]
+    assert spread[0] > spread[1] > spread[2]
+    assert spread[2] < 0.001
+
+
+def test_in_pipelines_searches_frames_and_pickles(table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), DAMVIClassifier(POOL, random_state=0)),
+        {"damviclassifier__shrinkage": [0, 0.5]},
+        cv=2,
+    ).fit(frame, y)
+    again = pickle.loads(pickle.dumps(search))
+    assert (again.predict(frame) == search.predict(frame)).all()
+
+
+def test_other_settings_without_another_training(table):
+    X, y = table
+    model = DAMVIClassifier(n_estimators=30, random_state=0).fit(X, y)
+    trees = model.estimators_
+    again = model.reweigh(shrinkage=0.3, reweight=0.5, threshold="f1")
+    assert again is model
+    fresh = DAMVIClassifier(
+        n_estimators=30, shrinkage=0.3, reweight=0.5, threshold="f1", random_state=0
+    ).fit(X, y)
+    assert (model.weights_ == fresh.weights_).all()
+    assert model.threshold_ == fresh.threshold_
+    assert (model.predict(X) == fresh.predict(X)).all()
+    assert len(trees) == 30
+    with pytest.raises(TypeError, match="and not n_estimators"):
+        model.reweigh(n_estimators=3)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert (loaded.decision_function(X) == model.decision_function(X)).all()
+    with pytest.raises(AttributeError, match="not saved with a model"):
+        loaded.reweigh(shrinkage=0)

@@ -1,0 +1,220 @@
+"""Calibration of voters: right, increasing, and blind to the labels that it judges."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss
+
+from damvi.voters import calibrate
+from damvi.voters.calibration import ENOUGH_FOR_ISOTONIC, Isotonic
+from damvi.voters.folds import deal_folds
+from damvi.voters.platt import Platt, fit_platt, log_odds
+
+METHODS = ["platt", "isotonic"]
+
+
+def boasting_votes(n=2000, n_voters=3, shift=-2.0, seed=0):
+    """Votes that exaggerate, with noise of their own; signs; folds."""
+    rng = np.random.RandomState(seed)
+    truth = rng.normal(size=n) + shift
+    signs = np.where(rng.rand(n) < 1 / (1 + np.exp(-truth)), 1, -1)
+    scores = truth[:, None] * np.linspace(0.5, 3, n_voters) + rng.normal(size=(n, n_voters))
+    return np.tanh(scores / 2).astype(np.float32), signs, np.arange(n) % 5
+
+
+class Scores(ClassifierMixin, BaseEstimator):
+    """A classifier whose only column is its decision function."""
+
+    classes_ = np.array([0, 1])
+
+    def fit(self, X, y):
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int)
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+@pytest.mark.parametrize("n", [300, 20_000])  # without and with a start from bins
+def test_platt_is_that_of_scikit_learn(n):
+    votes, signs, _ = boasting_votes(n)
+    scores = log_odds(votes[:, 0])
+    oracle = CalibratedClassifierCV(FrozenEstimator(Scores()), method="sigmoid")
+    expected = oracle.fit(scores[:, None], signs > 0).predict_proba(scores[:, None])[:, 1]
+    ours = fit_platt(scores, signs > 0, np.ones(n))(votes[:, 0])
+    np.testing.assert_allclose((1 + ours) / 2, expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [300, 8000])
+def test_platt_is_a_logistic_regression_on_smoothed_targets(n, weighted):
+    votes, signs, _ = boasting_votes(n)
+    scores, positive = log_odds(votes[:, 2]), signs > 0
+    weights = np.random.RandomState(0).rand(n) if weighted else np.ones(n)
+    gain, loss = weights[positive].sum(), weights[~positive].sum()
+    target = np.where(positive, (gain + 1) / (gain + 2), 1 / (loss + 2))
+    oracle = LogisticRegression(
+        C=1e12, tol=1e-12, max_iter=10_000, solver="newton-cholesky"
+    )
+    oracle.fit(
+        np.tile(scores, 2)[:, None],
+        np.repeat([1, 0], n),
+        sample_weight=np.concatenate([weights * target, weights * (1 - target)]),
+    )
+    ours = fit_platt(scores, positive, weights)
+    assert ours.slope == pytest.approx(oracle.coef_[0, 0], rel=1e-6)
+    assert ours.intercept == pytest.approx(oracle.intercept_[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("digits", [1, 5])  # many ties, and none
+def test_isotonic_is_that_of_scikit_learn(digits, weighted):
+    votes, signs, folds = boasting_votes()
+    votes = votes.round(digits).astype(float)  # scikit-learn ties what is near in float32
+    weights = np.random.RandomState(0).randint(0, 3, len(signs)).astype(float)
+    weights = weights if weighted else np.ones(len(signs))
+    ours, final = calibrate(votes, signs, folds, method="isotonic", sample_weight=weights)
+    for fold in range(5):
+        judged = folds == fold
+        # scikit-learn averages tied rows of weight 0 too, so they are left out here.
+        others = ~judged & (weights > 0)
+        for k in range(3):
+            oracle = IsotonicRegression(out_of_bounds="clip").fit(
+                votes[others, k], (signs > 0)[others], sample_weight=weights[others]
+            )
+            expected = 2 * oracle.predict(votes[judged, k]) - 1
+            np.testing.assert_allclose(ours[judged, k], expected, atol=1e-6)
+    assert all(isinstance(one, Isotonic) for one in final)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_folds_labels_have_no_part_in_its_own_votes(method):
+    votes, signs, folds = boasting_votes()
+    before, _ = calibrate(votes, signs, folds, method=method)
+    for fold in range(5):
+        judged = folds == fold
+        for other in (np.where(judged, -signs, signs), np.where(judged, 1, signs)):
+            after, _ = calibrate(votes, other, folds, method=method)
+            np.testing.assert_array_equal(after[judged], before[judged])
+            assert (after[~judged] != before[~judged]).any()
+
+
+def test_nor_in_the_choice_of_method():
+    n = 6 * ENOUGH_FOR_ISOTONIC
+    votes, signs, folds = boasting_votes(n, 1)
+    chosen, _ = calibrate(votes, signs, folds)
+    judged = folds == 0
+    # With all of the fold's rows negative there are too few positives in total.
+    after, _ = calibrate(votes, np.where(judged, -1, signs), folds)
+    np.testing.assert_array_equal(after[judged], chosen[judged])
+
+
+@pytest.mark.parametrize(("n", "kind"), [(2000, Platt), (20_000, Isotonic)])
+def test_the_number_of_positives_chooses(n, kind):
+    votes, signs, folds = boasting_votes(n)
+    assert ((signs > 0).sum() >= ENOUGH_FOR_ISOTONIC) == (kind is Isotonic)
+    calibrated, final = calibrate(votes, signs, folds)
+    assert all(isinstance(one, kind) for one in final)
+    # The class that is rare counts, whatever its sign.
+    mirrored, final = calibrate(-votes, -signs, folds)
+    assert all(isinstance(one, kind) for one in final)
+    np.testing.assert_allclose(mirrored, -calibrated, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_votes_end_up_calibrated(method):
+    votes, signs, folds = boasting_votes(8000)
+    calibrated, final = calibrate(votes, signs, folds, method=method)
+    assert calibrated.dtype == np.float32
+    assert calibrated.shape == votes.shape
+    new, new_signs, _ = boasting_votes(8000, seed=1)
+    for k in range(3):
+        raw = brier_score_loss(new_signs > 0, (1 + new[:, k]) / 2)
+        right = (1 + final[k](new[:, k])) / 2
+        assert brier_score_loss(new_signs > 0, right) < raw
+        assert right.mean() == pytest.approx((new_signs > 0).mean(), abs=0.01)
+    assert ((1 + calibrated) / 2).mean() == pytest.approx((signs > 0).mean(), abs=0.003)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_calibrators_increase_and_stay_in_bounds(method):
+    votes, signs, folds = boasting_votes()
+    grid = np.linspace(-1, 1, 1001).astype(np.float32)
+    for one in calibrate(votes, signs, folds, method=method)[1]:
+        right = one(grid)
+        assert right.dtype == np.float32
+        assert (np.diff(right) >= 0).all()
+        assert np.abs(right).max() <= 1
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(one))(grid), right)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_voter_that_is_wrong_is_silenced_not_turned_round(method):
+    votes, signs, folds = boasting_votes()
+    _, (one,) = calibrate(-votes[:, :1], signs, folds, method=method)
+    said = one(np.linspace(-1, 1, 101))
+    assert np.ptp(said) < 0.2
+    assert (1 + said.mean()) / 2 == pytest.approx((signs > 0).mean(), abs=0.05)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "votes",
+    [
+        np.zeros(100),  # no opinion
+        np.where(np.arange(100) < 10, 1.0, -1.0),  # right, and certain of it
+        np.where(np.arange(100) < 10, -1.0, 1.0),  # wrong, and certain of it
+        np.where(np.arange(100) < 10, 1e-30, -1e-30),
+    ],
+)
+def test_extreme_votes_are_no_trouble(votes, method):
+    signs = np.where(np.arange(100) < 10, 1, -1)
+    right, (final,) = calibrate(votes[:, None], signs, np.arange(100) % 5, method=method)
+    assert np.isfinite(right).all()
+    assert np.abs(right).max() <= 1
+    assert np.isfinite(final(np.array([-1.0, 0.0, 1.0]))).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_weight_zero_do_not_count(method):
+    votes, signs, folds = boasting_votes()
+    keep = np.arange(len(signs)) % 3 > 0
+    weighted, _ = calibrate(
+        votes, np.where(keep, signs, 1), folds, method=method, sample_weight=1.0 * keep
+    )
+    without, _ = calibrate(votes[keep], signs[keep], folds[keep], method=method)
+    np.testing.assert_allclose(weighted[keep], without, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_on_coin_flips_nobody_learns_anything(method):
+    rng = np.random.RandomState(0)
+    votes, signs = rng.uniform(-1, 1, (4000, 2)), np.where(rng.rand(4000) < 0.05, 1, -1)
+    folds = deal_folds(signs, seed=0)  # uneven ones would tell what they lack
+    calibrated, _ = calibrate(votes, signs, folds, method=method)
+    assert abs(np.corrcoef(calibrated[:, 0], signs)[0, 1]) < 0.05
+
+
+def test_bad_input_is_refused():
+    votes, signs, folds = boasting_votes(50)
+    with pytest.raises(ValueError, match="only soft votes"):
+        calibrate(signs[:, None], signs, folds)
+    with pytest.raises(ValueError, match="one row, sign and fold"):
+        calibrate(votes, signs[1:], folds)
+    with pytest.raises(ValueError, match="method='beta'"):
+        calibrate(votes, signs, folds, method="beta")
+    with pytest.raises(ValueError, match="must lie in"):
+        calibrate(2 * votes, signs, folds)
+    with pytest.raises(ValueError, match="one fold only"):
+        calibrate(votes, signs, 0 * folds)

@@ -1,0 +1,207 @@
+"""The strong pool: complete, quiet, and at home with any table."""
+
+import importlib.util
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics import average_precision_score
+
+from damvi.voters import PoolVoters, strong
+from damvi.voters.encoding import NumberEncoder, RankScaler, scaled_table
+from damvi.voters.fitting import weight_name
+from damvi.voters.strong import BOOSTERS, strong_pool
+
+ALWAYS = {
+    "hist_boosting",
+    "extra_trees",
+    "forest",
+    "random_forest",
+    "balanced_forest",
+    "rank_linear",
+    "linear",
+    "balanced_linear",
+}
+SMALL = {"n_estimators": 8, "max_iter": 8, "iterations": 8}
+
+
+def small_pool(**options):
+    """The same pool with a few trees and rounds each."""
+    pool = strong_pool(random_state=0, **options)
+    for _, model in pool:
+        steps = getattr(model, "steps", [("", model)])
+        last = steps[-1][1]
+        if type(last).__name__ != "LogisticRegression":
+            known = set(last.get_params()) & set(SMALL)
+            last.set_params(**{name: SMALL[name] for name in known})
+    return pool
+
+
+def installed():
+    return {name for name, package in BOOSTERS.items() if importlib.util.find_spec(package)}
+
+
+def only_finds(*packages):
+    def find_spec(name):
+        return importlib.util.find_spec(name) if name in packages else None
+
+    return find_spec
+
+
+def test_it_holds_what_is_installed():
+    assert {name for name, _ in strong_pool()} == ALWAYS | installed()
+
+
+@pytest.mark.parametrize("packages", [(), ("lightgbm",), ("xgboost", "lightgbm")])
+def test_missing_packages_are_left_out(monkeypatch, packages):
+    monkeypatch.setattr(strong, "find_spec", only_finds(*packages))
+    present = installed() & set(packages)
+    assert {name for name, _ in strong_pool()} == ALWAYS | present
+
+
+def test_names_differ_and_models_can_be_cloned_seeded_and_weighted():
+    pool = strong_pool(random_state=3)
+    assert len({name for name, _ in pool}) == len(pool)
+    for name, model in pool:
+        clone(model)
+        seeds = [v for k, v in model.get_params().items() if k.endswith("random_state")]
+        assert seeds, name
+        assert set(seeds) <= {3, None}
+        assert weight_name(model) is not None
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Amounts with holes, and a rare class that a few of them give away."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(1200, 5))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=1200) > 2).astype(np.int8)
+    X[rng.rand(*X.shape) < 0.05] = np.nan
+    X[:, 4] = np.nan  # a column of nothing
+    return X[:600], y[:600], X[600:], y[600:]
+
+
+def test_every_voter_beats_chance_with_missing_values(tables):
+    X, y, Z, z = tables
+    pool = small_pool()
+    voters, votes, _ = PoolVoters.train(pool, X, y, seed=0, cv=3)
+    assert votes.dtype == np.float32
+    for (name, _), said in zip(pool, voters.votes(Z).T, strict=True):
+        assert average_precision_score(z, said) > 2.5 * z.mean(), name
+
+
+def test_threads_change_nothing(tables):
+    X, y, Z, _ = tables
+    one, votes, _ = PoolVoters.train(small_pool(), X, y, seed=0, cv=2)
+    two, others, _ = PoolVoters.train(small_pool(), X, y, seed=0, cv=2, n_jobs=2)
+    np.testing.assert_array_equal(votes, others)
+    np.testing.assert_array_equal(one.votes(Z), two.votes(Z, n_jobs=2))
+
+
+def test_weights_are_taken(tables):
+    X, y, _, _ = tables
+    weights = np.random.RandomState(0).rand(len(y))
+    options = {"seed": 0, "cv": 2, "refit": False}
+    _, plain, _ = PoolVoters.train(small_pool(), X, y, **options)
+    _, votes, _ = PoolVoters.train(small_pool(), X, y, **options, sample_weight=weights)
+    assert (votes != plain).any(axis=0).all()
+
+
+def frame_of(X, colours, kind):
+    if kind == "pandas":
+        frame = pd.DataFrame(X, columns=list("abcde"))
+        return frame.assign(colour=pd.Categorical(colours))
+    frame = pl.DataFrame(X, schema=list("abcde"))
+    return frame.with_columns(pl.Series("colour", colours).cast(pl.Categorical))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames_with_categories_are_taken(tables, kind):
+    X, y, Z, z = tables
+    rng = np.random.RandomState(0)
+
+    def colours(y):
+        warm, cold = (
+            rng.choice(["red", "pink"], len(y)),
+            rng.choice(["blue", "grey"], len(y)),
+        )
+        said = np.where(rng.rand(len(y)) < 0.9, np.where(y == 1, warm, cold), "green")
+        return [None if i % 50 == 0 else str(colour) for i, colour in enumerate(said)]
+
+    frame = frame_of(X, colours(y), kind)
+    new = colours(z)
+    new[1] = "a colour that nobody has seen"
+    voters, _, _ = PoolVoters.train(small_pool(), frame, y, seed=0, cv=2)
+    for name, said in zip(
+        voters.names, voters.votes(frame_of(Z, new, kind)).T, strict=True
+    ):
+        assert average_precision_score(z, said) > 0.75, name
+
+
+def test_sparse_tables_are_taken(tables):
+    X, y, Z, _ = tables
+    X, Z = (sparse.csr_array(np.nan_to_num(one).clip(0)) for one in (X, Z))
+    pool = small_pool(sparse=True)
+    assert not {"hist_boosting", "rank_linear"} & set(dict(pool))
+    voters, _, _ = PoolVoters.train(pool, X, y, seed=0, cv=2)
+    assert voters.votes(Z).shape == (600, len(pool))
+
+
+def test_two_positives_are_no_trouble(tables):
+    X, y, _, _ = tables
+    rare = np.zeros_like(y)
+    rare[:2] = 1
+    _, votes, _ = PoolVoters.train(small_pool(), X, rare, seed=0, cv=2)
+    assert np.isfinite(votes).all()
+
+
+def test_nobody_writes_or_warns(tables, capfd, tmp_path, monkeypatch):
+    X, y, _, _ = tables
+    monkeypatch.chdir(tmp_path)
+    dict(small_pool())["forest"].fit(X, y)  # compiles the kernels, and says so
+    capfd.readouterr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PoolVoters.train(small_pool(), X, y, seed=0, cv=2)
+    assert capfd.readouterr() == ("", "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_categories_are_those_of_the_fit():
+    frame = pd.DataFrame(
+        {"colour": pd.Categorical(["red", "blue", None]), "size": [1, 2, 3]}
+    )
+    encoder = NumberEncoder().fit(frame)
+    new = pd.DataFrame({"colour": pd.Categorical(["red", "new", None]), "size": [4, 5, 6]})
+    expected = [[1, 4], [-1, 5], [np.nan, 6]]
+    np.testing.assert_array_equal(encoder.transform(new), expected)
+    X = np.ones((2, 2))
+    assert NumberEncoder().fit(X).transform(X) is X
+
+
+def test_text_is_refused_by_name():
+    frame = pd.DataFrame({"words": ["some", "text"]})
+    with pytest.raises(ValueError, match="column 'words' does not hold numbers"):
+        NumberEncoder().fit(frame).transform(frame)
+
+
+def test_rare_categories_share_a_place():
+    labels = np.repeat(np.arange(300).astype(str), 2)
+    frame = pd.DataFrame({"code": pd.Categorical(labels), "size": np.arange(600.0)})
+    assert scaled_table().fit_transform(frame).shape == (600, 101)
+
+
+def test_ranks_are_normal_scores_whatever_the_scale():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(5000, 1))
+    np.testing.assert_allclose(RankScaler().fit_transform(X), X.clip(-2.3, 2.3), atol=0.25)
+    wild = np.sinh(5 * X)
+    assert abs(RankScaler().fit_transform(wild)).max() < 2.4
+    ties = np.where(X < 1, 0.0, X)
+    scores = RankScaler().fit(ties).transform([[0.0], [np.nan], [-9.0], [9.0]]).ravel()
+    np.testing.assert_allclose(scores, [-0.2, 0, -0.2, 2.33], atol=0.05)
+    assert (RankScaler().fit_transform(np.full((4, 2), np.nan)) == 0).all()
