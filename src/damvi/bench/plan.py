@@ -98,13 +98,12 @@ def cells_of(plan: Plan, protocol: Protocol, scratch: Path) -> Iterator[Pending]
                         "method": method,
                         "split": split,
                         "ratio": ratio,
-                        "estimator": _in_words(model),
+                        "estimator": in_words(model),
                         "trees": plan.trees,
                         **protocol.as_dict(),
                     }
-                    key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
                     cell = {
-                        "key": key.hexdigest()[:32],
+                        "key": key_of(settings),
                         "dataset": dataset.name,
                         "method": method,
                         "split": split,
@@ -113,6 +112,12 @@ def cells_of(plan: Plan, protocol: Protocol, scratch: Path) -> Iterator[Pending]
                         "versions": versions,
                     }
                     yield Pending(cell, data, float(X.size), megabytes)
+
+
+def key_of(settings: dict[str, Any]) -> str:
+    """What tells a cell from all others."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    return digest.hexdigest()[:32]
 
 
 def fingerprint(
@@ -127,10 +132,12 @@ def fingerprint(
     return digest.hexdigest()[:16]
 
 
-def _in_words(model: Any) -> str:
-    """An estimator with all its settings, those left at their defaults too."""
-    settings = sorted(model.get_params(deep=True).items())
-    return f"{type(model).__name__}({', '.join(f'{k}={v!r}' for k, v in settings)})"
+def in_words(model: Any) -> str:
+    """An estimator with the settings that are not its defaults.
+
+    A new parameter, whose default changes nothing, so leaves old cells as they are.
+    """
+    return " ".join(model.__repr__(N_CHAR_MAX=10**6).split())
 
 
 def _versions() -> dict[str, str]:
