@@ -19,7 +19,6 @@ from pool_contenders import (
     MAKE_UPS,
     N_BINS,
     THEIRS,
-    settings,
 )
 from scipy.stats import rankdata
 
@@ -433,7 +432,7 @@ def page(results: Results, folder: Path) -> list[str]:
     how_many = " to ".join(map(str, dict.fromkeys([n_splits[0], n_splits[-1]])))
     versions = next(reversed(results.cells.values()))["versions"]
     left_out = [name for name in ("catboost",) if name not in results.voters]
-    grid = [s.name for s in settings() if s.name != DAMVI]
+    grid = [n for n in results.contenders if n.startswith("C-bound") and n not in CHOSEN]
     alike = [f"{name}, calibrated" for name in COMBINERS]
     lines = [
         "# Pools",

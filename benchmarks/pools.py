@@ -6,7 +6,8 @@
 Each cell is one split of one dataset: the pool is trained once, out of fold and on all
 training rows, and all contenders share its votes. Cells are kept as they finish, and the
 same command goes on where it stopped; so does one with other contenders, which takes the
-votes from the folder of votes. ``--rows 0`` takes all rows (give it an --out of its own).
+votes from the folder of votes. After a change to the package, remove cells.jsonl (and the
+votes, if voters changed): settings tell cells apart, code does not. ``--rows 0`` takes all rows (give it an --out of its own).
 ``--report`` only writes the report of the finished cells.
 """
 
@@ -111,7 +112,7 @@ def pool_in_words() -> dict[str, str]:
 
 def plan(args: argparse.Namespace, protocol: Any) -> list[dict[str, Any]]:
     """All cells that were asked for, with what tells them apart."""
-    from pool_contenders import ROUNDS, contender_names
+    from pool_contenders import ROUNDS, contender_names, default_setting
 
     from damvi.bench.plan import fingerprint
 
@@ -130,7 +131,11 @@ def plan(args: argparse.Namespace, protocol: Any) -> list[dict[str, Any]]:
                 "folds": FOLDS,
                 **protocol.as_dict(),
             }
-            contenders = {"names": contender_names(list(pool)), "greedy_rounds": ROUNDS}
+            contenders = {
+                "names": contender_names(list(pool)),
+                "default": default_setting()._asdict(),
+                "greedy_rounds": ROUNDS,
+            }
             settings = {**votes, "contenders": contenders}
             cells.append(
                 {
