@@ -7,8 +7,9 @@ Each cell is one split of one dataset: the pool is trained once, out of fold and
 training rows, and all contenders share its votes. Cells are kept as they finish, and the
 same command goes on where it stopped; so does one with other contenders, which takes the
 votes from the folder of votes. After a change to the package, remove cells.jsonl (and the
-votes, if voters changed): settings tell cells apart, code does not. ``--rows 0`` takes all rows (give it an --out of its own).
-``--report`` only writes the report of the finished cells.
+votes, if voters changed): settings tell cells apart, code does not. ``--rows 0`` takes
+all rows (give it an --out of its own). ``--report`` only writes the report of finished
+cells.
 """
 
 from __future__ import annotations
