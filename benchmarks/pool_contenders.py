@@ -1,0 +1,374 @@
+"""Ways to make one vote of the same pool's votes, and what each is worth on test rows.
+
+A combiner gets out-of-fold votes of the training rows and the votes on the test rows, and
+returns two votes: one on the training rows, where each fold is judged by weights learned on
+the other folds, and one on the test rows, by weights learned on all folds. The former sets
+the threshold and the probability, the latter is scored. As in DAMVIClassifier, the voters
+that vote on the other folds, and their calibrators, have seen the fold that is judged.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    brier_score_loss,
+    f1_score,
+    log_loss,
+    matthews_corrcoef,
+)
+
+from damvi import DAMVIClassifier
+from damvi.decision import calibrate, tune_threshold
+from damvi.voters.calibration import calibrate as calibrate_voters
+from damvi.voters.platt import log_odds
+from damvi.weighing import Ballots, weigh
+
+Array = NDArray[Any]
+
+ROUNDS = 50
+"""Of greedy ensemble selection."""
+CALIBRATIONS = ("raw", "platt", "isotonic", "auto")
+SHRINKAGES = (0.0, 0.1, 0.3, 0.5)
+N_BINS = 20
+"""Of a reliability diagram, with equally many rows in each."""
+
+DAMVI, BEST, BEST_F1, LIGHTGBM = "DAMVI", "best single", "best single by F1", "lightgbm"
+COMBINERS = ("uniform vote", "greedy AP", "greedy F1", "stacking")
+CHOSEN = ("C-bound, chosen by AP", "C-bound, chosen by F1")
+LINEAR = ("linear", "balanced_linear", "rank_linear")
+BALANCED = ("balanced_linear", "balanced_forest")
+BOOSTED = ("hist_boosting", "lightgbm", "xgboost", "catboost")
+MAKE_UPS: dict[str, Callable[[str], bool]] = {
+    "DAMVI without linear models": lambda name: name not in LINEAR,
+    "DAMVI without balanced models": lambda name: name not in BALANCED,
+    "DAMVI of boosted trees only": lambda name: name in BOOSTED,
+    "DAMVI without boosted trees": lambda name: name not in BOOSTED,
+}
+FINAL = ("auto", "platt", "beta", "isotonic")
+"""Curves from the vote to a probability, by damvi.decision.calibrate."""
+RELIABILITY = ((DAMVI, "auto"), (LIGHTGBM, "isotonic"))
+THEIRS = "isotonic, scikit-learn"
+"""What CalibratedClassifierCV(method="isotonic", ensemble=False) does."""
+
+
+class Setting(NamedTuple):
+    """How C-bound weights are found."""
+
+    calibration: str
+    reweight: bool
+    shrinkage: float
+
+    @property
+    def name(self) -> str:
+        if self == default_setting():
+            return DAMVI
+        emphasis = "reweighted" if self.reweight else "plain"
+        return f"C-bound, {self.calibration}, {emphasis}, shrinkage {self.shrinkage:g}"
+
+
+def default_setting() -> Setting:
+    """What ``DAMVIClassifier("strong")`` does."""
+    model = DAMVIClassifier("strong")
+    reweight = model.reweight not in ("auto", False)  # "auto" is off for a pool
+    return Setting(model.calibration or "raw", reweight, float(model.shrinkage))
+
+
+def settings() -> list[Setting]:
+    grid = [
+        Setting(calibration, reweight, shrinkage)
+        for calibration in CALIBRATIONS
+        for reweight in (False, True)
+        for shrinkage in SHRINKAGES
+    ]
+    return list(dict.fromkeys([default_setting(), *grid]))
+
+
+def contender_names(voters: Sequence[str]) -> list[str]:
+    """All contenders of a pool, in the order of the report."""
+    return [
+        *voters,
+        BEST,
+        BEST_F1,
+        *COMBINERS,
+        *(f"{name}, calibrated" for name in COMBINERS),
+        *(setting.name for setting in settings()),
+        *CHOSEN,
+        *MAKE_UPS,
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The votes of a pool: out of fold on the training rows, and on the test rows."""
+
+    names: tuple[str, ...]
+    unseen: Array
+    test: Array
+    signs: Array
+    folds: Array
+
+    def take(self, wanted: Callable[[str], bool]) -> Pool:
+        columns = [k for k, name in enumerate(self.names) if wanted(name)]
+        return replace(
+            self,
+            names=tuple(self.names[k] for k in columns),
+            unseen=np.asfortranarray(self.unseen[:, columns]),
+            test=np.asfortranarray(self.test[:, columns]),
+        )
+
+    def calibrated(self, method: Any) -> Pool:
+        """Each voter's votes put right, fold by fold, as DAMVI does."""
+        unseen, curves = calibrate_voters(
+            self.unseen, self.signs, self.folds, method=method
+        )
+        test = [curve(self.test[:, k]) for k, curve in enumerate(curves)]
+        return replace(self, unseen=unseen, test=np.asfortranarray(np.stack(test, axis=1)))
+
+
+class Vote(NamedTuple):
+    """A combined vote on the training rows, honest, and on the test rows."""
+
+    unseen: Array
+    test: Array
+    weights: Array | None = None
+    note: str = ""
+
+
+def ranking_counts(score: Array, positive: Array) -> tuple[Array, Array]:
+    """For each positive, how many positives and how many rows score at least as high."""
+    own = np.sort(score[positive])
+    found = len(own) - np.searchsorted(own, own, side="left")
+    flagged = len(score) - np.searchsorted(np.sort(score), own, side="left")
+    return found, flagged
+
+
+def average_precision(score: Array, positive: Array) -> float:
+    found, flagged = ranking_counts(score, positive)
+    return float(np.mean(found / flagged))
+
+
+def best_f1(score: Array, positive: Array) -> float:
+    found, flagged = ranking_counts(score, positive)
+    return float(np.max(2 * found / (len(found) + flagged)))
+
+
+def crossfit_f1(vote: Array, signs: Array, folds: Array) -> float:
+    """F1 where each fold is cut at the threshold that is best for the others."""
+    flagged = np.zeros(len(vote), dtype=bool)
+    for fold in np.unique(folds):
+        here = folds == fold
+        flagged[here] = vote[here] > tune_threshold(vote[~here], signs[~here], "f1")
+    return float(f1_score(signs > 0, flagged, zero_division=0))
+
+
+def greedy(metric: Callable[[Array, Array], float], votes: Array, positive: Array) -> Array:
+    """Caruana's ensemble selection, with replacement; the best of its ensembles."""
+    n, n_voters = votes.shape
+    total, counts = np.zeros(n), np.zeros(n_voters)
+    best, weights = -np.inf, counts
+    for _ in range(ROUNDS):
+        scores = [metric(total + votes[:, k], positive) for k in range(n_voters)]
+        chosen = int(np.argmax(scores))
+        total += votes[:, chosen]
+        counts[chosen] += 1
+        if scores[chosen] > best:
+            best, weights = scores[chosen], counts / counts.sum()
+    return weights
+
+
+def combine_linearly(pool: Pool, fit: Callable[[Array, Array], Array]) -> Vote:
+    """A weighted vote whose weights are learned by ``fit``, cross-fitted."""
+    positive, votes = pool.signs > 0, pool.unseen.astype(np.float64)
+    unseen = np.empty(len(votes))
+    for fold in np.unique(pool.folds):
+        here = pool.folds == fold
+        unseen[here] = votes[here] @ fit(votes[~here], positive[~here])
+    weights = fit(votes, positive)
+    return Vote(unseen, pool.test.astype(np.float64) @ weights, weights)
+
+
+def uniform(votes: Array, positive: Array) -> Array:
+    return np.full(votes.shape[1], 1 / votes.shape[1])
+
+
+def stack(pool: Pool) -> Vote:
+    """Logistic regression on the voters' log-odds, cross-fitted."""
+    features, unseen = log_odds(pool.unseen), np.empty(len(pool.signs))
+
+    def fitted(rows: Array) -> LogisticRegression:
+        return LogisticRegression(max_iter=2000).fit(features[rows], pool.signs[rows])
+
+    for fold in np.unique(pool.folds):
+        here = pool.folds == fold
+        unseen[here] = fitted(~here).decision_function(features[here])
+    whole = fitted(np.ones(len(features), dtype=bool))
+    test = whole.decision_function(log_odds(pool.test))
+    return Vote(np.tanh(unseen / 2), np.tanh(test / 2), whole.coef_[0])
+
+
+def weigh_by_c_bound(ballots: Ballots, test: Array, setting: Setting) -> Vote:
+    result = weigh(
+        ballots, emphasis=float(setting.reweight), shrinkage=setting.shrinkage, n_jobs=1
+    )
+    vote = test.astype(np.float64) @ result.weights
+    return Vote(result.unseen_vote, np.clip(vote, -1, 1), result.weights)
+
+
+def ballots_of(pool: Pool) -> Ballots:
+    return Ballots(
+        np.asfortranarray(pool.unseen), pool.signs, None, pool.folds.astype(np.int8)
+    )
+
+
+def score(vote: Vote, signs: Array, truth: Array) -> dict[str, Any]:
+    """The threshold and the curve by the honest vote; what they give on the test rows."""
+    threshold = tune_threshold(vote.unseen, signs, "f1")
+    flagged, chance = vote.test > threshold, calibrate(vote.unseen, signs)(vote.test)
+    weights = {} if vote.weights is None else {"weights": vote.weights.round(4).tolist()}
+    return {
+        "ap": float(average_precision_score(truth, vote.test)),
+        "f1": float(f1_score(truth, flagged, zero_division=0)),
+        "balanced_accuracy": float(balanced_accuracy_score(truth, flagged)),
+        "mcc": float(matthews_corrcoef(truth, flagged)),
+        "brier": float(brier_score_loss(truth, chance)),
+        "log_loss": float(log_loss(truth, chance, labels=[0, 1])),
+        "threshold": threshold,
+        "out_of_fold_ap": average_precision(vote.unseen, signs > 0),
+        **weights,
+        **({"note": vote.note} if vote.note else {}),
+    }
+
+
+def probabilities(vote: Vote, signs: Array) -> dict[str, Array]:
+    """The test rows' probabilities by each final curve, learned on the honest vote."""
+    chances: dict[str, Array] = {
+        method: calibrate(vote.unseen, signs, method=method)(vote.test)  # type: ignore[arg-type]
+        for method in FINAL
+    }
+    steps = IsotonicRegression(out_of_bounds="clip")
+    steps.fit((1 + vote.unseen) / 2, signs > 0)
+    chances[THEIRS] = steps.predict((1 + vote.test) / 2)
+    return chances
+
+
+def reliability(chance: Array, truth: Array) -> list[list[float]]:
+    """Rows, sum of the probabilities, and positives, in bins of equally many rows."""
+    order = np.argsort(chance, kind="stable")
+    return [
+        [len(rows), round(float(chance[rows].sum()), 6), int(truth[rows].sum())]
+        for rows in np.array_split(order, N_BINS)
+    ]
+
+
+def calibration_scores(votes: dict[str, Vote], signs: Array, truth: Array) -> Any:
+    """Brier score, log loss and reliability by voter and final curve."""
+    found: dict[str, Any] = {}
+    for name, vote in votes.items():
+        found[name] = {}
+        for method, chance in probabilities(vote, signs).items():
+            found[name][method] = {
+                "brier": float(brier_score_loss(truth, chance)),
+                "log_loss": float(log_loss(truth, chance, labels=[0, 1])),
+            }
+            if (name, method) in RELIABILITY:
+                found[name][method]["bins"] = reliability(chance, truth)
+    return found
+
+
+class Contest:
+    """All contenders on one split, timed."""
+
+    def __init__(self, pool: Pool, truth: Array) -> None:
+        self.pool, self.truth = pool, truth
+        self.votes: dict[str, Vote] = {}
+        self.scores: dict[str, dict[str, Any]] = {}
+
+    def enter(self, name: str, combine: Callable[[], Vote], before: float = 0.0) -> None:
+        """Score a contender; ``before`` is CPU time that it shares with others."""
+        start = time.process_time()
+        self.votes[name] = combine()
+        scores = score(self.votes[name], self.pool.signs, self.truth)
+        scores["seconds"] = round(before + time.process_time() - start, 4)
+        self.scores[name] = scores
+
+    def run(self) -> dict[str, dict[str, Any]]:
+        pool = self.pool
+        for k, name in enumerate(pool.names):
+            unseen, test = (votes[:, k].astype(np.float64) for votes in _both(pool))
+            self.enter(name, partial(Vote, unseen, test))
+        self._choose(BEST, BEST_F1, pool.names)
+
+        calibrated: dict[str, tuple[Pool, float]] = {"raw": (pool, 0.0)}
+        for method in CALIBRATIONS[1:]:
+            start = time.process_time()
+            calibrated[method] = pool.calibrated(method), time.process_time() - start
+        for ending, of in (("", "raw"), (", calibrated", "auto")):
+            own, before = calibrated[of]
+            ways: dict[str, Callable[[], Vote]] = {
+                "uniform vote": partial(combine_linearly, own, uniform),
+                "greedy AP": partial(
+                    combine_linearly, own, partial(greedy, average_precision)
+                ),
+                "greedy F1": partial(combine_linearly, own, partial(greedy, best_f1)),
+                "stacking": partial(stack, own),
+            }
+            for name in COMBINERS:
+                self.enter(name + ending, ways[name], before)
+
+        ballots = {of: ballots_of(own) for of, (own, _) in calibrated.items()}
+        for setting in settings():
+            own, before = calibrated[setting.calibration]
+            votes = ballots[setting.calibration]
+            self.enter(
+                setting.name, partial(weigh_by_c_bound, votes, own.test, setting), before
+            )
+        self._choose(*CHOSEN, [setting.name for setting in settings()])
+
+        usual = default_setting()
+        for name, wanted in MAKE_UPS.items():
+            start = time.process_time()
+            own = calibrated[usual.calibration][0].take(wanted)
+            before = calibrated[usual.calibration][1] + time.process_time() - start
+            self.enter(
+                name, partial(weigh_by_c_bound, ballots_of(own), own.test, usual), before
+            )
+        assert list(self.scores) == contender_names(pool.names)
+        return self.scores
+
+    def _choose(self, by_ap: str, by_f1: str, among: Sequence[str]) -> None:
+        """The contender that is best on the honest votes of the training rows.
+
+        It keeps its own vote, on which its threshold is tuned: to choose fold by fold
+        would join votes of different scales.
+        """
+        pool, positive = self.pool, self.pool.signs > 0
+
+        def choose(worth: Callable[[Array], float]) -> Vote:
+            name = max(among, key=lambda name: worth(self.votes[name].unseen))
+            return self.votes[name]._replace(note=name)
+
+        before = sum(self.scores[name]["seconds"] for name in among)
+        self.enter(by_ap, lambda: choose(lambda v: average_precision(v, positive)), before)
+        self.enter(
+            by_f1, lambda: choose(lambda v: crossfit_f1(v, pool.signs, pool.folds)), before
+        )
+
+    def calibration(self) -> Any:
+        """Line 2: probabilities of DAMVI's vote beside LightGBM's."""
+        among = {n: self.votes[n] for n in (DAMVI, LIGHTGBM, BEST) if n in self.votes}
+        return calibration_scores(among, self.pool.signs, self.truth)
+
+
+def _both(pool: Pool) -> tuple[Array, Array]:
+    return pool.unseen, pool.test
