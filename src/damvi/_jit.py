@@ -45,13 +45,17 @@ def _source_stamp() -> str:
 
 def announce_compilation() -> None:
     """Say so, once, when the kernels are about to be compiled on this machine."""
-    for compiled in _KERNELS:
-        stats = getattr(compiled, "stats", None)
-        if stats is None or compiled.signatures:
-            continue
-        folder, name = stats.cache_path, compiled.py_func.__name__
-        if folder is None or not any(Path(folder).glob(f"*.{name}-*.nbi")):
-            sys.stderr.write("damvi: compiling its kernels, once on this machine...\n")
-            sys.stderr.flush()
-            break
+    # Kernels that only large tables need may be missing for long: any one that is there
+    # tells that this is not the first time.
+    if _KERNELS and not any(_is_compiled(compiled) for compiled in _KERNELS):
+        sys.stderr.write("damvi: compiling its kernels, once on this machine...\n")
+        sys.stderr.flush()
     _KERNELS.clear()
+
+
+def _is_compiled(compiled: Any) -> bool:
+    stats = getattr(compiled, "stats", None)
+    if stats is None or compiled.signatures:  # plain Python, or in this process already
+        return True
+    folder, name = stats.cache_path, compiled.py_func.__name__
+    return folder is not None and any(Path(folder).glob(f"*.{name}-*.nbi"))
