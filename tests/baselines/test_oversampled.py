@@ -12,13 +12,17 @@ from damvi.baselines import OversampledBaggingClassifier, OversampledTreeClassif
 SAMPLERS = ["random", "smote", "adasyn"]
 
 
-@parametrize_with_checks(
+checks = parametrize_with_checks(
     [
         OversampledTreeClassifier(),
         OversampledTreeClassifier("smote", k_neighbors=1),
         OversampledBaggingClassifier(n_estimators=10),
     ]
-)
+).mark
+
+
+# A list, since older releases of scikit-learn hand pytest a generator, which it deprecates.
+@pytest.mark.parametrize(checks.args[0], list(checks.args[1]), **checks.kwargs)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 

@@ -1,14 +1,18 @@
 """Real AdaBoost: an estimator like any other, and the boosting of the textbook."""
 
 import numpy as np
+import pytest
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from damvi.baselines import RealAdaBoostClassifier
 
+checks = parametrize_with_checks([RealAdaBoostClassifier(n_estimators=5)]).mark
 
-@parametrize_with_checks([RealAdaBoostClassifier(n_estimators=5)])
+
+# A list, since older releases of scikit-learn hand pytest a generator, which it deprecates.
+@pytest.mark.parametrize(checks.args[0], list(checks.args[1]), **checks.kwargs)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
