@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -137,6 +138,9 @@ def test_the_model_keeps_the_prints_of_its_rows(table, estimator):
     np.testing.assert_array_equal(again._row_prints, expected)
 
 
+@pytest.mark.skipif(
+    sklearn.__version__ < "1.7", reason="older scikit-learn takes no Arrow tables"
+)
 def test_arrow_tables_can_still_be_given_to_fit(table):
     X, y = table
     arrow = pa.table(dict(zip(NAMES, X.T, strict=True)))
