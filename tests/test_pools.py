@@ -119,6 +119,8 @@ def test_groups_and_splitters(table):
     groups = np.arange(len(y)) // 5
     model = DAMVIClassifier(POOL, cv=GroupKFold(3)).fit(X, y, groups=groups)
     assert len(model.weights_) == 3
+    many = DAMVIClassifier(POOL[1:2], cv=GroupKFold(200), refit=False)
+    assert np.isfinite(many.fit(X, y, groups=groups).oob_decision_function_).all()
     with pytest.raises(TypeError, match="a pool takes groups, and not colour"):
         DAMVIClassifier(POOL).fit(X, y, colour=groups)
 

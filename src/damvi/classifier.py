@@ -329,7 +329,7 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         return self._voters.votes(X, self.n_jobs)
 
     def vote(self, X: Any) -> NDArray[np.float64]:
-        """The weighted vote for ``pos_label_``, in [-1, 1]: step 4 is its sign."""
+        """The weighted vote for ``pos_label_``, in [-1, 1]; step 4 cuts it."""
         check_is_fitted(self, "weights_")
         X = read_table(self, X, keep_frame=self._keeps_frames)
         vote = self._voters.weighted_vote(X, self.weights_, self.n_jobs)

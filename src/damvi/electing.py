@@ -59,7 +59,7 @@ class ElectsVoters:
 
     @property
     def _is_pool(self) -> bool:
-        return isinstance(self.estimator, str | list | tuple)
+        return isinstance(self.estimator, str | list)
 
     @property
     def _way(self) -> str:
@@ -161,7 +161,7 @@ class ElectsVoters:
             )
             voters = voters.calibrated(calibrators)
         self._voters = voters
-        return Ballots(votes, signs, base, folds.astype(np.int8))
+        return Ballots(votes, signs, base, folds)
 
     def _plan_draws(
         self, signs: NDArray[np.int8], sample_weight: NDArray[np.float64] | None

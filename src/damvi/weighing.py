@@ -43,7 +43,7 @@ class Ballots:
     votes: NDArray[Any]
     signs: NDArray[np.int8]
     base: NDArray[np.float64] | None
-    folds: NDArray[np.int8]
+    folds: NDArray[Any]
     unseen: NDArray[np.uint8] | None = None
     only_unseen: bool = False
 

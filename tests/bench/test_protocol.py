@@ -35,6 +35,8 @@ def test_stratified_splits_keep_the_rate_and_groups_stay_whole():
     groups = np.arange(1000) // 10
     train, test = Protocol(splits="groups").split(Y, groups, 0, None)
     assert not set(groups[train]) & set(groups[test])
+    with pytest.raises(ValueError, match="need to know the groups"):
+        Protocol(splits="groups").split(Y, None, 0, None)
 
 
 @pytest.mark.parametrize("ratio", [0.005, 0.02, 0.04, 0.1, 0.3])

@@ -185,7 +185,12 @@ def test_what_the_folder_holds_beyond_the_plan_is_kept_in_view(tmp_path):
         ("R-DT", 1),
         ("uniform", 1),
     ]
-    # Not what was made of other data, or with other trees.
+    # Other datasets too, but not what was made of other data or with other trees.
+    cells = run(Plan([dataset("other")], ["R-DT"], 1), tmp_path, Protocol())
+    assert [c["dataset"] for c in cells] == ["other", *["toy"] * 4]
+    data.data = data.data + 1
+    cells = run(Plan([data], ["R-DT"], 1), tmp_path, Protocol())
+    assert [c["dataset"] for c in cells] == ["toy", "other"]
     cells = run(Plan([data], ["R-DT"], 1, trees="cart"), tmp_path, Protocol())
     assert len(cells) == 1
 

@@ -9,6 +9,7 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Pending:
-    """A cell that is to be run, and where its data lie."""
+    """A cell that is to be run, by what estimator, and where its data lie."""
 
     cell: Cell
+    estimator: Any
     data: Path
     cost: float
     megabytes: float
@@ -85,33 +87,33 @@ def cells_of(plan: Plan, protocol: Protocol, scratch: Path) -> Iterator[Pending]
         if groups is not None:
             groups = np.unique(np.asarray(groups), return_inverse=True)[1]
             np.save(data / "groups.npy", groups)
-        print_of_data = fingerprint(X, y, groups if protocol.splits == "groups" else None)
+        digest = fingerprint(X, y, groups if protocol.splits == "groups" else None)
         megabytes = 150 + 8 * X.nbytes / 1e6
-        for split in range(plan.n_splits):
-            for ratio in plan.ratios:
-                for method in plan.methods:
-                    seed = protocol.seed + split
-                    model = make_method(method, trees=plan.trees, random_state=seed)
-                    settings = {
-                        "dataset": dataset.name,
-                        "data": print_of_data,
-                        "method": method,
-                        "split": split,
-                        "ratio": ratio,
-                        "estimator": in_words(model),
-                        "trees": plan.trees,
-                        **protocol.as_dict(),
-                    }
-                    cell = {
-                        "key": key_of(settings),
-                        "dataset": dataset.name,
-                        "method": method,
-                        "split": split,
-                        "ratio": ratio,
-                        "settings": settings,
-                        "versions": versions,
-                    }
-                    yield Pending(cell, data, float(X.size), megabytes)
+        for split, ratio, method in product(
+            range(plan.n_splits), plan.ratios, plan.methods
+        ):
+            seed = protocol.seed + split
+            model = make_method(method, trees=plan.trees, random_state=seed)
+            place = {
+                "dataset": dataset.name,
+                "method": method,
+                "split": split,
+                "ratio": ratio,
+            }
+            settings = {
+                **place,
+                "data": digest,
+                "estimator": in_words(model),
+                "trees": plan.trees,
+                **protocol.as_dict(),
+            }
+            cell = {
+                "key": key_of(settings),
+                **place,
+                "settings": settings,
+                "versions": versions,
+            }
+            yield Pending(cell, model, data, float(X.size), megabytes)
 
 
 def key_of(settings: dict[str, Any]) -> str:

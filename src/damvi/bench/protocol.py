@@ -42,7 +42,9 @@ class Protocol:
         """
         seed = self.seed + number
         rows = np.arange(len(y)) if ratio is None else rows_at_ratio(y, ratio, seed)
-        if self.splits == "groups" and groups is not None:
+        if self.splits == "groups":
+            if groups is None:
+                raise ValueError("splits by groups need to know the groups")
             halves = GroupShuffleSplit(1, test_size=self.test_size, random_state=seed)
             train, test = next(halves.split(rows, groups=groups[rows]))
             return rows[train], rows[test]

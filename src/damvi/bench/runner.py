@@ -11,7 +11,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any
 
-from ..baselines import make_method
 from .plan import Pending, Plan, cells_of
 from .protocol import Protocol
 from .stopwatch import Stopwatch
@@ -30,8 +29,8 @@ def run(
 ) -> list[Cell]:
     """Run what is missing of a plan; return all its cells, in the plan's order.
 
-    Cells that the folder holds beyond the plan (more methods, more splits) come after
-    them, if they were made on the same data with the same trees.
+    Cells that the folder holds beyond the plan (more methods, splits or datasets) come
+    after them, if they were made with the same trees, and of the same data.
 
     Cells that the folder already holds, made by the same settings on the same data, are
     not run again. A cell that fails or exceeds ``time_limit`` seconds says so in its
@@ -65,7 +64,7 @@ def run(
         if follow:
             follow(0, len(pending), None, None)
         for done, (work, outcome) in enumerate(
-            _run_side_by_side(pending, plan, protocol, n_jobs, memory_mb, time_limit), 1
+            _run_side_by_side(pending, protocol, n_jobs, memory_mb, time_limit), 1
         ):
             cell = {**work.cell, **outcome}
             store.add(cell)
@@ -83,11 +82,18 @@ def _beyond(cells: list[Cell], stored: Iterable[Cell]) -> list[Cell]:
     def place(cell: Cell) -> tuple[Any, ...]:
         return cell["dataset"], cell["method"], cell["split"], cell["ratio"]
 
-    def ground(cell: Cell) -> tuple[Any, ...]:
-        return cell["settings"]["data"], cell["settings"]["trees"], cell["dataset"]
+    def same_trees(cell: Cell) -> bool:
+        return bool(cell["settings"]["trees"] == cells[0]["settings"]["trees"])
 
-    grounds, places = {ground(c) for c in cells}, {place(c) for c in cells}
-    more = [c for c in stored if ground(c) in grounds and place(c) not in places]
+    # Of data that have changed the plan's count, or else the latest.
+    stored = [cell for cell in stored if same_trees(cell)] if cells else []
+    data = {cell["dataset"]: cell["settings"]["data"] for cell in [*stored, *cells]}
+    places = {place(cell) for cell in cells}
+    more = [
+        cell
+        for cell in stored
+        if cell["settings"]["data"] == data[cell["dataset"]] and place(cell) not in places
+    ]
     # Of two made by different settings, the later one.
     return list({place(cell): cell for cell in more}.values())
 
@@ -103,7 +109,6 @@ def _is_settled(known: Cell | None, time_limit: float) -> bool:
 
 def _run_side_by_side(
     pending: Sequence[Pending],
-    plan: Plan,
     protocol: Protocol,
     n_jobs: int,
     memory_mb: float | None,
@@ -133,14 +138,13 @@ def _run_side_by_side(
                     break
                 work = waiting.pop(0)
                 used += work.megabytes
-                cell = work.cell
-                model = make_method(
-                    cell["method"],
-                    trees=plan.trees,
-                    random_state=protocol.seed + cell["split"],
-                )
                 task = Task(
-                    work.data, os.getpid(), model, protocol, cell["split"], cell["ratio"]
+                    work.data,
+                    os.getpid(),
+                    work.estimator,
+                    protocol,
+                    work.cell["split"],
+                    work.cell["ratio"],
                 )
                 running[pool.schedule(run_cell, args=[task], timeout=time_limit)] = work
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
