@@ -1,7 +1,7 @@
 """A strong pool: single models, votes and weights on the same out-of-fold votes.
 
     python benchmarks/pools.py [--data FOLDER] [--out results/pools] [--splits 5]
-        [--rows 30000] [--cap rate] [--datasets ...] [--jobs 2] [--votes FOLDER] [--report]
+        [--rows 30000] [--cap negatives] [--datasets ...] [--jobs 2] [--votes FOLDER] [--report]
 
 Each cell is one split of one dataset: the pool is trained once, out of fold and on all
 training rows, and all contenders share its votes. Cells are kept as they finish, and the
@@ -320,7 +320,7 @@ def main() -> int:
     parser.add_argument(
         "--cap",
         choices=("rate", "negatives"),
-        default="rate",
+        default="negatives",
         help="leave out rows of both classes, or negatives only",
     )
     parser.add_argument("--datasets", nargs="*", default=(*PAPER, *EXTRA))
