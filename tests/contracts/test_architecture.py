@@ -56,8 +56,19 @@ ALLOWED = {
     },
     "baselines": {"_compat", "classifier", "reading"},
     "bench": {"baselines", "classifier"},
+    "tabular": {"datasets"},
+    "modelfile": {"classifier", "tabular"},
     "__main__": {"cli"},
-    "cli": {"baselines", "bench", "classifier", "datasets", "progress", "risks"},
+    "cli": {
+        "baselines",
+        "bench",
+        "classifier",
+        "datasets",
+        "modelfile",
+        "progress",
+        "risks",
+        "tabular",
+    },
 }
 
 
