@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from damvi.ballots import Ballots
 from damvi.moments import Moments
 from damvi.reweighting import emphasize_missed_positives
 from damvi.solvers import exact
 from damvi.unseen_moments import UnseenMoments, nearest_semi_definite
-from damvi.weighing import Ballots, weigh
+from damvi.weighing import Rule, weigh
 
 
 def some_votes(seed, n=120, n_voters=5, soft=False):
@@ -77,7 +78,7 @@ def test_voters_that_share_no_row_count_as_independent():
 def test_weighing_is_the_two_steps(soft, seed, emphasis):
     votes, signs, _, folds = some_votes(seed, soft=soft)
     ballots = Ballots(votes, signs, None, folds.astype(np.int8))
-    found = weigh(ballots, emphasis=emphasis)
+    found = weigh(ballots, Rule(emphasis))
     D = emphasize_missed_positives(votes, signs, None, emphasis)
     moments = Moments.of(votes, signs, D)
     expected = exact(moments)

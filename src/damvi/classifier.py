@@ -11,18 +11,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._compat import HasMethods, Interval, StrOptions, fit_context
-from .decision import Fixed, calibrate, parse_objective, tune
-from .electing import ElectsVoters
+from .decision import Tuning
 from .fingerprint import row_prints
 from .reading import read_table
+from .revising import RevisesWeights
 from .solvers import SOLVERS
-from .weighing import Ballots, weigh
 
 TIE = 2.0**-52
 """A tie, where the majority is classes_[1]: the smallest step that votes can make."""
 
 
-class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Diversity-aware weighted majority vote for imbalanced data.
 
     Many voters are trained on bootstrap samples; the positives that their plain vote
@@ -68,6 +67,12 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         Lean on the positives that the plain vote misses, as in the paper, or not; a
         number from 0 to 1 is the strength. "auto" does so for a single voter, and not
         for a pool.
+    balance : "auto" or float, default="auto"
+        How much more a positive counts than a negative when votes are calibrated and
+        weighted: 0 is not at all, at 1 both classes count the same, and in between the
+        log-odds of the classes are scaled down. "auto" is 0 for a single voter, as in
+        the paper, and 0.5 for a pool. Thresholds and probabilities are those of the
+        natural class rate in any case.
     shrinkage : float, default=0.0
         How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
     solver : {"exact", "slsqp", "uniform"}, default="exact"
@@ -77,7 +82,8 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
         {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
         "auto" is "vote" for a single voter and "f1" for a pool. It is tuned on votes on
-        unseen rows; see :mod:`damvi.decision`.
+        unseen rows; see :mod:`damvi.decision`. "joint" fits it along with the weights,
+        by the C-bound.
     pos_label : label, default=None
         The positive class. None: the rarer one (of two equal ones, the last in order).
     n_jobs : int, default=None
@@ -115,6 +121,10 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         The decision function on each training row by voters that have not seen it (out
         of bag, or out of fold), with weights learned on other rows. NaN where a row was
         never out of bag.
+    choice_ : Choice
+        Only after :meth:`choose`: what each setting was worth.
+    pruning_ : Pruning
+        Only after :meth:`prune`: the price of fewer voters.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X has column names.
@@ -161,6 +171,7 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
             Interval(Real, 0, 1, closed="both"),
             StrOptions({"auto"}),
         ],
+        "balance": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "shrinkage": [Interval(Real, 0, 1, closed="left")],
         "threshold": "no_validation",  # type: ignore[dict-item]
         "solver": [StrOptions(set(SOLVERS))],
@@ -170,8 +181,6 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         "verbose": ["verbose"],
         "warm_start": ["boolean"],
     }
-
-    _ballots: Ballots
 
     def __init__(
         self,
@@ -187,6 +196,7 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         refit: bool = True,
         calibration: str | None = "auto",
         reweight: bool | float | str = "auto",
+        balance: float | str = "auto",
         shrinkage: float = 0.0,
         threshold: Any = "auto",
         solver: str = "exact",
@@ -207,6 +217,7 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         self.refit = refit
         self.calibration = calibration
         self.reweight = reweight
+        self.balance = balance
         self.shrinkage = shrinkage
         self.threshold = threshold
         self.solver = solver
@@ -248,79 +259,17 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
         self._row_prints = np.sort(row_prints(X, signs))
         return self._weigh_and_decide()
 
-    def reweigh(self, **settings: Any) -> DAMVIClassifier:
-        """Weight the voters anew, by other settings, without training them again.
-
-        Parameters
-        ----------
-        **settings
-            Any of ``reweight``, ``shrinkage``, ``solver`` and ``threshold``; the others
-            stay. The votes of the last ``fit`` are used, which a model that was saved and
-            loaded no longer has.
-
-        Returns
-        -------
-        self
-        """
+    @property
+    def tuning_(self) -> Tuning | None:
+        """How the threshold was tuned, with an honest figure of what it gives."""
         check_is_fitted(self, "weights_")
-        known = {"reweight", "shrinkage", "solver", "threshold"}
-        if not settings.keys() <= known:
-            wrong = ", ".join(sorted(settings.keys() - known))
-            raise TypeError(f"reweigh takes {', '.join(sorted(known))}, and not {wrong}")
-        if not hasattr(self, "_ballots"):
-            raise AttributeError(
-                "the votes of the training rows are not saved with a model; fit it again"
-            )
-        self.set_params(**settings)
-        self._validate_params()
-        return self._weigh_and_decide()
+        return self._decision.tuning
 
-    def _weigh_and_decide(self) -> DAMVIClassifier:
-        # 2 and 3. Lean on the positives that the plain vote gets wrong; weights that trade
-        # accuracy for diversity as the C-bound says.
-        ballots = self._ballots
-        weighing = weigh(
-            ballots,
-            emphasis=float(self._choice(self.reweight, True, False)),
-            shrinkage=self.shrinkage,
-            solver=self.solver,
-            n_jobs=self.n_jobs,
-        )
-        self.weights_ = weighing.weights
-        self.c_bound_ = weighing.c_bound
-        self.gibbs_risk_ = weighing.gibbs_risk
-        self.disagreement_ = weighing.disagreement
-
-        # 4. Where to cut the vote, and what chance it stands for, by unseen rows.
-        self._decide(ballots, weighing.unseen_vote)
-        return self
-
-    def _choice(self, value: Any, single: Any, pool: Any) -> Any:
-        """A setting, or what "auto" means for a single voter and for a pool."""
-        if isinstance(value, str) and value == "auto":
-            return pool if self._is_pool else single
-        return value
-
-    def _decide(self, ballots: Ballots, unseen_vote: NDArray[np.float64]) -> None:
-        aim = parse_objective(self._choice(self.threshold, "vote", "f1"))
-        self.tuning_ = None
-        if isinstance(aim, Fixed):
-            self.threshold_ = aim.threshold
-        else:
-            self.tuning_ = tune(
-                unseen_vote,
-                ballots.signs,
-                aim,
-                sample_weight=ballots.base,
-                folds=ballots.folds,
-            )
-            self.threshold_ = self.tuning_.threshold
-        self._calibrator = None
-        if self._is_pool:
-            self._calibrator = calibrate(
-                unseen_vote, ballots.signs, sample_weight=ballots.base
-            )
-        self.oob_decision_function_ = self._orient(unseen_vote - self.threshold_)
+    @property
+    def oob_decision_function_(self) -> NDArray[np.float64]:
+        """The decision function on the training rows, by those that do not know them."""
+        check_is_fitted(self, "weights_")
+        return self._orient(self._decision.unseen_vote - self.threshold_)
 
     def cast_votes(self, X: Any) -> NDArray[Any]:
         """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other."""
@@ -351,10 +300,11 @@ class DAMVIClassifier(ElectsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEst
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The chance of each class, for a pool; else the vote on a scale from 0 to 1."""
         vote = self.vote(X)
-        if self._calibrator is None:
+        calibrator = self._decision.calibrator
+        if calibrator is None:
             last = (1 + self._orient(vote)) / 2
         else:
-            positive = self._calibrator(vote)
+            positive = calibrator(vote)
             last = positive if self.pos_label_ == self.classes_[1] else 1 - positive
         return np.column_stack([1 - last, last])
 

@@ -28,6 +28,8 @@ from .voters.folds import deal_folds as deal_folds
 N_FOLDS = 5
 MAX_SWEEPS = 10
 """Rounds in which the weights of the voters that have not seen a row are set anew."""
+BLOCK_ROWS = 1 << 13
+"""Rows whose votes are added up at a time, so that the sums stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,20 +46,24 @@ class FoldWeights:
 
 def crossfit_weights(others: Sequence[Moments], solver: str) -> list[FoldWeights]:
     """Weights for each fold, from the moments of the other folds."""
-    return [_fold_weights(moments, solver) for moments in others]
+    return [fold_weights(moments, _solved(moments, solver)) for moments in others]
 
 
-def _fold_weights(others: Moments, solver: str) -> FoldWeights:
-    n_voters = others.n_voters
-    if solver != "uniform" and others.total > 0:
-        solution = SOLVERS[solver](others)
-        if solution.informative:
-            m, M = others.normalised()
-            Q = solution.weights
-            return FoldWeights(Q * (m @ Q) / (Q @ M @ Q), m, M)
+def fold_weights(others: Moments, Q: NDArray[np.float64] | None) -> FoldWeights:
+    """Weights ``Q`` on the scale that fits ``others`` best; None is the plain vote."""
+    if Q is not None and others.mu1(Q) > 0:
+        m, M = others.normalised()
+        return FoldWeights(Q * (m @ Q) / (Q @ M @ Q), m, M)
     # Nothing was learned: with M = 1 and m equal, the optimum on any voters is even.
-    even = np.full(n_voters, 1 / n_voters)
-    return FoldWeights(even, even, np.eye(n_voters))
+    even = np.full(others.n_voters, 1 / others.n_voters)
+    return FoldWeights(even, even, np.eye(others.n_voters))
+
+
+def _solved(others: Moments, solver: str) -> NDArray[np.float64] | None:
+    if solver == "uniform" or others.total <= 0:
+        return None
+    solution = SOLVERS[solver](others)
+    return solution.weights if solution.informative else None
 
 
 def unseen_rows(draws: Draws, n: int, n_voters: int) -> NDArray[np.uint8]:
@@ -68,10 +74,32 @@ def unseen_rows(draws: Draws, n: int, n_voters: int) -> NDArray[np.uint8]:
     return unseen
 
 
+def out_of_fold_vote(
+    votes: NDArray[Any],
+    folds: NDArray[Any],
+    fold_weights: Sequence[FoldWeights],
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
+    """The vote on each row by the weights of its fold; no voter has seen the row."""
+    from ._unseen_vote import vote_by_fold  # imports numba
+
+    weights = np.stack([fold.weights for fold in fold_weights], axis=1)
+    weights = weights / weights.sum(axis=0)
+    vote, asked = np.zeros(len(votes)), _asked(weights)
+    run_in_threads(
+        (
+            partial(vote_by_fold, votes, folds, weights, asked, start, stop, vote)
+            for start, stop in _blocks(len(votes))
+        ),
+        n_jobs,
+    )
+    return vote
+
+
 def out_of_bag_vote(
     votes: NDArray[Any],
     unseen: NDArray[np.uint8],
-    folds: NDArray[np.int8],
+    folds: NDArray[Any],
     fold_weights: Sequence[FoldWeights],
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
@@ -80,16 +108,59 @@ def out_of_bag_vote(
     ``unseen`` holds a bit for each voter and row (see :func:`unseen_rows`). NaN where no
     voter was out of bag.
     """
-    from ._leave_out import vote_without  # imports numba
-
     n, n_voters = votes.shape
-    vote = np.full(n, np.nan)
     # What one row can do to the weights fades as rows outnumber voters.
     sweeps = min(MAX_SWEEPS, round(200 * n_voters / n))
+    vote, rows = np.full(n, np.nan), np.arange(n)
+    if sweeps == 0:
+        vote = _plainly(votes, unseen, folds, fold_weights, n_jobs)
+        rows = np.flatnonzero(np.isnan(vote))
+    _one_by_one(rows, votes, unseen, folds, fold_weights, sweeps, vote, n_jobs)
+    return vote
+
+
+def _plainly(
+    votes: NDArray[Any],
+    unseen: NDArray[np.uint8],
+    folds: NDArray[Any],
+    fold_weights: Sequence[FoldWeights],
+    n_jobs: int | None,
+) -> NDArray[np.float64]:
+    """Voters that have seen the row left out, and no more; NaN where none is left."""
+    from ._unseen_vote import vote_of_unseen  # imports numba
+
+    weights = np.stack([fold.weights for fold in fold_weights], axis=1)
+    vote, mass, asked = np.zeros(len(votes)), np.zeros(len(votes)), _asked(weights)
+    settings = votes, unseen, folds, weights, asked
+    run_in_threads(
+        (
+            partial(vote_of_unseen, *settings, start, stop, vote, mass)
+            for start, stop in _blocks(len(votes))
+        ),
+        n_jobs,
+    )
+    return np.divide(vote, mass, out=np.full(len(votes), np.nan), where=mass > 0)
+
+
+def _one_by_one(
+    rows: NDArray[np.intp],
+    votes: NDArray[Any],
+    unseen: NDArray[np.uint8],
+    folds: NDArray[Any],
+    fold_weights: Sequence[FoldWeights],
+    sweeps: int,
+    vote: NDArray[np.float64],
+    n_jobs: int | None,
+) -> None:
+    """Weights of its own for each of the rows."""
+    from ._leave_out import vote_without  # imports numba
+
+    if not len(rows):
+        return
     judge = (
         partial(
             vote_without,
-            np.flatnonzero(folds == number),
+            rows[folds[rows] == number],
             votes,
             unseen,
             fold.weights,
@@ -101,4 +172,12 @@ def out_of_bag_vote(
         for number, fold in enumerate(fold_weights)
     )
     run_in_threads(judge, n_jobs)
-    return vote
+
+
+def _asked(weights: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The voters with a weight in some fold."""
+    return np.flatnonzero(weights.any(axis=1))
+
+
+def _blocks(n: int) -> list[tuple[int, int]]:
+    return [(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS)]

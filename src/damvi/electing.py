@@ -17,12 +17,12 @@ from sklearn.utils.metadata_routing import (
 )
 
 from ._compat import refuse_params, routing_enabled
+from .ballots import Ballots
 from .crossfit import N_FOLDS, deal_folds, unseen_rows
 from .progress import progress_bar
 from .reading import encode_labels, read_table, read_weights
 from .voters import Draws, FastTreeClassifier, PoolVoters, family_of, strong_pool
 from .voters.calibration import calibrate
-from .weighing import Ballots
 
 POOL_WAYS = ("oof", "prefit")
 
@@ -40,6 +40,7 @@ class ElectsVoters:
     cv: Any
     refit: bool
     calibration: str | None
+    balance: float | str
     n_jobs: int | None
     random_state: Any
     verbose: int
@@ -53,6 +54,12 @@ class ElectsVoters:
     _keeps_frames: bool
     _majority: int
     _voters: Any
+
+    def _choice(self, value: Any, single: Any, pool: Any) -> Any:
+        """A setting, or what "auto" means for a single voter and for a pool."""
+        if isinstance(value, str) and value == "auto":
+            return pool if self._is_pool else single
+        return value
 
     def _voter(self) -> Any:
         return FastTreeClassifier() if self.estimator is None else self.estimator
@@ -114,7 +121,14 @@ class ElectsVoters:
             deal_folds(signs, draws.seed),
             unseen_rows(draws, len(signs), votes.shape[1]),
             only_unseen=way == "oob",
+            lean=self._lean(signs, base),
         )
+
+    def _lean(self, signs: NDArray[np.int8], base: NDArray[np.float64] | None) -> float:
+        """How many negatives a positive counts for."""
+        part = float(self._choice(self.balance, 0.0, 0.5))
+        weights = np.ones(len(signs)) if base is None else base
+        return float(weights[signs < 0].sum() / weights[signs > 0].sum()) ** part
 
     def _elect_pool(
         self,
@@ -154,14 +168,21 @@ class ElectsVoters:
                 n_jobs=self.n_jobs,
                 progress=progress_bar("Training voters") if self.verbose else None,
             )
+        lean = self._lean(signs, base)
         if soft and self.calibration is not None:
+            # On the same scale of classes as the weights: nobody counts for more than 1.
+            counts = np.where(signs > 0, min(lean, 1.0), min(1 / lean, 1.0))
             method: Any = self.calibration
             votes, calibrators = calibrate(
-                votes, signs, folds, method=method, sample_weight=base
+                votes,
+                signs,
+                folds,
+                method=method,
+                sample_weight=counts if base is None else counts * base,
             )
             voters = voters.calibrated(calibrators)
         self._voters = voters
-        return Ballots(votes, signs, base, folds)
+        return Ballots(votes, signs, base, folds, lean=lean)
 
     def _plan_draws(
         self, signs: NDArray[np.int8], sample_weight: NDArray[np.float64] | None

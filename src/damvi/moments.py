@@ -60,7 +60,7 @@ class Moments:
         Sum over the examples of weight * sign * vote.
     M : ndarray of shape (K, K)
         Sum over the examples of weight * vote * vote'.
-    total : int
+    total : int or float
         Sum of the weights. All three count in units of 2**-30 (int64 for hard votes,
         float64 for soft ones); every quantity of interest is a ratio of them.
 
@@ -79,7 +79,7 @@ class Moments:
 
     m: NDArray[Any]
     M: NDArray[Any]
-    total: int
+    total: float
 
     @classmethod
     def of(
@@ -148,6 +148,9 @@ class Moments:
             return NotImplemented
         return Moments(self.m - other.m, self.M - other.M, self.total - other.total)
 
+    def __mul__(self, factor: float) -> Moments:
+        return Moments(self.m * factor, self.M * factor, self.total * factor)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Moments):
             return NotImplemented
@@ -158,6 +161,10 @@ class Moments:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def restricted(self, voters: NDArray[np.intp]) -> Moments:
+        """The moments of some of the voters."""
+        return Moments(self.m[voters], self.M[np.ix_(voters, voters)], self.total)
 
     def normalised(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``m`` and ``M`` under D scaled to a distribution."""

@@ -60,6 +60,9 @@ class UnseenMoments:
     def __sub__(self, other: UnseenMoments) -> UnseenMoments:
         return UnseenMoments(self.sums - other.sums, self.rows - other.rows)
 
+    def __mul__(self, factor: float) -> UnseenMoments:
+        return UnseenMoments(self.sums * factor, self.rows * factor)
+
     def moments(self) -> Moments:
         """The means, made positive semi-definite; a pair that shares no row counts as
         independent."""

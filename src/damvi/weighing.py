@@ -5,139 +5,142 @@ Nothing here trains a voter, so other settings on the same votes cost millisecon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .crossfit import FoldWeights, crossfit_weights, out_of_bag_vote
+from .ballots import Ballots, Tally
+from .crossfit import FoldWeights, crossfit_weights, out_of_bag_vote, out_of_fold_vote
 from .moments import Moments
-from .reweighting import emphasize_missed_positives
 from .shrinkage import shrink
 from .solvers import solve
-from .unseen_moments import UnseenMoments
 
 
-@dataclass(frozen=True, eq=False)
-class Ballots:
-    """Votes on labelled rows, and what the voters know of these rows.
+class Rule(NamedTuple):
+    """How weights are found.
 
     Attributes
     ----------
-    votes : ndarray of shape (n, K)
-        int8 (-1 and +1), or float32 in [-1, 1].
-    signs : ndarray of shape (n,)
-    base : ndarray of shape (n,) or None
-        The rows' own weights.
-    folds : ndarray of shape (n,)
-        Each row is judged by weights that were learned on the other folds.
-    unseen : ndarray of uint8, shape (K, n / 8), or None
-        A bit for each voter and row that the voter was not trained on (see
-        :func:`numpy.packbits`). None: no voter has seen a row that it votes on.
-    only_unseen : bool
-        Whether the weights are learned from the votes on unseen rows alone.
-    """
-
-    votes: NDArray[Any]
-    signs: NDArray[np.int8]
-    base: NDArray[np.float64] | None
-    folds: NDArray[Any]
-    unseen: NDArray[np.uint8] | None = None
-    only_unseen: bool = False
-
-    @cached_property
-    def mask(self) -> NDArray[np.bool_] | None:
-        """Which votes count (n, K), when not all do."""
-        if not self.only_unseen or self.unseen is None:
-            return None
-        n = len(self.signs)
-        return np.unpackbits(self.unseen, axis=1, count=n).astype(bool).T
-
-    @property
-    def n_folds(self) -> int:
-        return int(self.folds.max()) + 1
-
-    @cached_property
-    def negatives(self) -> list[Any]:
-        """The moments of the negatives, which no emphasis changes, by fold."""
-        return self.moments(self.signs < 0, self.base)
-
-    def moments(
-        self, taken: NDArray[np.bool_], weights: NDArray[np.float64] | None
-    ) -> list[Any]:
-        """The moments of the rows ``taken``, by fold."""
-        folds = np.where(taken, self.folds, -1)
-        settings = self.signs, weights, folds, self.n_folds
-        if self.mask is None:
-            return Moments.by_fold(self.votes, *settings)
-        return UnseenMoments.by_fold(self.votes, self.mask, *settings)
-
-
-@dataclass(frozen=True, eq=False)
-class Weighing:
-    """The weights, what they promise, and the vote that they give on unseen rows."""
-
-    weights: NDArray[np.float64]
-    c_bound: float
-    gibbs_risk: float
-    disagreement: float
-    unseen_vote: NDArray[np.float64]
-
-
-def weigh(
-    ballots: Ballots,
-    *,
-    emphasis: float = 1.0,
-    shrinkage: float = 0.0,
-    solver: str = "exact",
-    n_jobs: int | None = None,
-) -> Weighing:
-    """Weight the voters by their votes.
-
-    Parameters
-    ----------
-    ballots : Ballots
     emphasis : float in [0, 1], default=1
         How much to lean on the positives that the plain vote misses: 1 is the paper's
         step 2, 0 leaves it out.
     shrinkage : float in [0, 1), default=0
         How far the weights are drawn towards equal ones.
     solver : {"exact", "slsqp", "uniform"}, default="exact"
-    n_jobs : int, optional
+    jointly : bool, default=False
+        Fit a threshold along with the weights: the C-bound is that of a vote in which a
+        constant has its say.
     """
-    D = emphasize_missed_positives(
-        ballots.votes, ballots.signs, ballots.base, emphasis, ballots.mask
-    )
-    positives = ballots.moments(ballots.signs > 0, D)
-    by_fold = [a + b for a, b in zip(ballots.negatives, positives, strict=True)]
+
+    emphasis: float = 1.0
+    shrinkage: float = 0.0
+    solver: str = "exact"
+    jointly: bool = False
+
+    def moments(self, tally: Tally) -> Moments:
+        """What the solver is given."""
+        moments = tally.centred() if self.jointly else tally.moments()
+        return shrink(moments, self.shrinkage)
+
+    def threshold(self, tally: Tally, weights: NDArray[np.float64]) -> float:
+        """Where the vote is cut: at 0, or where the constant tips it."""
+        if not self.jointly:
+            return 0.0
+        votes, signs = tally.centre()
+        centred = tally.centred()
+        mu1, mu2 = centred.mu1(weights), centred.mu2(weights)
+        if mu1 <= 0:  # nothing was learned
+            return 0.0
+        return float(weights @ votes - weights @ signs * mu2 / mu1)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighing:
+    """The weights, what they promise, and the vote that they give on unseen rows."""
+
+    ballots: Ballots
+    rule: Rule
+    by_fold: list[Tally]
+    weights: NDArray[np.float64]
+    threshold: float
+    n_jobs: int | None = None
+
+    @cached_property
+    def whole(self) -> Tally:
+        return sum(self.by_fold[1:], start=self.by_fold[0])
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Of the votes as they are."""
+        return self.whole.moments()
+
+    @property
+    def c_bound(self) -> float:
+        if not self.rule.jointly:
+            return self.moments.c_bound(self.weights)
+        # The constant alone explains the square of the mean sign.
+        _, signs = self.whole.centre()
+        rest = self.whole.centred().c_bound(self.weights)
+        return max(rest - float(self.weights @ signs) ** 2, 0.0)
+
+    @property
+    def gibbs_risk(self) -> float:
+        return self.moments.gibbs_risk(self.weights)
+
+    @property
+    def disagreement(self) -> float:
+        return self.moments.disagreement(self.weights)
+
+    @cached_property
+    def unseen_vote(self) -> NDArray[np.float64]:
+        """Each row's vote by voters and weights that do not know its label.
+
+        It can be compared with ``threshold``, also where the weights of a fold came with
+        a threshold of their own.
+        """
+        others = [self.whole - fold for fold in self.by_fold]
+        return honest_vote(self.ballots, others, self.rule, self.threshold, self.n_jobs)
+
+
+def weigh(
+    ballots: Ballots, rule: Rule | None = None, n_jobs: int | None = None
+) -> Weighing:
+    """Weight the voters by their votes."""
+    rule = Rule() if rule is None else rule
+    by_fold = ballots.tallies(rule.emphasis)
     whole = sum(by_fold[1:], start=by_fold[0])
-    moments = _settled(whole)
-    weights = solve(shrink(moments, shrinkage), solver).weights
-    others = [shrink(_settled(whole - fold), shrinkage) for fold in by_fold]
-    return Weighing(
-        weights=weights,
-        c_bound=moments.c_bound(weights),
-        gibbs_risk=moments.gibbs_risk(weights),
-        disagreement=moments.disagreement(weights),
-        unseen_vote=_unseen_vote(ballots, crossfit_weights(others, solver), n_jobs),
-    )
+    weights = solve(rule.moments(whole), rule.solver).weights
+    threshold = rule.threshold(whole, weights)
+    return Weighing(ballots, rule, by_fold, weights, threshold, n_jobs)
 
 
-def _settled(moments: Moments | UnseenMoments) -> Moments:
-    return moments if isinstance(moments, Moments) else moments.moments()
-
-
-def _unseen_vote(
-    ballots: Ballots, fold_weights: list[FoldWeights], n_jobs: int | None
+def honest_vote(
+    ballots: Ballots,
+    known: Sequence[Tally],
+    rule: Rule,
+    threshold: float = 0.0,
+    n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
-    if ballots.unseen is not None:
-        return out_of_bag_vote(
-            ballots.votes, ballots.unseen, ballots.folds, fold_weights, n_jobs
-        )
-    vote = np.empty(len(ballots.signs))
-    for number, fold in enumerate(fold_weights):
-        rows = ballots.folds == number
-        vote[rows] = ballots.votes[rows] @ (fold.weights / fold.weights.sum())
+    """The vote on each row by weights learned from ``known``, a tally for each fold."""
+    found = crossfit_weights([rule.moments(tally) for tally in known], rule.solver)
+    vote = vote_with(ballots, found, n_jobs)
+    if rule.jointly:
+        own = [
+            rule.threshold(tally, fold.weights / fold.weights.sum())
+            for tally, fold in zip(known, found, strict=True)
+        ]
+        vote += threshold - np.array(own)[ballots.folds]
     return vote
+
+
+def vote_with(
+    ballots: Ballots, found: Sequence[FoldWeights], n_jobs: int | None
+) -> NDArray[np.float64]:
+    """The vote on each row with the weights of its fold, by voters that do not know it."""
+    if ballots.unseen is None:
+        return out_of_fold_vote(ballots.votes, ballots.folds, found, n_jobs)
+    return out_of_bag_vote(ballots.votes, ballots.unseen, ballots.folds, found, n_jobs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,10 @@ class BaggedVoters:
             voters.append(voter)
             without_positive += not has_positive
         return cls(voters, without_positive), votes
+
+    def take(self, some: NDArray[np.intp]) -> BaggedVoters:
+        """These voters alone."""
+        return replace(self, estimators=[self.estimators[k] for k in some.tolist()])
 
     def __len__(self) -> int:
         return len(self.estimators)

@@ -41,6 +41,9 @@ class Voters(Protocol):
 
     def __len__(self) -> int: ...
 
+    def take(self, some: NDArray[np.intp]) -> Self:
+        """These voters alone, by their numbers."""
+
     @property
     def estimators(self) -> list[Any]:
         """The voters as classifiers, trained on the labels 0 and 1."""

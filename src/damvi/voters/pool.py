@@ -174,6 +174,19 @@ class PoolVoters:
     def __len__(self) -> int:
         return len(self.names)
 
+    def take(self, some: NDArray[np.intp]) -> PoolVoters:
+        """These voters alone."""
+
+        def taken(values: Sequence[Any]) -> list[Any]:
+            return [values[k] for k in some.tolist()]
+
+        return replace(
+            self,
+            names=tuple(taken(self.names)),
+            estimators=taken(self.estimators),
+            calibrators=None if self.calibrators is None else taken(self.calibrators),
+        )
+
     @property
     def n_without_positive(self) -> int:
         """None of them: folds that would train without positives are refused."""

@@ -112,6 +112,11 @@ class TreeVoters:
     def __len__(self) -> int:
         return len(self.forest)
 
+    def take(self, some: NDArray[np.intp]) -> TreeVoters:
+        """These trees alone."""
+        trees = [self.forest.tree(k) for k in some.tolist()]
+        return replace(self, forest=Forest.join(trees))
+
     @property
     def estimators(self) -> list[FastTreeClassifier]:
         """Each tree as a classifier of its own: light views, made on demand."""

@@ -1,0 +1,148 @@
+"""The votes on labelled rows, and their moments by class and fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .moments import Moments
+from .reweighting import emphasize_missed_positives
+from .unseen_moments import UnseenMoments, nearest_semi_definite
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The moments of some rows, class by class. Tallies add and subtract."""
+
+    negatives: Any
+    positives: Any
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.negatives + other.negatives, self.positives + other.positives)
+
+    def __sub__(self, other: Tally) -> Tally:
+        return Tally(self.negatives - other.negatives, self.positives - other.positives)
+
+    def moments(self) -> Moments:
+        """Of both classes, as a solver takes them."""
+        both = self.negatives + self.positives
+        return both if isinstance(both, Moments) else both.moments()
+
+    def centre(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The mean vote of each voter, and the mean sign of the rows it counts on."""
+        # m is a sum of sign * vote, so the votes themselves are m+ less m-.
+        up, n_up = _sums_and_rows(self.positives)
+        down, n_down = _sums_and_rows(self.negatives)
+        rows = np.maximum(n_up + n_down, np.finfo(np.float64).tiny)
+        return (up - down) / rows, (n_up - n_down) / rows
+
+    def centred(self) -> Moments:
+        """Moments about the means: a constant is fitted along with the weights."""
+        votes, signs = self.centre()
+        m, M = self.moments().normalised()
+        return Moments(
+            m - signs * votes, nearest_semi_definite(M - np.outer(votes, votes)), 1
+        )
+
+
+def _sums_and_rows(
+    side: Moments | UnseenMoments,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if isinstance(side, Moments):
+        return side.m.astype(np.float64), np.full(side.n_voters, float(side.total))
+    return side.sums.m.astype(np.float64), np.diag(side.rows.M).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Ballots:
+    """Votes on labelled rows, and what the voters know of these rows.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n, K)
+        int8 (-1 and +1), or float32 in [-1, 1].
+    signs : ndarray of shape (n,)
+    base : ndarray of shape (n,) or None
+        The rows' own weights.
+    folds : ndarray of shape (n,)
+        Each row is judged by weights that were learned on the other folds.
+    unseen : ndarray of uint8, shape (K, n / 8), or None
+        A bit for each voter and row that the voter was not trained on (see
+        :func:`numpy.packbits`). None: no voter has seen a row that it votes on.
+    only_unseen : bool
+        Whether the weights are learned from the votes on unseen rows alone.
+    lean : float
+        How many negatives a positive counts for when the weights are learned.
+    """
+
+    votes: NDArray[Any]
+    signs: NDArray[np.int8]
+    base: NDArray[np.float64] | None
+    folds: NDArray[Any]
+    unseen: NDArray[np.uint8] | None = None
+    only_unseen: bool = False
+    lean: float = 1.0
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_] | None:
+        """Which votes count (n, K), when not all do."""
+        if not self.only_unseen or self.unseen is None:
+            return None
+        n = len(self.signs)
+        return np.unpackbits(self.unseen, axis=1, count=n).astype(bool).T
+
+    @property
+    def n_folds(self) -> int:
+        return int(self.folds.max()) + 1
+
+    def take(self, some: NDArray[np.intp]) -> Ballots:
+        """The votes of some voters alone."""
+        return replace(
+            self,
+            votes=np.asfortranarray(self.votes[:, some]),
+            unseen=None if self.unseen is None else self.unseen[some],
+        )
+
+    @cached_property
+    def negatives(self) -> list[Any]:
+        """The moments of the negatives, which no emphasis changes, by fold."""
+        return self._moments(self.signs < 0, self.base)
+
+    @cached_property
+    def _of_positives(self) -> tuple[Any, ...]:
+        """The positives' rows alone, since all that emphasis needs is in them."""
+        up = self.signs > 0
+        return (
+            np.ascontiguousarray(self.votes[up]),
+            self.signs[up],
+            None if self.base is None else self.base[up],
+            self.folds[up],
+            None if self.mask is None else self.mask[up],
+        )
+
+    def tallies(self, emphasis: float) -> list[Tally]:
+        """The moments by fold, leaning on the positives that the plain vote misses."""
+        votes, signs, base, folds, mask = self._of_positives
+        D = emphasize_missed_positives(votes, signs, base, emphasis, mask)
+        settings = signs, D, folds, self.n_folds
+        positives: list[Any] = (
+            Moments.by_fold(votes, *settings)
+            if mask is None
+            else UnseenMoments.by_fold(votes, mask, *settings)
+        )
+        if self.lean != 1:
+            positives = [fold * self.lean for fold in positives]
+        return [Tally(*both) for both in zip(self.negatives, positives, strict=True)]
+
+    def _moments(
+        self, taken: NDArray[np.bool_], weights: NDArray[np.float64] | None
+    ) -> list[Any]:
+        folds = np.where(taken, self.folds, -1)
+        settings = self.signs, weights, folds, self.n_folds
+        if self.mask is None:
+            return Moments.by_fold(self.votes, *settings)
+        return UnseenMoments.by_fold(self.votes, self.mask, *settings)

@@ -1,0 +1,146 @@
+"""Other weights for the same votes: settings tried by the dozen, judged honestly.
+
+A setting is chosen by the votes that it gives on rows its weights were not learned on.
+What the choice is worth is told by choosing once more without each fold, from weights
+that do not know the fold either, and judging the fold by what was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score
+
+from .ballots import Ballots, Tally
+from .decision import Fixed, Objective, parse_objective
+from .decision.counts import counts_of
+from .decision.rows import read_rows
+from .decision.threshold import search
+from .weighing import Rule, honest_vote
+
+Votes = NDArray[np.float64]
+AVERAGE_PRECISION = "average_precision"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which setting was chosen, and what each was worth. ``print`` it to read it.
+
+    Attributes
+    ----------
+    metric : str
+    rules : tuple of Rule
+    values : tuple of float
+        The metric of each rule on votes on unseen rows. The best of them flatters.
+    chosen : Rule
+    honest_value : float
+        The metric where each fold's rule was chosen on the other folds.
+    """
+
+    metric: str
+    rules: tuple[Rule, ...]
+    values: tuple[float, ...]
+    chosen: Rule
+    honest_value: float
+
+    def __str__(self) -> str:
+        lines = [f"reweight  shrinkage  {self.metric}"]
+        for rule, value in zip(self.rules, self.values, strict=True):
+            mark = "  <- chosen" if rule == self.chosen else ""
+            lines.append(f"{rule.emphasis:8g}  {rule.shrinkage:9g}  {value:.4f}{mark}")
+        lines.append(f"{self.honest_value:.4f} where each fold's was chosen on the others")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """What votes are worth by a metric, each fold decided by what the others say."""
+
+    ballots: Ballots
+    aim: Objective | None
+    """None is average precision, which needs no threshold."""
+
+    @classmethod
+    def of(cls, ballots: Ballots, metric: Any) -> Judge:
+        """``metric`` is "average_precision" or what a threshold can be tuned for."""
+        if isinstance(metric, str) and metric == AVERAGE_PRECISION:
+            return cls(ballots, None)
+        aim = parse_objective(metric)
+        if isinstance(aim, Fixed):
+            raise ValueError(
+                f"metric={metric!r} is a threshold; give {AVERAGE_PRECISION!r}, or what "
+                f"a threshold can be tuned for, such as 'f1' or {{'recall': 0.9}}"
+            )
+        return cls(ballots, aim)
+
+    @property
+    def name(self) -> str:
+        return "average precision" if self.aim is None else self.aim.name
+
+    def __call__(
+        self, votes: Sequence[Votes], left_out: int | None = None
+    ) -> tuple[float, float]:
+        """The value, and what to maximise, of a vote for each fold.
+
+        A fold's vote is taken on its rows, and cut at the threshold that is best for the
+        same vote on all others. The rows of ``left_out`` have no part in either.
+        """
+        ballots = self.ballots
+        known = ballots.folds != (-1 if left_out is None else left_out)
+        vote, flagged = np.full(len(known), np.nan), np.zeros(len(known), bool)
+        for fold in range(ballots.n_folds):
+            here = ballots.folds == fold
+            vote[here] = votes[fold][here]
+            if self.aim is not None and fold != left_out:
+                rows = read_rows(
+                    np.where(known & ~here, votes[fold], np.nan),
+                    ballots.signs,
+                    ballots.base,
+                )
+                flagged[here] = vote[here] > search(rows, self.aim)
+        rows = read_rows(np.where(known, vote, np.nan), ballots.signs, ballots.base)
+        if self.aim is None:
+            value = float(
+                average_precision_score(rows.positive, rows.vote, sample_weight=rows.weight)
+            )
+            return value, value
+        total = float(rows.weight.sum())
+        counts = counts_of(flagged[rows.index], rows.positive, self.aim.mass(rows), total)
+        return float(self.aim.value(counts)), float(self.aim.preference(counts)[0])
+
+
+def choose_rule(
+    ballots: Ballots, rules: Sequence[Rule], metric: Any, n_jobs: int | None = None
+) -> Choice:
+    """The rule whose votes on unseen rows are best; of equally good ones the first.
+
+    ``metric`` is "average_precision" or what a threshold can be tuned for.
+    """
+    judge, folds = Judge.of(ballots, metric), range(ballots.n_folds)
+    values, worth = np.empty(len(rules)), np.empty((len(rules), 1 + len(folds)))
+    blind: list[list[Votes]] = []
+    for number, rule in enumerate(rules):
+        tallies = ballots.tallies(rule.emphasis)
+
+        def vote_without(fold: int, tallies: Any = tallies, rule: Rule = rule) -> Votes:
+            known = [_without(tallies, {fold, other}) for other in folds]
+            return honest_vote(ballots, known, rule, n_jobs=n_jobs)
+
+        blind.append([vote_without(fold) for fold in folds])
+        # A fold's own entry is the vote by weights learned on all others.
+        own = np.select([ballots.folds == fold for fold in folds], blind[-1])
+        values[number], worth[number, 0] = judge([own] * len(folds))
+        for fold in folds:
+            worth[number, 1 + fold] = judge([blind[-1][fold]] * len(folds), fold)[1]
+    best, *of_folds = np.argmax(worth, axis=0).tolist()
+    honest, _ = judge([blind[rule][fold] for fold, rule in enumerate(of_folds)])
+    return Choice(judge.name, tuple(rules), tuple(values.tolist()), rules[best], honest)
+
+
+def _without(tallies: Sequence[Tally], left_out: set[int]) -> Tally:
+    kept = [tally for fold, tally in enumerate(tallies) if fold not in left_out]
+    return sum(kept[1:], start=kept[0])

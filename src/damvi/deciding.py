@@ -1,0 +1,105 @@
+"""Step 4 of DAMVI, as the estimator runs it: where to cut the vote, and what it means.
+
+The threshold is found at once. What else is learned from votes on unseen rows (how good
+the threshold is, and the chance that a vote stands for) waits until it is asked for, so
+that trying other weights is quick.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .decision import (
+    Calibrator,
+    Fixed,
+    Tuning,
+    calibrate,
+    parse_objective,
+    tune,
+    tune_threshold,
+)
+from .weighing import Weighing
+
+JOINT = "joint"
+"""The threshold that is fitted along with the weights."""
+
+
+@dataclass(eq=False)
+class Decision:
+    """A weighed vote, cut for an aim.
+
+    Attributes
+    ----------
+    weighing : Weighing
+    aim : Objective or "joint"
+    calibrates : bool
+        Whether votes are turned into chances.
+    """
+
+    weighing: Weighing
+    aim: Any
+    calibrates: bool
+
+    @classmethod
+    def make(cls, weighing: Weighing, wanted: Any, *, calibrates: bool) -> Decision:
+        """Check what is wanted of the threshold, and find it."""
+        aim = JOINT if _is_joint(wanted) else parse_objective(wanted)
+        decision = cls(weighing, aim, calibrates)
+        decision.threshold  # noqa: B018  (warns now of a floor that is out of reach)
+        return decision
+
+    @cached_property
+    def threshold(self) -> float:
+        """The vote above which a row is flagged."""
+        if _is_joint(self.aim):
+            return self.weighing.threshold
+        if isinstance(self.aim, Fixed):
+            return self.aim.threshold
+        ballots = self.weighing.ballots
+        return tune_threshold(
+            self.unseen_vote, ballots.signs, self.aim, sample_weight=ballots.base
+        )
+
+    @cached_property
+    def unseen_vote(self) -> NDArray[np.float64]:
+        return self.weighing.unseen_vote
+
+    @cached_property
+    def tuning(self) -> Tuning | None:
+        """What the threshold is worth, if it was tuned."""
+        if _is_joint(self.aim) or isinstance(self.aim, Fixed):
+            return None
+        ballots = self.weighing.ballots
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said when the threshold was found
+            return tune(
+                self.unseen_vote,
+                ballots.signs,
+                self.aim,
+                sample_weight=ballots.base,
+                folds=ballots.folds,
+            )
+
+    @cached_property
+    def calibrator(self) -> Calibrator | None:
+        """From the vote to a chance."""
+        if not self.calibrates:
+            return None
+        ballots = self.weighing.ballots
+        return calibrate(self.unseen_vote, ballots.signs, sample_weight=ballots.base)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The training rows' votes stay behind, so what they are good for is learned now.
+        for name in ("threshold", "unseen_vote", "tuning", "calibrator"):
+            getattr(self, name)
+        return {name: value for name, value in vars(self).items() if name != "weighing"}
+
+
+def _is_joint(wanted: Any) -> bool:
+    return isinstance(wanted, str) and wanted == JOINT

@@ -1,0 +1,117 @@
+"""Fewer voters for nearly the same vote: the C-bound's path from many to few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from .ballots import Ballots
+from .choosing import AVERAGE_PRECISION, Judge
+from .crossfit import FoldWeights, fold_weights
+from .moments import Moments
+from .solvers import SOLVERS
+from .weighing import Rule, vote_with
+
+Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """The price of having fewer voters. ``print`` it to read it.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Numbers of voters, from all that have a weight down to those kept.
+    c_bound : tuple of float
+        Of the best weights found for so many voters.
+    average_precision, f1 : tuple of float
+        On rows that neither voters nor weights, nor the choice of voters, know.
+    """
+
+    sizes: tuple[int, ...]
+    c_bound: tuple[float, ...]
+    average_precision: tuple[float, ...]
+    f1: tuple[float, ...]
+
+    def __str__(self) -> str:
+        lines = ["voters  C-bound  average precision     F1"]
+        for row in zip(
+            self.sizes, self.c_bound, self.average_precision, self.f1, strict=True
+        ):
+            lines.append("{:6d}  {:7.4f}  {:17.4f}  {:5.4f}".format(*row))
+        return "\n".join(lines)
+
+
+def path(moments: Moments, solver: str) -> dict[int, Weights]:
+    """Weights for each number of voters, from the solver's support downwards.
+
+    The voter that goes next is the one whose loss raises the residual least (if no other
+    weight has to go to 0 for it); then the rest are weighted anew.
+    """
+    weights = SOLVERS[solver](moments).weights
+    found = {}
+    while True:
+        kept = np.flatnonzero(weights)
+        found[len(kept)] = weights
+        if len(kept) == 1:
+            return found
+        inner = moments.restricted(kept)
+        m, M = inner.normalised()
+        ridge = 1e-12 * float(np.trace(M)) / len(m)
+        inverse = linalg.inv(M + ridge * np.eye(len(m)))
+        w = weights[kept]
+        stays = np.delete(np.arange(len(kept)), int(np.argmin(w**2 / np.diag(inverse))))
+        weights = np.zeros_like(weights)
+        weights[kept[stays]] = SOLVERS[solver](inner.restricted(stays)).weights
+
+
+def at_most(found: dict[int, Weights], size: int) -> Weights:
+    """The weights of the largest number of voters that is no larger than ``size``."""
+    return found[max((n for n in found if n <= size), default=min(found))]
+
+
+def price(
+    ballots: Ballots, rule: Rule, max_voters: int, n_jobs: int | None
+) -> tuple[Weights, Pruning]:
+    """Weights for at most so many voters, and what they cost on the way there."""
+    by_fold = ballots.tallies(rule.emphasis)
+    whole = sum(by_fold[1:], start=by_fold[0])
+    found = path(rule.moments(whole), rule.solver)
+    others = [rule.moments(whole - fold) for fold in by_fold]
+    others_found = [path(moments, rule.solver) for moments in others]
+    sizes = _shown(max(found), max(n for n in found if n <= max_voters))
+    ap: list[float] = []
+    f1: list[float] = []
+    for size in sizes:
+        votes = _vote(ballots, others, [at_most(one, size) for one in others_found], n_jobs)
+        for metric, values in ((AVERAGE_PRECISION, ap), ("f1", f1)):
+            values.append(Judge.of(ballots, metric)([votes] * len(others))[0])
+    weights = at_most(found, max_voters)
+    moments = whole.moments()
+    bounds = tuple(moments.c_bound(at_most(found, size)) for size in sizes)
+    return weights, Pruning(tuple(sizes), bounds, tuple(ap), tuple(f1))
+
+
+def _vote(
+    ballots: Ballots,
+    others: Sequence[Moments],
+    weights: Sequence[Weights],
+    n_jobs: int | None,
+) -> NDArray[np.float64]:
+    found: list[FoldWeights] = [
+        fold_weights(moments, Q) for moments, Q in zip(others, weights, strict=True)
+    ]
+    return vote_with(ballots, found, n_jobs)
+
+
+def _shown(most: int, fewest: int) -> list[int]:
+    """A few numbers of voters, halved from one to the next."""
+    sizes = [most]
+    while sizes[-1] // 2 > fewest:
+        sizes.append(sizes[-1] // 2)
+    return sizes if fewest == most else [*sizes, fewest]

@@ -1,0 +1,153 @@
+"""What can be done with the votes of a fit: weights by other settings, fewer voters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .ballots import Ballots
+from .choosing import AVERAGE_PRECISION, choose_rule
+from .deciding import JOINT, Decision
+from .decision import Fixed
+from .electing import ElectsVoters
+from .pruning import price
+from .weighing import Rule, weigh
+
+SHRINKAGES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
+EMPHASES = (0.0, 0.5, 1.0)
+
+
+class RevisesWeights(ElectsVoters):
+    """The part of :class:`~damvi.DAMVIClassifier` that weights the voters."""
+
+    reweight: Any
+    shrinkage: float
+    solver: str
+    threshold: Any
+    _ballots: Ballots
+    _decision: Decision
+
+    def reweigh(self, **settings: Any) -> Self:
+        """Weight the voters anew, by other settings, without training them again.
+
+        Parameters
+        ----------
+        **settings
+            Any of ``reweight``, ``shrinkage``, ``solver`` and ``threshold``; the others
+            stay. The votes of the last ``fit`` are used, which a model that was saved and
+            loaded no longer has.
+
+        Returns
+        -------
+        self
+        """
+        known = {"reweight", "shrinkage", "solver", "threshold"}
+        if not settings.keys() <= known:
+            wrong = ", ".join(sorted(settings.keys() - known))
+            raise TypeError(f"reweigh takes {', '.join(sorted(known))}, and not {wrong}")
+        self._need_votes()
+        self.set_params(**settings)  # type: ignore[attr-defined]
+        self._validate_params()  # type: ignore[attr-defined]
+        return self._weigh_and_decide()
+
+    def choose(
+        self,
+        metric: Any = "auto",
+        *,
+        reweight: Iterable[float] = EMPHASES,
+        shrinkage: Iterable[float] = SHRINKAGES,
+    ) -> Self:
+        """Choose the emphasis and the shrinkage by what counts for you, on unseen votes.
+
+        All combinations are tried on the votes of the last ``fit``; no voter is trained
+        again. ``choice_`` then tells what each was worth, and what the choice itself is
+        worth on rows that had no part in it.
+
+        Parameters
+        ----------
+        metric : default="auto"
+            "average_precision", or what a threshold can be tuned for, such as "f1" or
+            {"cost": (1, 50)}. "auto" is what the threshold is tuned for, and average
+            precision if it is not tuned.
+        reweight, shrinkage : iterable of float
+            The values to try.
+
+        Returns
+        -------
+        self
+        """
+        ballots = self._need_votes()
+        if isinstance(metric, str) and metric == "auto":
+            aim = self._decision.aim
+            plain = isinstance(aim, (Fixed, str))
+            metric = AVERAGE_PRECISION if plain else aim
+        now = self._rule()
+        rules = [
+            now._replace(emphasis=float(emphasis), shrinkage=float(strength))
+            for strength, emphasis in product(shrinkage, reweight)
+        ]
+        choice = choose_rule(ballots, rules, metric, self.n_jobs)
+        self.reweigh(reweight=choice.chosen.emphasis, shrinkage=choice.chosen.shrinkage)
+        self.choice_ = choice
+        return self
+
+    def prune(self, max_voters: int) -> Self:
+        """Keep a few voters, those that the C-bound can spare least.
+
+        The weights are fitted anew on those kept, along a path that drops one voter after
+        the other. ``pruning_`` tells the price: C-bound, and average precision and F1 on
+        rows that had no part in the choice.
+
+        Parameters
+        ----------
+        max_voters : int
+
+        Returns
+        -------
+        self
+        """
+        ballots = self._need_votes()
+        if not isinstance(max_voters, (int, np.integer)) or max_voters < 1:
+            raise ValueError(f"max_voters={max_voters!r}; give a whole number from 1 on")
+        weights, pruning = price(ballots, self._rule(), int(max_voters), self.n_jobs)
+        kept = np.flatnonzero(weights)
+        self._voters, self._ballots = self._voters.take(kept), ballots.take(kept)
+        self._fingerprint = "pruned"  # no fit can add to these
+        self._weigh_and_decide()
+        self.pruning_ = pruning
+        return self
+
+    def _need_votes(self) -> Ballots:
+        check_is_fitted(self, "weights_")
+        if not hasattr(self, "_ballots"):
+            raise AttributeError(
+                "the votes of the training rows are not saved with a model; fit it again"
+            )
+        return self._ballots
+
+    def _rule(self) -> Rule:
+        return Rule(
+            emphasis=float(self._choice(self.reweight, True, False)),
+            shrinkage=self.shrinkage,
+            solver=self.solver,
+            jointly=isinstance(self.threshold, str) and self.threshold == JOINT,
+        )
+
+    def _weigh_and_decide(self) -> Self:
+        # 2 and 3. Lean on the positives that the plain vote gets wrong; weights that trade
+        # accuracy for diversity as the C-bound says.
+        weighing = weigh(self._ballots, self._rule(), self.n_jobs)
+        self.weights_ = weighing.weights
+        self.c_bound_ = weighing.c_bound
+        self.gibbs_risk_ = weighing.gibbs_risk
+        self.disagreement_ = weighing.disagreement
+
+        # 4. Where to cut the vote, by unseen rows.
+        wanted = self._choice(self.threshold, "vote", "f1")
+        self._decision = Decision.make(weighing, wanted, calibrates=self._is_pool)
+        self.threshold_ = self._decision.threshold
+        return self
