@@ -1,7 +1,8 @@
 """A strong pool: single models, votes and weights on the same out-of-fold votes.
 
     python benchmarks/pools.py [--data FOLDER] [--out results/pools] [--splits 5]
-        [--rows 30000] [--cap negatives] [--datasets ...] [--jobs 2] [--votes FOLDER] [--report]
+        [--rows 30000] [--cap negatives] [--datasets ...] [--jobs 2]
+        [--votes FOLDER] [--report]
 
 Each cell is one split of one dataset: the pool is trained once, out of fold and on all
 training rows, and all contenders share its votes. Cells are kept as they finish, and the

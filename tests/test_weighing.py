@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 
 from damvi.ballots import Ballots
 from damvi.moments import Moments
@@ -110,3 +111,75 @@ def test_emphasis_counts_unseen_votes_only():
     mask = np.array([[False, True], [False, False]])
     D = emphasize_missed_positives(votes, np.array([1, 1]), None, 1.0, mask)
     np.testing.assert_allclose(D, [np.e, 1])
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@given(seed=st.integers(0, 100))
+def test_a_joint_threshold_is_a_constant_among_the_voters(soft, seed):
+    votes, signs, _, folds = some_votes(seed, n=80, soft=soft)
+    found = weigh(Ballots(votes, signs, None, folds), Rule(0.0, jointly=True))
+    constant = np.ones((len(signs), 1))
+    # scipy's solver knows no free sign, so the constant comes twice.
+    columns = np.hstack([votes, constant, -constant]).astype(float)
+    w, _ = nnls(columns, signs.astype(float))
+    if w[:5].sum() < 1e-9:
+        return
+    np.testing.assert_allclose(found.weights, w[:5] / w[:5].sum(), atol=1e-6)
+    threshold = -(w[5] - w[6]) / w[:5].sum()
+    assert found.threshold == pytest.approx(threshold, abs=1e-6)
+    residual = np.mean((signs - columns @ w) ** 2)
+    assert found.c_bound == pytest.approx(residual, abs=1e-6)
+    # A fold's threshold is its own, and its vote is moved to where the common one cuts.
+    rest = folds != 1
+    if len(np.unique(folds)) == 3:
+        other = weigh(
+            Ballots(votes[rest], signs[rest], None, np.zeros(rest.sum(), int)),
+            Rule(0.0, jointly=True),
+        )
+        above = votes[~rest] @ other.weights > other.threshold + 1e-6
+        assert (found.unseen_vote[~rest][above] > found.threshold).all()
+
+
+@pytest.mark.parametrize("only_unseen", [False, True])
+def test_a_joint_threshold_with_votes_on_unseen_rows(only_unseen):
+    votes, signs, mask, folds = some_votes(0, n=3000)
+    unseen = np.packbits(mask.T, axis=1)
+    ballots = Ballots(votes, signs, None, folds, unseen, only_unseen)
+    found = weigh(ballots, Rule(0.0, jointly=True))
+    everyone = weigh(Ballots(votes, signs, None, folds), Rule(0.0, jointly=True))
+    assert found.threshold == pytest.approx(everyone.threshold, abs=0.1)
+    assert 0 < found.c_bound < 1
+
+
+@given(seed=st.integers(0, 100), lean=st.sampled_from([0.2, 1.0, 3.7]))
+def test_leaning_is_a_weight_of_the_positives(seed, lean):
+    votes, signs, mask, folds = some_votes(seed)
+    base = np.random.default_rng(seed).uniform(0.1, 1, len(signs))
+    leaning = np.where(signs > 0, lean, 1.0) * base
+    for unseen in (None, np.packbits(mask.T, axis=1)):
+        only = unseen is not None
+        found = weigh(Ballots(votes, signs, base, folds, unseen, only, lean), Rule(0.0))
+        scaled = leaning / leaning.max()
+        plain = weigh(Ballots(votes, signs, scaled, folds, unseen, only), Rule(0.0))
+        np.testing.assert_allclose(found.weights, plain.weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_the_vote_on_unseen_rows_by_the_obvious_loop(soft):
+    votes, signs, mask, folds = some_votes(7, n=9000, soft=soft)
+    unseen = np.packbits(mask.T, axis=1)
+    found = weigh(Ballots(votes, signs, None, folds))
+    masked = weigh(Ballots(votes, signs, None, folds, unseen))
+    for fold in range(3):
+        here = folds == fold
+        D = emphasize_missed_positives(votes, signs)
+        Q = exact(Moments.of(votes[~here], signs[~here], D[~here])).weights
+        expected = votes[here].astype(float) @ Q
+        np.testing.assert_allclose(found.unseen_vote[here], expected, atol=1e-12)
+        own = mask[here] * Q
+        seen_by_none = own.sum(axis=1) > 0
+        expected = (own * votes[here]).sum(axis=1)[seen_by_none]
+        expected /= own.sum(axis=1)[seen_by_none]
+        np.testing.assert_allclose(
+            masked.unseen_vote[here][seen_by_none], expected, atol=1e-12
+        )

@@ -31,11 +31,16 @@ def vote_of_unseen(
 ) -> None:
     """The same by the voters that have not seen a row, with their weight in ``mass``.
 
-    ``unseen`` holds a bit for each voter and row (see :func:`numpy.packbits`).
+    ``unseen`` holds a bit for each voter and row (see :func:`numpy.packbits`), and
+    ``start`` is a multiple of 8.
     """
     for k in asked:
-        for i in range(start, stop):
-            bit = (unseen[k, i >> 3] >> (7 - (i & 7))) & 1
-            weight = weights[k, folds[i]] * bit
-            vote[i] += weight * votes[i, k]
-            mass[i] += weight
+        own = weights[k]
+        for place in range(start >> 3, (stop + 7) >> 3):
+            byte = unseen[k, place]
+            for j in range(8):
+                i = 8 * place + j
+                if i < stop:
+                    weight = own[folds[i]] * ((byte >> (7 - j)) & 1)
+                    vote[i] += weight * votes[i, k]
+                    mass[i] += weight

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .moments import Moments
-from .reweighting import emphasize_missed_positives
+from .reweighting import emphasis, uniform_vote
 from .unseen_moments import UnseenMoments, nearest_semi_definite
 
 
@@ -44,9 +44,10 @@ class Tally:
         """Moments about the means: a constant is fitted along with the weights."""
         votes, signs = self.centre()
         m, M = self.moments().normalised()
-        return Moments(
-            m - signs * votes, nearest_semi_definite(M - np.outer(votes, votes)), 1
-        )
+        spread = M - np.outer(votes, votes)
+        if not isinstance(self.positives, Moments):  # means over different rows
+            spread = nearest_semi_definite(spread)
+        return Moments(m - signs * votes, spread, 1)
 
 
 def _sums_and_rows(
@@ -55,6 +56,14 @@ def _sums_and_rows(
     if isinstance(side, Moments):
         return side.m.astype(np.float64), np.full(side.n_voters, float(side.total))
     return side.sums.m.astype(np.float64), np.diag(side.rows.M).astype(np.float64)
+
+
+class _Positives(NamedTuple):
+    votes: NDArray[Any]
+    mask: NDArray[np.bool_] | None
+    base: NDArray[np.float64] | None
+    folds: NDArray[Any]
+    plain: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +86,8 @@ class Ballots:
         Whether the weights are learned from the votes on unseen rows alone.
     lean : float
         How many negatives a positive counts for when the weights are learned.
+    plain : ndarray or None
+        The plain vote on the positives, if it is that of other voters than these.
     """
 
     votes: NDArray[Any]
@@ -86,6 +97,7 @@ class Ballots:
     unseen: NDArray[np.uint8] | None = None
     only_unseen: bool = False
     lean: float = 1.0
+    plain: NDArray[np.float64] | None = None
 
     @cached_property
     def mask(self) -> NDArray[np.bool_] | None:
@@ -105,6 +117,7 @@ class Ballots:
             self,
             votes=np.asfortranarray(self.votes[:, some]),
             unseen=None if self.unseen is None else self.unseen[some],
+            plain=self._of_positives.plain,
         )
 
     @cached_property
@@ -113,22 +126,25 @@ class Ballots:
         return self._moments(self.signs < 0, self.base)
 
     @cached_property
-    def _of_positives(self) -> tuple[Any, ...]:
-        """The positives' rows alone, since all that emphasis needs is in them."""
+    def _of_positives(self) -> _Positives:
+        """The positives alone, since all that emphasis needs is in them."""
         up = self.signs > 0
-        return (
-            np.ascontiguousarray(self.votes[up]),
-            self.signs[up],
+        votes = np.ascontiguousarray(self.votes[up])
+        mask = None if self.mask is None else self.mask[up]
+        return _Positives(
+            votes,
+            mask,
             None if self.base is None else self.base[up],
             self.folds[up],
-            None if self.mask is None else self.mask[up],
+            uniform_vote(votes, mask) if self.plain is None else self.plain,
         )
 
-    def tallies(self, emphasis: float) -> list[Tally]:
+    def tallies(self, strength: float) -> list[Tally]:
         """The moments by fold, leaning on the positives that the plain vote misses."""
-        votes, signs, base, folds, mask = self._of_positives
-        D = emphasize_missed_positives(votes, signs, base, emphasis, mask)
-        settings = signs, D, folds, self.n_folds
+        votes, mask, D, folds, plain = self._of_positives
+        if strength != 0:
+            D = emphasis(plain, strength) * (1.0 if D is None else D)
+        settings = np.ones(len(votes), np.int8), D, folds, self.n_folds
         positives: list[Any] = (
             Moments.by_fold(votes, *settings)
             if mask is None

@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -145,9 +146,7 @@ class ElectsVoters:
             named = strong_pool(seed, sparse=hasattr(X, "tocsr"))
         soft = self.voting != "hard"
         voting: Any = "soft" if soft else "hard"
-        groups = fit_params.pop("groups", None)
-        if fit_params:
-            raise TypeError(f"a pool takes groups, and not {', '.join(fit_params)}")
+        groups, own_params = self._route(named, fit_params)
         if self._way == "prefit":
             voters = PoolVoters.prefit(
                 named, classes=self.classes_, positive=self.pos_label_, voting=voting
@@ -165,6 +164,7 @@ class ElectsVoters:
                 voting=voting,
                 refit=self.refit,
                 sample_weight=base,
+                fit_params=own_params,
                 n_jobs=self.n_jobs,
                 progress=progress_bar("Training voters") if self.verbose else None,
             )
@@ -256,13 +256,36 @@ class ElectsVoters:
             )
         return votes
 
+    def _route(
+        self, named: list[tuple[str, Any]], fit_params: dict[str, Any]
+    ) -> tuple[Any, dict[str, dict[str, Any]]]:
+        """Groups for the folds of a pool, and what else each voter asked for."""
+        if not routing_enabled():
+            groups = fit_params.pop("groups", None)
+            if fit_params:
+                raise TypeError(
+                    f"a pool takes groups, and not {', '.join(fit_params)}; its voters get "
+                    f"more with sklearn.set_config(enable_metadata_routing=True)"
+                )
+            return groups, {}
+        routed = process_routing(self, "fit", **fit_params)
+        given = {name: routed[name].fit for name, _ in named if name in routed}
+        return routed.splitter.split.get("groups"), given
+
     def get_metadata_routing(self) -> MetadataRouter:
         """How metadata reaches the voters; see scikit-learn's user guide."""
         router = MetadataRouter(owner=self).add_self_request(self)
-        if self._is_pool:
-            return router
         to_fit = MethodMapping().add(caller="fit", callee="fit")
-        return router.add(estimator=self._voter(), method_mapping=to_fit)
+        if not self._is_pool:
+            return router.add(estimator=self._voter(), method_mapping=to_fit)
+        heeds = hasattr(self.cv, "get_metadata_routing")
+        router.add(
+            splitter=self.cv if heeds else StratifiedGroupKFold(),
+            method_mapping=MethodMapping().add(caller="fit", callee="split"),
+        )
+        for name, voter in self.estimator if isinstance(self.estimator, list) else []:
+            router.add(**{name: voter}, method_mapping=to_fit)
+        return router
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]

@@ -140,7 +140,10 @@ class RevisesWeights(ElectsVoters):
     def _weigh_and_decide(self) -> Self:
         # 2 and 3. Lean on the positives that the plain vote gets wrong; weights that trade
         # accuracy for diversity as the C-bound says.
-        weighing = weigh(self._ballots, self._rule(), self.n_jobs)
+        rule = self._rule()
+        weighing = getattr(getattr(self, "_decision", None), "weighing", None)
+        if weighing is None or (weighing.ballots, weighing.rule) != (self._ballots, rule):
+            weighing = weigh(self._ballots, rule, self.n_jobs)  # else it is known
         self.weights_ = weighing.weights
         self.c_bound_ = weighing.c_bound
         self.gibbs_risk_ = weighing.gibbs_risk

@@ -62,5 +62,11 @@ def emphasize_missed_positives(
     weights = np.ones(len(votes)) if base is None else base.astype(np.float64)
     positive = np.flatnonzero(signs > 0)
     counted = None if mask is None else mask[positive]
-    weights[positive] *= np.exp(-strength * uniform_vote(votes[positive], counted))
+    weights[positive] *= emphasis(uniform_vote(votes[positive], counted), strength)
     return weights
+
+
+def emphasis(vote: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
+    """What a positive's weight is multiplied by, given the plain vote on it."""
+    factor: NDArray[np.float64] = np.exp(-strength * vote)
+    return factor

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._blas import one_blas_thread
 from .moments import Moments
 
 FLOOR = 1e-6
@@ -75,8 +76,9 @@ class UnseenMoments:
 
 def nearest_semi_definite(M: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nearest matrix with no eigenvalue below a small floor."""
-    values, vectors = np.linalg.eigh((M + M.T) / 2)
-    floor = FLOOR * max(float(np.trace(M)) / len(M), 0.0)
-    if values[0] >= floor:
-        return M
-    return (vectors * np.maximum(values, floor)) @ vectors.T
+    with one_blas_thread():
+        values, vectors = np.linalg.eigh((M + M.T) / 2)
+        floor = FLOOR * max(float(np.trace(M)) / len(M), 0.0)
+        if values[0] >= floor:
+            return M
+        return (vectors * np.maximum(values, floor)) @ vectors.T

@@ -35,7 +35,7 @@ ALLOWED = {
     "datasets": set(),
     "_compat": set(),
     "shrinkage": {"moments"},
-    "unseen_moments": {"moments"},
+    "unseen_moments": {"_blas", "moments"},
     "ballots": {"moments", "reweighting", "unseen_moments"},
     "weighing": {"ballots", "crossfit", "moments", "shrinkage", "solvers"},
     "choosing": {"ballots", "decision", "weighing"},

@@ -6,7 +6,8 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier
 
@@ -105,3 +106,31 @@ def test_a_voter_that_requests_sample_weight_itself_sees_the_draw(table, fresh):
     fitted = model(asking).fit(X, y)
     plain = model(LogisticRegression()).fit(X, y)
     np.testing.assert_array_equal(fitted.vote(fresh), plain.vote(fresh))
+
+
+def test_a_pool_hands_groups_to_its_folds_and_notes_to_who_asked(table):
+    X, y = table
+    groups = np.arange(len(y)) // 4
+    pool = [
+        ("noted", Noted().set_fit_request(note=True)),
+        ("linear", LogisticRegression()),
+    ]
+    for cv in (None, GroupKFold(3)):
+        fitted = DAMVIClassifier(pool, cv=cv, random_state=0)
+        fitted.fit(X, y, groups=groups, note=X[:, 0] * 10)
+        folds = fitted._ballots.folds
+        assert len(np.unique(np.stack([groups, folds]), axis=1).T) == groups.max() + 1
+        noted = fitted.estimators_[0]
+        np.testing.assert_array_equal(noted.note_, noted.rows_ * 10)
+    with pytest.raises(TypeError, match="colour"):
+        DAMVIClassifier(pool).fit(X, y, colour=groups)
+
+
+def test_groups_reach_a_pool_inside_a_grid_search(table):
+    X, y = table
+    pool = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
+    search = GridSearchCV(
+        DAMVIClassifier(pool, cv=3), {"shrinkage": [0.0, 0.5]}, cv=GroupKFold(2)
+    )
+    search.fit(X, y, groups=np.arange(len(y)) // 4)
+    assert search.best_estimator_.predict(X).shape == y.shape

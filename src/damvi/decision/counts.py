@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,9 @@ def all_cuts(
 
     Cut j flags the distinct votes from the j-th on: all of them at 0, none at m.
     """
+    each = [_common(mass[side]) for side in (positive, ~positive)]
+    if None not in each:
+        return _cuts_of_equals(vote, positive, each, total)
     order = np.argsort(vote)
     ranked = vote[order]
     starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
@@ -82,6 +86,28 @@ def all_cuts(
     found = _from_the_top(np.where(positive, mass, 0.0), starts)
     alarms = _from_the_top(np.where(positive, 0.0, mass), starts)
     return ranked[starts], Counts(found, alarms, found[0], alarms[0], total)
+
+
+def _common(mass: Number) -> float | None:
+    """What all rows count for, if it is the same."""
+    if not len(mass):
+        return 0.0
+    low, high = float(mass.min()), float(mass.max())
+    return low if low == high else None
+
+
+def _cuts_of_equals(
+    vote: Number, positive: NDArray[np.bool_], each: list[Any], total: float
+) -> tuple[Number, Counts]:
+    """The same where a class's rows count alike: a sort of values, which is faster."""
+    ranked = np.sort(vote)
+    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+    votes = ranked[starts]
+    places = np.searchsorted(votes, vote[positive])
+    above = np.bincount(places, minlength=len(votes) + 1)[::-1].cumsum()[::-1]
+    flagged = np.append(len(ranked) - starts, 0)
+    found, alarms = above * each[0], (flagged - above) * each[1]
+    return votes, Counts(found, alarms, found[0], alarms[0], total)
 
 
 def _from_the_top(mass: Number, starts: NDArray[np.intp]) -> Number:
