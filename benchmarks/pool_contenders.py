@@ -29,17 +29,20 @@ from sklearn.metrics import (
 )
 
 from damvi import DAMVIClassifier
+from damvi.ballots import Ballots
+from damvi.choosing import choose_rule
 from damvi.decision import calibrate, tune_threshold
 from damvi.voters.calibration import calibrate as calibrate_voters
 from damvi.voters.platt import log_odds
-from damvi.weighing import Ballots, weigh
+from damvi.weighing import Rule, weigh
 
 Array = NDArray[Any]
 
 ROUNDS = 50
 """Of greedy ensemble selection."""
 CALIBRATIONS = ("raw", "platt", "isotonic", "auto")
-SHRINKAGES = (0.0, 0.1, 0.3, 0.5)
+BALANCES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SHRINKAGES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 N_BINS = 20
 """Of a reliability diagram, with equally many rows in each."""
 
@@ -66,6 +69,7 @@ class Setting(NamedTuple):
     """How C-bound weights are found."""
 
     calibration: str
+    balance: float
     reweight: bool
     shrinkage: float
 
@@ -73,25 +77,38 @@ class Setting(NamedTuple):
     def name(self) -> str:
         if self == default_setting():
             return DAMVI
-        emphasis = "reweighted" if self.reweight else "plain"
-        return f"C-bound, {self.calibration}, {emphasis}, shrinkage {self.shrinkage:g}"
+        emphasis = ", reweighted" if self.reweight else ""
+        shrunk = f", shrinkage {self.shrinkage:g}" if self.shrinkage else ""
+        return f"C-bound, {self.calibration}, balance {self.balance:g}{emphasis}{shrunk}"
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(float(self.reweight), self.shrinkage)
 
 
 def default_setting() -> Setting:
     """What ``DAMVIClassifier("strong")`` does."""
     model = DAMVIClassifier("strong")
-    reweight = model.reweight not in ("auto", False)  # "auto" is off for a pool
-    return Setting(model.calibration or "raw", reweight, float(model.shrinkage))
+    reweight = float(model._choice(model.reweight, True, False)) > 0
+    balance = float(model._choice(model.balance, 0.0, 0.5))
+    return Setting(model.calibration or "raw", balance, reweight, float(model.shrinkage))
 
 
 def settings() -> list[Setting]:
+    """The default, and what differs from it in one or two respects."""
+    usual = default_setting()
     grid = [
-        Setting(calibration, reweight, shrinkage)
+        usual._replace(calibration=calibration, balance=balance)
         for calibration in CALIBRATIONS
-        for reweight in (False, True)
-        for shrinkage in SHRINKAGES
+        for balance in BALANCES
     ]
-    return list(dict.fromkeys([default_setting(), *grid]))
+    grid += [
+        usual._replace(balance=balance, shrinkage=shrinkage, reweight=reweight)
+        for balance in (0.0, usual.balance)
+        for shrinkage in SHRINKAGES
+        for reweight in (False, True)
+    ]
+    return list(dict.fromkeys([usual, *grid]))
 
 
 def contender_names(voters: Sequence[str]) -> list[str]:
@@ -127,10 +144,18 @@ class Pool:
             test=np.asfortranarray(self.test[:, columns]),
         )
 
-    def calibrated(self, method: Any) -> Pool:
+    def lean(self, balance: float) -> float:
+        """How many negatives a positive counts for."""
+        return float((self.signs < 0).sum() / (self.signs > 0).sum()) ** balance
+
+    def calibrated(self, method: Any, balance: float = 0.0) -> Pool:
         """Each voter's votes put right, fold by fold, as DAMVI does."""
+        if method == "raw":
+            return self
+        lean = self.lean(balance)
+        counts = np.where(self.signs > 0, min(lean, 1.0), min(1 / lean, 1.0))
         unseen, curves = calibrate_voters(
-            self.unseen, self.signs, self.folds, method=method
+            self.unseen, self.signs, self.folds, method=method, sample_weight=counts
         )
         test = [curve(self.test[:, k]) for k, curve in enumerate(curves)]
         return replace(self, unseen=unseen, test=np.asfortranarray(np.stack(test, axis=1)))
@@ -218,16 +243,28 @@ def stack(pool: Pool) -> Vote:
 
 
 def weigh_by_c_bound(ballots: Ballots, test: Array, setting: Setting) -> Vote:
-    result = weigh(
-        ballots, emphasis=float(setting.reweight), shrinkage=setting.shrinkage, n_jobs=1
-    )
+    result = weigh(ballots, setting.rule, n_jobs=1)
     vote = test.astype(np.float64) @ result.weights
     return Vote(result.unseen_vote, np.clip(vote, -1, 1), result.weights)
 
 
-def ballots_of(pool: Pool) -> Ballots:
+def choose_by(metric: str, ballots: Ballots, test: Array) -> Vote:
+    """As ``DAMVIClassifier.choose`` does, with its default grid."""
+    rules = [Rule(emphasis, s) for s in SHRINKAGES for emphasis in (0.0, 0.5, 1.0)]
+    chosen = choose_rule(ballots, rules, metric, n_jobs=1).chosen
+    result = weigh(ballots, chosen, n_jobs=1)
+    vote = test.astype(np.float64) @ result.weights
+    note = f"reweight {chosen.emphasis:g}, shrinkage {chosen.shrinkage:g}"
+    return Vote(result.unseen_vote, np.clip(vote, -1, 1), result.weights, note)
+
+
+def ballots_of(pool: Pool, balance: float) -> Ballots:
     return Ballots(
-        np.asfortranarray(pool.unseen), pool.signs, None, pool.folds.astype(np.int8)
+        np.asfortranarray(pool.unseen),
+        pool.signs,
+        None,
+        pool.folds,
+        lean=pool.lean(balance),
     )
 
 
@@ -293,6 +330,7 @@ class Contest:
         self.pool, self.truth = pool, truth
         self.votes: dict[str, Vote] = {}
         self.scores: dict[str, dict[str, Any]] = {}
+        self._put_right: dict[tuple[str, float], tuple[Pool, float]] = {}
 
     def enter(self, name: str, combine: Callable[[], Vote], before: float = 0.0) -> None:
         """Score a contender; ``before`` is CPU time that it shares with others."""
@@ -309,12 +347,10 @@ class Contest:
             self.enter(name, partial(Vote, unseen, test))
         self._choose(BEST, BEST_F1, pool.names)
 
-        calibrated: dict[str, tuple[Pool, float]] = {"raw": (pool, 0.0)}
-        for method in CALIBRATIONS[1:]:
-            start = time.process_time()
-            calibrated[method] = pool.calibrated(method), time.process_time() - start
-        for ending, of in (("", "raw"), (", calibrated", "auto")):
-            own, before = calibrated[of]
+        plain = pool, 0.0
+        start = time.process_time()
+        put_right = pool.calibrated("auto"), time.process_time() - start
+        for ending, (own, before) in (("", plain), (", calibrated", put_right)):
             ways: dict[str, Callable[[], Vote]] = {
                 "uniform vote": partial(combine_linearly, own, uniform),
                 "greedy AP": partial(
@@ -326,25 +362,34 @@ class Contest:
             for name in COMBINERS:
                 self.enter(name + ending, ways[name], before)
 
-        ballots = {of: ballots_of(own) for of, (own, _) in calibrated.items()}
         for setting in settings():
-            own, before = calibrated[setting.calibration]
-            votes = ballots[setting.calibration]
+            own, before = self._calibrated(setting)
+            votes = ballots_of(own, setting.balance)
             self.enter(
                 setting.name, partial(weigh_by_c_bound, votes, own.test, setting), before
             )
-        self._choose(*CHOSEN, [setting.name for setting in settings()])
-
         usual = default_setting()
+        own, before = self._calibrated(usual)
+        votes = ballots_of(own, usual.balance)
+        for name, metric in zip(CHOSEN, ("average_precision", "f1"), strict=True):
+            self.enter(name, partial(choose_by, metric, votes, own.test), before)
         for name, wanted in MAKE_UPS.items():
-            start = time.process_time()
-            own = calibrated[usual.calibration][0].take(wanted)
-            before = calibrated[usual.calibration][1] + time.process_time() - start
-            self.enter(
-                name, partial(weigh_by_c_bound, ballots_of(own), own.test, usual), before
-            )
+            some = own.take(wanted)
+            votes = ballots_of(some, usual.balance)
+            self.enter(name, partial(weigh_by_c_bound, votes, some.test, usual), before)
         assert list(self.scores) == contender_names(pool.names)
         return self.scores
+
+    def _calibrated(self, setting: Setting) -> tuple[Pool, float]:
+        """The votes put right for a setting, once, and the CPU time that it took."""
+        key = setting.calibration, setting.balance
+        if key not in self._put_right:
+            start = time.process_time()
+            self._put_right[key] = (
+                self.pool.calibrated(*key),
+                time.process_time() - start,
+            )
+        return self._put_right[key]
 
     def _choose(self, by_ap: str, by_f1: str, among: Sequence[str]) -> None:
         """The contender that is best on the honest votes of the training rows.
