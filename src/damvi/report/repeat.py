@@ -1,0 +1,49 @@
+"""How to repeat what the page shows."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..fingerprint import row_prints
+from .judged import Judged
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost")
+
+
+def how_to_repeat(judged: Judged, command: str) -> dict[str, Any]:
+    """Command, data fingerprint, versions, and how the model was made."""
+    signs = np.zeros(len(judged.vote)) if judged.positive is None else judged.positive
+    versions = {"damvi": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return {
+        "command": command,
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "fingerprint": table_print(row_prints(judged.X, np.asarray(signs))),
+        "versions": versions,
+        "model": judged.model.made,
+    }
+
+
+def table_print(prints: Any) -> str:
+    """One short text for all rows, whatever their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.report.repeat import table_print
+    >>> table_print(np.array([2, 1], np.uint64)) == table_print(np.array([1, 2], np.uint64))
+    True
+    """
+    from hashlib import sha256
+
+    return sha256(np.sort(prints).astype("<u8").tobytes()).hexdigest()[:16]

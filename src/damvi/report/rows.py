@@ -1,0 +1,83 @@
+"""Rows for the eye: missed positives, false alarms, flagged rows, as the user has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .judged import Judged
+
+MAX_ROWS = 50
+MAX_COLUMNS = 12
+MAX_CHARACTERS = 80
+
+
+def wrong_rows(
+    judged: Judged, positive: NDArray[np.bool_], ranked: list[str], *, missed: bool
+) -> dict[str, Any]:
+    """The missed positives, surest first, or the false alarms, likewise."""
+    known = judged.has_vote
+    if missed:
+        chosen = np.flatnonzero(known & positive & ~judged.flagged)
+        order = np.argsort(judged.vote[chosen], kind="stable")
+    else:
+        chosen = np.flatnonzero(known & ~positive & judged.flagged)
+        order = np.argsort(-judged.vote[chosen], kind="stable")
+    return _table(judged, chosen[order], ranked)
+
+
+def flagged_rows(judged: Judged, ranked: list[str]) -> dict[str, Any]:
+    """The flagged rows, highest score first."""
+    chosen = np.flatnonzero(judged.has_vote & judged.flagged)
+    order = np.argsort(-judged.vote[chosen], kind="stable")
+    return _table(judged, chosen[order], ranked)
+
+
+def _table(judged: Judged, rows: NDArray[np.intp], ranked: list[str]) -> dict[str, Any]:
+    """Row numbers count from 1, as in the file below its header.
+
+    The columns that matter most come first; others, such as ids, follow while there is
+    room.
+    """
+    shown = rows[:MAX_ROWS]
+    frame = judged.frame
+    others = [str(name) for name in frame.columns if name != judged.model.target.name]
+    ids = [
+        column.name
+        for column in judged.model.schema.columns
+        if column.kind == "dropped" and column.name in others
+    ]
+    matter = [name for name in ranked if name in others]
+    columns = list(dict.fromkeys([*matter[: MAX_COLUMNS - min(len(ids), 2)], *ids, *others]))
+    columns = columns[:MAX_COLUMNS]
+    return {
+        "total": len(rows),
+        "columns": columns,
+        "left_out": max(0, len(others) - len(columns)),
+        "rows": [
+            {
+                "row": int(i) + 1,
+                "score": float(judged.vote[i]),
+                "values": [as_text(frame[name].iloc[i]) for name in columns],
+            }
+            for i in shown.tolist()
+        ],
+    }
+
+
+def as_text(value: Any) -> str:
+    """A value of the user's table as they would write it; a gap is empty.
+
+    Examples
+    --------
+    >>> as_text(0.1 + 0.2), as_text(3), as_text(float("nan")), as_text("<b>")
+    ('0.3', '3', '', '<b>')
+    """
+    if value is None or value != value or str(value) in {"<NA>", "NaT"}:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = str(value)
+    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"
