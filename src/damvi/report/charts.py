@@ -67,8 +67,8 @@ def roc(said: dict[str, Any]) -> str:
     )
     drawing.axes("flagged by mistake, of all others", "found, of all real ones (recall)", TENTHS, TENTHS, percent, percent)
     drawing.line([(0, 0), (1, 1)], "chance").line(points, "main")
-    others = max(own["alarms"] + own["passed"], 1)
-    return drawing.dot(own["alarms"] / others, own["recall"]["value"] or 0.0, "mark", 6, "mark-roc").svg()
+    others = max(own["false_alarms"] + own["passed"], 1)
+    return drawing.dot(own["false_alarms"] / others, own["recall"]["value"] or 0.0, "mark", 6, "mark-roc").svg()
 
 
 def calibration(said: dict[str, Any]) -> str:
@@ -81,7 +81,7 @@ def calibration(said: dict[str, Any]) -> str:
         "chart-calibration",
         "Probability said and share that came true",
         "Each dot is a group of rows: across the mean probability said, up the share that "
-        "came true, with a 95 % interval. On the dashed line both are the same.",
+        "came true, with a 90 % interval. On the dashed line both are the same.",
         x=(0, top),
         y=(0, top),
     )
@@ -114,12 +114,11 @@ def distribution(said: dict[str, Any]) -> str:
         x=(edges[0], edges[-1]),
         y=(0, top),
     )
-    decades = [10**k for k in range(int(top) + 1)]
     drawing.axes(
         "score: the weighted vote",
         "rows (logarithmic)",
         ticks(edges[0], edges[-1], 6),
-        [log10(2 * d) - log10(2) + 0.1 for d in decades],
+        [decade + 0.1 for decade in range(int(top) + 1)],
         y_text=lambda height: f"{round(10 ** (height - 0.1)):,}",
     )
     width = edges[1] - edges[0]

@@ -6,22 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from .judged import Judged
+from .material import Material
 
 MAX_COLUMNS = 200
 
 
-def describe_columns(judged: Judged) -> list[dict[str, Any]]:
+def describe_columns(material: Material) -> list[dict[str, Any]]:
     """For each column of the model's schema: kind, gaps, and its values in a few words."""
     return [
         {
             "name": column.name,
             "kind": column.kind,
             "reason": column.reason,
-            **_values(judged.frame, column.name),
+            **_values(material.frame, column.name),
         }
-        for column in judged.model.schema.columns[:MAX_COLUMNS]
-        if column.name != judged.model.target.name
+        for column in material.model.schema.columns[:MAX_COLUMNS]
     ]
 
 

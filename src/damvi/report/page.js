@@ -66,7 +66,7 @@
     return best;
   };
   const wilson = (part, whole) => {
-    const z = 1.959963984540054, p = part / whole, s = z * z / whole;
+    const z = 1.6448536269514722, p = part / whole, s = z * z / whole;
     const middle = (p + s / 2) / (1 + s);
     const half = z * Math.sqrt(p * (1 - p) / whole + s / (4 * whole)) / (1 + s);
     return [Math.max(0, middle - half), Math.min(1, middle + half)];
@@ -79,7 +79,7 @@
   const range = (part, whole) => {
     if (!whole) return "no rows to count";
     const [low, high] = wilson(part, whole);
-    return `${hundred(low)} to ${hundred(high)}, with 95 % confidence`;
+    return `${hundred(low)} to ${hundred(high)}, with 90 % confidence`;
   };
   const short = (value) => value === 0 ? "0" : Math.abs(value) < 1000
     ? String(Number(value.toPrecision(3))) : count(Math.round(value));

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import certify
-from .judged import Judged
+from .material import Material
 
 OF_THE_FIT = (
     "No promise can be made from rows that the model was fitted on. Keep some labelled rows "
@@ -17,18 +17,18 @@ OF_THE_FIT = (
 )
 
 
-def promise(judged: Judged, positive: NDArray[np.bool_]) -> dict[str, Any]:
-    """What can be promised on rows to come: plain values, or a reason."""
-    if judged.of_the_fit.any():
+def promise(material: Material, positive: NDArray[np.bool_]) -> dict[str, Any]:
+    """What can be promised on rows to come: plain values, or a reason.
+
+    Whether rows are of the fit, or merely look like some of it, is for
+    :func:`damvi.certificate.certify` to judge.
+    """
+    if material.judged.of_fit.all():
         return {"why": OF_THE_FIT}
-    classifier = judged.model.classifier
-    truth = np.where(positive, True, False)
-    notes = []
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = certify(classifier, judged.X, truth).as_dict()
-            notes = [str(each.message) for each in caught]
+            found = certify(material.model.classifier, material.X, positive)
     except ValueError as error:
-        return {"why": f"No certificate: {error}."}
-    return {"why": None, "notes": notes, **found}
+        return {"why": f"{OF_THE_FIT} ({error}.)"}
+    return {"why": None, "notes": [str(each.message) for each in caught], **found.as_dict()}

@@ -5,18 +5,18 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-Z = 1.959963984540054
-"""Of a 95 % interval."""
+Z = 1.6448536269514722
+"""Of a 90 % interval, as everywhere here."""
 
 
 def share(part: int, whole: int) -> dict[str, Any]:
-    """``part / whole`` with Wilson's 95 % interval; None of nothing.
+    """``part / whole`` with Wilson's 90 % interval; None of nothing.
 
     Examples
     --------
     >>> from damvi.report.rates import share
     >>> {name: round(value, 3) for name, value in share(8, 10).items()}
-    {'part': 8, 'whole': 10, 'value': 0.8, 'low': 0.49, 'high': 0.943}
+    {'part': 8, 'whole': 10, 'value': 0.8, 'low': 0.541, 'high': 0.931}
     """
     if not whole:
         return {"part": 0, "whole": 0, "value": None, "low": None, "high": None}

@@ -11,14 +11,15 @@ import numpy as np
 
 from .. import __version__
 from ..fingerprint import row_prints
-from .judged import Judged
+from .material import Material
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost")
 
 
-def how_to_repeat(judged: Judged, command: str) -> dict[str, Any]:
+def how_to_repeat(material: Material, command: str) -> dict[str, Any]:
     """Command, data fingerprint, versions, and how the model was made."""
-    signs = np.zeros(len(judged.vote)) if judged.positive is None else judged.positive
+    judged = material.judged
+    signs = np.zeros(len(judged)) if judged.positive is None else judged.positive
     versions = {"damvi": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -28,9 +29,9 @@ def how_to_repeat(judged: Judged, command: str) -> dict[str, Any]:
     return {
         "command": command,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "fingerprint": table_print(row_prints(judged.X, np.asarray(signs))),
+        "fingerprint": table_print(row_prints(material.X, np.asarray(signs))),
         "versions": versions,
-        "model": judged.model.made,
+        "model": material.model.made,
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .judged import Judged
+from .material import Material
 
 MAX_ROWS = 50
 MAX_COLUMNS = 12
@@ -15,9 +15,10 @@ MAX_CHARACTERS = 80
 
 
 def wrong_rows(
-    judged: Judged, positive: NDArray[np.bool_], ranked: list[str], *, missed: bool
+    material: Material, positive: NDArray[np.bool_], ranked: list[str], *, missed: bool
 ) -> dict[str, Any]:
     """The missed positives, surest first, or the false alarms, likewise."""
+    judged = material.judged
     known = judged.has_vote
     if missed:
         chosen = np.flatnonzero(known & positive & ~judged.flagged)
@@ -25,28 +26,29 @@ def wrong_rows(
     else:
         chosen = np.flatnonzero(known & ~positive & judged.flagged)
         order = np.argsort(-judged.vote[chosen], kind="stable")
-    return _table(judged, chosen[order], ranked)
+    return _table(material, chosen[order], ranked)
 
 
-def flagged_rows(judged: Judged, ranked: list[str]) -> dict[str, Any]:
+def flagged_rows(material: Material, ranked: list[str]) -> dict[str, Any]:
     """The flagged rows, highest score first."""
+    judged = material.judged
     chosen = np.flatnonzero(judged.has_vote & judged.flagged)
     order = np.argsort(-judged.vote[chosen], kind="stable")
-    return _table(judged, chosen[order], ranked)
+    return _table(material, chosen[order], ranked)
 
 
-def _table(judged: Judged, rows: NDArray[np.intp], ranked: list[str]) -> dict[str, Any]:
+def _table(material: Material, rows: NDArray[np.intp], ranked: list[str]) -> dict[str, Any]:
     """Row numbers count from 1, as in the file below its header.
 
     The columns that matter most come first; others, such as ids, follow while there is
     room.
     """
     shown = rows[:MAX_ROWS]
-    frame = judged.frame
-    others = [str(name) for name in frame.columns if name != judged.model.target.name]
+    frame = material.frame
+    others = [str(name) for name in frame.columns if name != material.target]
     ids = [
         column.name
-        for column in judged.model.schema.columns
+        for column in material.model.schema.columns
         if column.kind == "dropped" and column.name in others
     ]
     matter = [name for name in ranked if name in others]
@@ -58,8 +60,8 @@ def _table(judged: Judged, rows: NDArray[np.intp], ranked: list[str]) -> dict[st
         "left_out": max(0, len(others) - len(columns)),
         "rows": [
             {
-                "row": int(i) + 1,
-                "score": float(judged.vote[i]),
+                "row": int(material.numbers[i]),
+                "score": float(material.judged.vote[i]),
                 "values": [as_text(frame[name].iloc[i]) for name in columns],
             }
             for i in shown.tolist()

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..evaluation import MEASURES, confusion, measure
 from ..explanation import importances
+from ..modelfile import Model
 from .columns import describe_columns
 from .curves import calibration, curves, distribution
 from .cuts import offer_cuts
-from .judged import Judged
+from .material import Material
 from .promise import promise
 from .rates import share
 from .repeat import how_to_repeat
@@ -20,132 +22,141 @@ from .voters import voter_figures, voter_names, who_votes
 
 Mask = NDArray[np.bool_]
 
+UNLABELLED = "Without the true classes nobody can say which voter is right."
+KNOWN_ROWS = (
+    "The voters were trained on rows of this table, and what they say of rows they know is no "
+    "measure. Make the report on other rows to see how they differ."
+)
 
-def summarise(judged: Judged, *, name: str = "", command: str = "") -> dict[str, Any]:
-    """Everything the page shows, ready for JSON and for the template.
+
+def summarise(
+    model: Model,
+    frame: Any,
+    target: str | None = None,
+    *,
+    name: str = "",
+    command: str = "",
+) -> dict[str, Any]:
+    """Everything that the page shows, ready for JSON and for the template.
 
     Parameters
     ----------
-    judged : Judged
-        The rows with their honest votes, see :func:`damvi.report.judged.judge`.
+    model : Model
+    frame : DataFrame
+        As :func:`damvi.tabular.read_table` reads it. Rows of the fit are judged by their
+        stored out-of-sample votes.
+    target : str, optional
+        The column of the truth. By default the model's own, if it is there.
     name : str, optional
         What to call the data, such as the file's name.
     command : str, optional
         The command that made the page.
     """
-    model = judged.model
+    material = Material.gather(model, frame, target)
+    judged, known = material.judged, material.judged.has_vote
+    if not known.any():
+        raise ValueError("no row has an honest vote; give the model other rows")
     ranked = importances(
-        model.classifier, judged.X, judged.feature_columns, vote=judged.vote
+        model.classifier, material.X, material.feature_columns, vote=judged.vote
     )
-    known = judged.has_vote
+    truth = judged.positive
     said: dict[str, Any] = {
         "name": name,
         "target": {
-            "name": model.target.name,
+            "name": material.target,
             "positive": model.target.positive,
             "negative": model.target.negative,
         },
+        "labelled": truth is not None,
         "threshold": float(model.classifier.threshold_),
-        "data": _data(judged),
+        "data": _data(material),
         "distribution": distribution(
-            judged.vote[known], None if judged.positive is None else judged.positive[known]
+            judged.vote[known], None if truth is None else truth[known]
         ),
         "importances": ranked.as_dict(),
-        "repeat": how_to_repeat(judged, command),
+        "repeat": how_to_repeat(material, command),
     }
-    if judged.positive is None:
-        return said | _without_truth(judged, list(ranked.names))
-    return said | _with_truth(judged, judged.positive, list(ranked.names))
+    if truth is None:
+        return said | _without_truth(material, list(ranked.names))
+    return said | _with_truth(material, truth, list(ranked.names))
 
 
-def _data(judged: Judged) -> dict[str, Any]:
-    positive, known = judged.positive, judged.has_vote
-    of_the_fit = int(judged.of_the_fit.sum())
-    n = len(judged.vote)
+def _data(material: Material) -> dict[str, Any]:
+    judged = material.judged
+    truth, known = judged.positive, int(judged.of_fit.sum())
     return {
-        "rows": n,
-        "positives": None if positive is None else int(positive.sum()),
-        "rate": None if positive is None or not n else float(positive.mean()),
-        "of_the_fit": of_the_fit,
-        "new": n - of_the_fit,
-        "without_vote": int((~known).sum()),
-        "columns": describe_columns(judged),
+        "rows": len(judged),
+        "judged": int(judged.has_vote.sum()),
+        "positives": None if truth is None else int(truth.sum()),
+        "rate": None if truth is None else float(truth.mean()),
+        "of_fit": known,
+        "new": len(judged) - known,
+        "words": judged.words,
+        "without_truth": material.without_truth,
+        "columns": describe_columns(material),
     }
 
 
-def _without_truth(judged: Judged, ranked: list[str]) -> dict[str, Any]:
+def _without_truth(material: Material, ranked: list[str]) -> dict[str, Any]:
+    judged, classifier = material.judged, material.model.classifier
     flagged = judged.flagged & judged.has_vote
     return {
-        "labelled": False,
         "flagged": share(int(flagged.sum()), int(judged.has_vote.sum())),
-        "flagged_rows": flagged_rows(judged, ranked),
+        "flagged_rows": flagged_rows(material, ranked),
         "voters": {
             "known": False,
-            "why": "Without the true classes nobody can say which voter is right.",
-            **who_votes(judged.model.classifier.weights_, _names(judged)),
+            "why": UNLABELLED,
+            **who_votes(classifier.weights_, voter_names(classifier)),
         },
     }
 
 
-def _with_truth(judged: Judged, positive: Mask, ranked: list[str]) -> dict[str, Any]:
-    known = judged.has_vote
-    vote, truth = judged.vote[known], positive[known]
-    flagged = judged.flagged[known]
-    found, alarms = int((flagged & truth).sum()), int((flagged & ~truth).sum())
-    both = truth.any() and not truth.all()
-    own = float(judged.model.classifier.threshold_)
-    cuts = offer_cuts(vote, truth, own)
-    chance, words = judged.chances()
+def _with_truth(material: Material, positive: Mask, ranked: list[str]) -> dict[str, Any]:
+    judged, known = material.judged, material.judged.has_vote
+    truth, vote, flagged = positive[known], judged.vote[known], judged.flagged[known]
+    both = bool(truth.any() and not truth.all())
+    chance, words = material.chances()
+    cuts = offer_cuts(vote, truth, material.threshold)
+    counted = confusion(truth, flagged)
+    found = counted["found"]
+    figures = measure(truth, vote, flagged, chance[known]) if both else {}
+    if material.model.classifier._calibrator is None:
+        figures.pop("brier", None)
     return {
-        "labelled": True,
         "decision": {
-            "found": found,
-            "missed": int(truth.sum()) - found,
-            "alarms": alarms,
-            "passed": int((~truth).sum()) - alarms,
-            "precision": share(found, found + alarms),
-            "recall": share(found, int(truth.sum())),
+            **counted,
+            "precision": share(found, found + counted["false_alarms"]),
+            "recall": share(found, found + counted["missed"]),
         },
         "cuts": cuts.as_dict(),
-        "scores": judged.scores() if both else [],
+        "scores": [
+            {"key": key, "name": MEASURES[key], **figure.as_dict()}
+            for key, figure in figures.items()
+        ],
         "curves": curves(cuts) if both else None,
-        "calibration": {
-            "words": words,
-            "bins": calibration(chance[known], truth),
-        },
-        "voters": _voters(judged, positive),
-        "missed": wrong_rows(judged, positive, ranked, missed=True),
-        "false_alarms": wrong_rows(judged, positive, ranked, missed=False),
-        "certificate": promise(judged, positive),
+        "calibration": {"words": words, "bins": calibration(chance[known], truth)},
+        "voters": _voters(material, positive),
+        "missed": wrong_rows(material, positive, ranked, missed=True),
+        "false_alarms": wrong_rows(material, positive, ranked, missed=False),
+        "certificate": promise(material, positive),
     }
 
 
-def _names(judged: Judged) -> list[str]:
-    return voter_names(judged.model.classifier)
-
-
-def _voters(judged: Judged, positive: Mask) -> dict[str, Any]:
+def _voters(material: Material, positive: Mask) -> dict[str, Any]:
     """The voters' figures on rows that they have not seen, or why there are none."""
-    classifier, names = judged.model.classifier, _names(judged)
-    if not judged.of_the_fit.any():
-        votes = classifier.cast_votes(judged.X)
-        hard = positive & ~judged.flagged
+    classifier, judged = material.model.classifier, material.judged
+    names = voter_names(classifier)
+    new = ~judged.of_fit
+    if 2 * new.sum() > len(new) and (positive & new).any() and (~positive & new).any():
         return voter_figures(
-            votes,
-            positive,
+            classifier.cast_votes(material.X[new]),
+            positive[new],
             classifier.weights_,
             names,
-            threshold=float(classifier.threshold_),
-            hard=hard,
+            threshold=material.threshold,
+            hard=(positive & ~judged.flagged)[new],
         )
-    kept = judged.model.scores.get("voters")
+    kept = material.model.scores.get("voters")
     if kept:
-        return {**kept, "of_the_fit": True}
-    return {
-        "known": False,
-        "why": (
-            "The voters were trained on rows of this table, and what they say of rows they "
-            "know is no measure. Make the report on other rows to see how they differ."
-        ),
-        **who_votes(classifier.weights_, names),
-    }
+        return dict(kept)
+    return {"known": False, "why": KNOWN_ROWS, **who_votes(classifier.weights_, names)}

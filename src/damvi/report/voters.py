@@ -61,6 +61,7 @@ def voter_figures(
     heaviest = order[: min(len(order), MAX_LISTED)]
     return {
         "known": True,
+        "of_fit": False,
         "rows": len(rows),
         **who_votes(weights, names),
         "errors": {names[k]: _plain(errors[k]) for k in order.tolist()},
@@ -155,3 +156,30 @@ def _listed_pairs(
 def _plain(value: Any) -> float | None:
     """Rounded for the page; None where there is none."""
     return None if value is None or np.isnan(value) else round(float(value), 4)
+
+
+def voters_of_fit(classifier: Any) -> dict[str, Any]:
+    """The voters' figures on the rows of the fit, from votes on rows unseen by each.
+
+    For a classifier that was fitted just now, since the votes are not saved with it.
+    """
+    ballots = classifier._ballots
+    positive = ballots.signs > 0
+    unseen = None
+    if ballots.unseen is not None:
+        n = len(positive)
+        unseen = np.unpackbits(ballots.unseen, axis=1, count=n).astype(bool).T
+    # Turned back to the vote for the positives, whatever their place among the classes.
+    vote = classifier.oob_decision_function_
+    if classifier.pos_label_ != classifier.classes_[1]:
+        vote = -vote
+    figures = voter_figures(
+        ballots.votes,
+        positive,
+        classifier.weights_,
+        voter_names(classifier),
+        threshold=float(classifier.threshold_),
+        hard=positive & (vote <= 0),
+        unseen=unseen,
+    )
+    return {**figures, "of_fit": True}
