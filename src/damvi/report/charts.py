@@ -155,6 +155,7 @@ def _bars(name: str, title: str, names: list[str], values: list[float], what: st
         x=(0, top * 1.02),
         y=(n, 0),
         height=62 + 24 * n,
+        left=6,
     )
     # Names stand above the bars' own ground, so that long ones fit.
     drawing.axes(what, "", ticks(0, top, 4), [])
@@ -204,9 +205,10 @@ def hard_cases(hard: dict[str, Any]) -> str:
         "A line for each voter, the heaviest at the top; a column for each missed row. Strong "
         "squares are votes that it is real, faint ones that it is not; gaps are rows that "
         "the voter was trained on.",
-        x=(-9, n_columns),
+        x=(0, n_columns),
         y=(n_rows, 0),
         height=62 + 15 * n_rows,
+        left=110,
     )
     for place, (name, says) in enumerate(zip(hard["names"], hard["says"], strict=True)):
         drawing.words(-0.3, place + 0.75, _shorten(name, 16), "tick", "end")

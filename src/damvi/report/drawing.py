@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 WIDTH, HEIGHT = 520, 330
-LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 48
+LEFT, RIGHT, TOP, BOTTOM = 58, 24, 14, 48
 
 Point = tuple[float, float]
 
@@ -34,10 +34,18 @@ class Drawing:
     """
 
     def __init__(
-        self, name: str, title: str, describes: str, *, x: Point, y: Point, height: int = HEIGHT
+        self,
+        name: str,
+        title: str,
+        describes: str,
+        *,
+        x: Point,
+        y: Point,
+        height: int = HEIGHT,
+        left: int = LEFT,
     ) -> None:
         self.name, self.title, self.describes = name, title, describes
-        self.x, self.y, self.height = x, y, height
+        self.x, self.y, self.height, self.left = x, y, height, left
         self.parts: list[str] = []
 
     def at(self, x: float, y: float) -> Point:
@@ -46,7 +54,7 @@ class Drawing:
         across = (x - x0) / ((x1 - x0) or 1)
         up = (y - y0) / ((y1 - y0) or 1)
         return (
-            LEFT + across * (WIDTH - LEFT - RIGHT),
+            self.left + across * (WIDTH - self.left - RIGHT),
             self.height - BOTTOM - up * (self.height - TOP - BOTTOM),
         )
 
@@ -68,7 +76,7 @@ class Drawing:
             left, y = self.at(self.x[0], tick)
             self.parts.append(f'<line class="grid" x1="{left:.1f}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
             self._text(left - 7, y + 4, y_text(tick), "tick", "end")
-        self._text((LEFT + WIDTH - RIGHT) / 2, self.height - 8, x_label, "label", "middle")
+        self._text((self.left + WIDTH - RIGHT) / 2, self.height - 8, x_label, "label", "middle")
         middle = (TOP + self.height - BOTTOM) / 2
         self.parts.append(
             f'<text class="label" text-anchor="middle" '

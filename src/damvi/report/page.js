@@ -92,6 +92,29 @@
     mark.setAttribute("cy", y0 + y * (y1 - y0));
   };
 
+  // The share flagged on a square-root scale: what matters happens among the first few.
+  const across = (flagged) => 58 + 438 * Math.sqrt(flagged / total);
+  const ticks = [0.01, 0.05, 0.2, 0.5, 1].map((share) => {
+    const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+    text.setAttribute("class", "tick");
+    text.setAttribute("text-anchor", "middle");
+    text.setAttribute("x", across(share * total));
+    text.setAttribute("y", 182);
+    text.textContent = `${100 * share} %`;
+    return text;
+  });
+  by("costs-ticks").append(...ticks);
+  const drawCosts = (cost) => {
+    const costs = cuts.found.map((found, i) => cost(cuts.positives - found, cuts.alarms[i]));
+    const top = Math.min(Math.max(...costs), 2 * costs[0]) || 1;
+    const down = (value) => 165 - 145 * value / top;
+    by("costs-line").setAttribute("points", costs.map((value, i) =>
+      `${across(cuts.found[i] + cuts.alarms[i]).toFixed(1)},${down(value).toFixed(1)}`).join(" "));
+    by("costs-mark").setAttribute("cx", across(cuts.found[state.at] + cuts.alarms[state.at]));
+    by("costs-mark").setAttribute("cy", down(costs[state.at]));
+    by("costs-top").textContent = short(top);
+  };
+
   const ratio = () => cuts.ratios[Number(by("s-cost").value)];
   const floor = () => Number(by("s-recall").value) / 100;
   let spoken;
@@ -117,7 +140,8 @@
     const unit = Math.max(0, Number(by("unit").value) || 0), miss = ratio();
     const cost = (m, a) => unit * (miss * m + a) * 1000 / total;
     by("o-cost").textContent = short(cost(missed, alarms));
-    by("o-cost-none").textContent = `flagging none: ${short(cost(cuts.positives, 0))}; all: ${short(cost(0, cuts.negatives))}`;
+    by("o-cost-none").textContent = `if a miss costs ${short(miss * unit)} (flagging none: ${short(cost(cuts.positives, 0))})`;
+    drawCosts(cost);
     by("v-cost").textContent = short(miss);
     by("s-cost").setAttribute("aria-valuetext", `A miss costs ${short(miss)} false alarms`);
     by("v-recall").textContent = `${by("s-recall").value} %`;

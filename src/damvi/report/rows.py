@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def as_text(value: Any) -> str:
     """
     if value is None or value != value or str(value) in {"<NA>", "NaT"}:
         return ""
-    if isinstance(value, float):
+    if isinstance(value, Real) and not isinstance(value, Integral):
         return f"{value:.6g}"
     text = str(value)
     return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation import MEASURES, confusion, measure
+from ..evaluation import MEASURES, Figure, confusion, measure
 from ..explanation import importances
 from ..modelfile import Model
 from .columns import describe_columns
@@ -119,20 +119,19 @@ def _with_truth(material: Material, positive: Mask, ranked: list[str]) -> dict[s
     cuts = offer_cuts(vote, truth, material.threshold)
     counted = confusion(truth, flagged)
     found = counted["found"]
+    precision = share(found, found + counted["false_alarms"])
+    recall = share(found, found + counted["missed"])
     figures = measure(truth, vote, flagged, chance[known]) if both else {}
     if material.model.classifier._calibrator is None:
         figures.pop("brier", None)
     return {
         "decision": {
             **counted,
-            "precision": share(found, found + counted["false_alarms"]),
-            "recall": share(found, found + counted["missed"]),
+            "precision": precision,
+            "recall": recall,
         },
         "cuts": cuts.as_dict(),
-        "scores": [
-            {"key": key, "name": MEASURES[key], **figure.as_dict()}
-            for key, figure in figures.items()
-        ],
+        "scores": _scores(figures, precision, recall),
         "curves": curves(cuts) if both else None,
         "calibration": {"words": words, "bins": calibration(chance[known], truth)},
         "voters": _voters(material, positive),
@@ -140,6 +139,28 @@ def _with_truth(material: Material, positive: Mask, ranked: list[str]) -> dict[s
         "false_alarms": wrong_rows(material, positive, ranked, missed=False),
         "certificate": promise(material, positive),
     }
+
+
+def _scores(
+    figures: dict[str, Figure], precision: dict[str, Any], recall: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """The figures; those of counted rows with the interval that the page shows above."""
+    scores = []
+    for key, figure in figures.items():
+        low, high = figure.low, figure.high
+        counted = {"precision": precision, "recall": recall}.get(key)
+        if counted is not None and counted["value"] is not None:
+            low, high = counted["low"], counted["high"]
+        scores.append(
+            {
+                "key": key,
+                "name": MEASURES[key],
+                "value": figure.value,
+                "low": low,
+                "high": high,
+            }
+        )
+    return scores
 
 
 def _voters(material: Material, positive: Mask) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _columns(said: dict[str, Any]) -> Rows:
 
 def _scores(said: dict[str, Any]) -> Rows:
     def shown(key: str, value: float) -> str:
-        return percent(value) if key in SHARES else f"{value:.3f}"
+        return f"{100 * value:.1f} %" if key in SHARES else f"{value:.3f}"
 
     return [
         [

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 MAX_ROWS = 20_000
 MAX_PAIRS = 600
-MAX_LISTED = 30
+MAX_LISTED = 20
 MAX_HARD = 40
 
 Mask = NDArray[np.bool_]
