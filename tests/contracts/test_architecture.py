@@ -61,6 +61,7 @@ ALLOWED = {
     "modelfile": {"_compat", "_files", "classifier", "decision", "tabular", "voters"},
     "evaluation": {"decision", "fingerprint", "modelfile", "tabular"},
     "modelling": {
+        "_threads",
         "classifier",
         "decision",
         "evaluation",
