@@ -31,7 +31,7 @@ def find_dialect(path: Path) -> Dialect:
 
     Where the comma is the decimal sign, "CSV" means semicolons.
     """
-    head = _head(path)
+    head = head_of(path)
     encoding = _encoding(head)
     lines = head.decode(encoding, errors="replace").splitlines()[:LINES]
     header = next((line for line in lines if line.strip()), "")
@@ -54,7 +54,8 @@ def find_dialect(path: Path) -> Dialect:
     return Dialect(separator, decimal, encoding)
 
 
-def _head(path: Path) -> bytes:
+def head_of(path: Path) -> bytes:
+    """The start of a file, unpacked."""
     opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
     with opened(path, "rb") as file:
         head: bytes = file.read(HEAD)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .dialect import Dialect, find_dialect
+from .dialect import Dialect, find_dialect, head_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,35 +132,38 @@ def open_text(
 
     Columns not in ``types`` get types by their first values; ask for none but in ``types``.
     """
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
-    return csv.open_csv(path, **_how(csv, dialect, types, columns))
+    return arrow_csv.open_csv(path, **_how(dialect, types, columns))
 
 
 def header_of(path: Path, dialect: Dialect) -> list[str]:
     """The names in the first line, as the file has them."""
-    with open_text(path, dialect, {}) as reader:
-        return list(reader.schema.names)
+    text = io.StringIO(head_of(path).decode(dialect.encoding, errors="replace"))
+    for row in csv.reader(text, delimiter=dialect.separator):
+        if row:
+            return [row[0].removeprefix("\ufeff"), *row[1:]]
+    raise ValueError(f"{path} is empty")
 
 
 def _read_text(path: Path, as_text: Collection[str]) -> pd.DataFrame:
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
     dialect = find_dialect(path)
     names = header_of(path, dialect)
     tidy_names(path, names)
     types = {name: pa.string() for name in names}
     try:
-        table = csv.read_csv(path, **_how(csv, dialect, types))
+        table = arrow_csv.read_csv(path, **_how(dialect, types))
     except pa.ArrowInvalid as error:
         if "UTF8" not in str(error):
             # Several threads do not know the number of the row that is wrong.
-            csv.read_csv(path, **_how(csv, dialect, types, threads=False))
+            arrow_csv.read_csv(path, **_how(dialect, types, threads=False))
             raise
         # The first odd byte comes late in the file.
         dialect = Dialect(dialect.separator, dialect.decimal, "latin-1")
-        table = csv.read_csv(path, **_how(csv, dialect, types))
+        table = arrow_csv.read_csv(path, **_how(dialect, types))
     columns = [
         column if name in as_text else _typed(column, dialect.decimal)
         for name, column in zip(names, table.columns, strict=True)
@@ -167,12 +172,13 @@ def _read_text(path: Path, as_text: Collection[str]) -> pd.DataFrame:
 
 
 def _how(
-    csv: Any,
     dialect: Dialect,
     types: dict[str, Any],
     columns: list[str] | None = None,
     threads: bool = True,
 ) -> dict[str, Any]:
+    from pyarrow import csv
+
     return {
         "read_options": csv.ReadOptions(encoding=dialect.encoding, use_threads=threads),
         "parse_options": csv.ParseOptions(

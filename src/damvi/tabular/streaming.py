@@ -83,13 +83,16 @@ def _text(path: Path, schema: Schema) -> Iterator[Any]:
     import pyarrow as pa
 
     dialect = find_dialect(path)
-    names = _check(path, schema, header_of(path, dialect))
-    text = set(schema.text_columns)
-    types = {name: pa.string() if name in text else pa.float64() for name in names}
+    header = header_of(path, dialect)
+    names = _check(path, schema, header)
+    written = dict(zip(tidy_names(path, header), header, strict=True))
+    raw = [written[name] for name in names]
+    text = {written[name] for name in schema.text_columns}
+    types = {name: pa.string() if name in text else pa.float64() for name in raw}
     done = 0
     try:
         for batch in _batches(path, dialect, types, 0):
-            yield batch.to_pandas()
+            yield batch.to_pandas().set_axis(names, axis="columns")
             done += len(batch)
         return
     except pa.ArrowInvalid as error:
@@ -98,15 +101,15 @@ def _text(path: Path, schema: Schema) -> Iterator[Any]:
         elif "conversion error" not in str(error):
             raise
     # Some cell is no plain number: from here on all is read as text, and parsed later.
-    types = dict.fromkeys(names, pa.string())
+    types = dict.fromkeys(raw, pa.string())
     decimal = dialect.decimal == ","
-    numbers = [name for name in names if name not in text]
+    numbers = [name for name in raw if name not in text]
     for batch in _batches(path, dialect, types, done):
         frame = batch.to_pandas()
         if decimal:
             for name in numbers:
                 frame[name] = frame[name].str.replace(",", ".", regex=False)
-        yield frame
+        yield frame.set_axis(names, axis="columns")
 
 
 def _batches(
