@@ -2,5 +2,13 @@
 
 from .importances import Importances, importances
 from .shapley import Contributions, contributions
+from .table import Explained, explain
 
-__all__ = ["Contributions", "Importances", "contributions", "importances"]
+__all__ = [
+    "Contributions",
+    "Explained",
+    "Importances",
+    "contributions",
+    "explain",
+    "importances",
+]

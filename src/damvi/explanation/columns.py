@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+MAX_CHARACTERS = 80
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
@@ -31,3 +34,19 @@ def replace_columns(X: Any, others: Any, swapped: NDArray[np.bool_]) -> Any:
         for j in range(X.shape[1])
     ]
     return pd.concat(columns, axis=1)
+
+
+def as_text(value: Any) -> str:
+    """A value of the user's table as they would write it; a gap is empty.
+
+    Examples
+    --------
+    >>> as_text(0.1 + 0.2), as_text(3), as_text(float("nan")), as_text("<b>")
+    ('0.3', '3', '', '<b>')
+    """
+    if value is None or value != value or str(value) in {"<NA>", "NaT"}:
+        return ""
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return f"{value:.6g}"
+    text = str(value)
+    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"

@@ -6,6 +6,5 @@ nothing from anywhere (:func:`write_report`).
 
 from .page import render, write_report
 from .summary import summarise
-from .voters import voters_of_fit
 
-__all__ = ["render", "summarise", "voters_of_fit", "write_report"]
+__all__ = ["render", "summarise", "write_report"]

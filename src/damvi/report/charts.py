@@ -27,7 +27,9 @@ def draw_all(said: dict[str, Any]) -> dict[str, str]:
 def precision_recall(said: dict[str, Any]) -> str:
     curve, rate = said["curves"], said["data"]["rate"]
     points = [
-        (r, p) for r, p in zip(curve["recall"], curve["precision"], strict=True) if p is not None
+        (r, p)
+        for r, p in zip(curve["recall"], curve["precision"], strict=True)
+        if p is not None
     ]
     own = said["decision"]
     drawing = Drawing(
@@ -38,7 +40,14 @@ def precision_recall(said: dict[str, Any]) -> str:
         x=(0, 1),
         y=(0, 1),
     )
-    drawing.axes("found, of all real ones (recall)", "real, of all flagged (precision)", TENTHS, TENTHS, percent, percent)
+    drawing.axes(
+        "found, of all real ones (recall)",
+        "real, of all flagged (precision)",
+        TENTHS,
+        TENTHS,
+        percent,
+        percent,
+    )
     drawing.line([(0, rate), (1, rate)], "chance").line(_stairs(points), "main")
     precision = own["precision"]["value"] or 0.0
     return drawing.dot(own["recall"]["value"] or 0.0, precision, "mark", 6, "mark-pr").svg()
@@ -65,10 +74,19 @@ def roc(said: dict[str, Any]) -> str:
         x=(0, 1),
         y=(0, 1),
     )
-    drawing.axes("flagged by mistake, of all others", "found, of all real ones (recall)", TENTHS, TENTHS, percent, percent)
+    drawing.axes(
+        "flagged by mistake, of all others",
+        "found, of all real ones (recall)",
+        TENTHS,
+        TENTHS,
+        percent,
+        percent,
+    )
     drawing.line([(0, 0), (1, 1)], "chance").line(points, "main")
     others = max(own["false_alarms"] + own["passed"], 1)
-    return drawing.dot(own["false_alarms"] / others, own["recall"]["value"] or 0.0, "mark", 6, "mark-roc").svg()
+    return drawing.dot(
+        own["false_alarms"] / others, own["recall"]["value"] or 0.0, "mark", 6, "mark-roc"
+    ).svg()
 
 
 def calibration(said: dict[str, Any]) -> str:
@@ -128,7 +146,9 @@ def distribution(said: dict[str, Any]) -> str:
                 continue
             start = left + (0.08 + 0.44 * place) * width
             stop = start + (0.84 if len(groups) == 1 else 0.42) * width
-            drawing.bar(start, stop, 0, log10(count) + 0.1, f"bar-{name}", f"{count:,} rows")
+            drawing.bar(
+                start, stop, 0, log10(count) + 0.1, f"bar-{name}", f"{count:,} rows"
+            )
     cut = said["threshold"]
     return drawing.line([(cut, 0), (cut, top)], "cut").svg()
 
@@ -136,7 +156,9 @@ def distribution(said: dict[str, Any]) -> str:
 def importances(said: dict[str, Any]) -> str:
     found = said["importances"]
     names, values = found["names"][:15], found["values"][:15]
-    return _bars("chart-importances", "What the model looks at", names, values, "importance")
+    return _bars(
+        "chart-importances", "What the model looks at", names, values, "importance"
+    )
 
 
 def weights(voters: dict[str, Any]) -> str:
@@ -151,7 +173,9 @@ def _bars(name: str, title: str, names: list[str], values: list[float], what: st
     drawing = Drawing(
         name,
         title,
-        f"A bar for each, the largest first: {_shorten(names[0])} has {values[0]:.3g}." if n else "",
+        f"A bar for each, the largest first: {_shorten(names[0])} has {values[0]:.3g}."
+        if n
+        else "",
         x=(0, top * 1.02),
         y=(n, 0),
         height=62 + 24 * n,
@@ -160,8 +184,12 @@ def _bars(name: str, title: str, names: list[str], values: list[float], what: st
     # Names stand above the bars' own ground, so that long ones fit.
     drawing.axes(what, "", ticks(0, top, 4), [])
     for place, (label, value) in enumerate(zip(names, values, strict=True)):
-        drawing.bar(0, value, place + 0.85, place + 0.15, "bar-all", f"{label}: {value:.4g}")
-        drawing.words(top * 0.012, place + 0.68, f"{_shorten(label)}  {value:.3g}", "on-bar")
+        drawing.bar(
+            0, value, place + 0.85, place + 0.15, "bar-all", f"{label}: {value:.4g}"
+        )
+        drawing.words(
+            top * 0.012, place + 0.68, f"{_shorten(label)}  {value:.3g}", "on-bar"
+        )
     return drawing.svg()
 
 
@@ -178,7 +206,10 @@ def kappa_error(voters: dict[str, Any]) -> str:
     ]
     if not points:
         return ""
-    low, high = min(min(k for k, _, _ in points), 0.0), max(max(k for k, _, _ in points), 0.2)
+    low, high = (
+        min(min(k for k, _, _ in points), 0.0),
+        max(max(k for k, _, _ in points), 0.2),
+    )
     top = max(e for _, e, _ in points) * 1.08 or 0.1
     drawing = Drawing(
         "chart-kappa",
@@ -188,7 +219,13 @@ def kappa_error(voters: dict[str, Any]) -> str:
         x=(low, high),
         y=(0, top),
     )
-    drawing.axes("agreement beyond chance (kappa)", "mean error of the pair", ticks(low, high), ticks(0, top), y_text=percent)
+    drawing.axes(
+        "agreement beyond chance (kappa)",
+        "mean error of the pair",
+        ticks(low, high),
+        ticks(0, top),
+        y_text=percent,
+    )
     for kappa, error, weighted in sorted(points, key=lambda point: point[2]):
         drawing.dot(kappa, error, "point" if weighted else "point faint", 3)
     return drawing.svg()

@@ -34,7 +34,10 @@ def _values(frame: Any, name: str) -> dict[str, Any]:
         return {"missing": missing, "values": "none"}
     if there.dtype.kind in "iuf":
         low, middle, high = (float(q) for q in np.quantile(there.to_numpy(), [0, 0.5, 1]))
-        return {"missing": missing, "values": f"{low:.4g} to {high:.4g}, half below {middle:.4g}"}
+        return {
+            "missing": missing,
+            "values": f"{low:.4g} to {high:.4g}, half below {middle:.4g}",
+        }
     if there.dtype.kind == "M":
         return {"missing": missing, "values": f"{there.min()} to {there.max()}"}
     counts = there.astype(str).value_counts()

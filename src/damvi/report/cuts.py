@@ -50,9 +50,7 @@ class Cuts:
         }
 
 
-def offer_cuts(
-    vote: NDArray[np.float64], positive: NDArray[np.bool_], own: float
-) -> Cuts:
+def offer_cuts(vote: NDArray[np.float64], positive: NDArray[np.bool_], own: float) -> Cuts:
     """The cuts worth offering; the best for any costs is always among them.
 
     A cut between two neighbouring positives is never better than the higher one, which

@@ -70,13 +70,19 @@ class Drawing:
         """Ticks with a faint grid, and what the axes mean."""
         for tick in x_ticks:
             x, bottom = self.at(tick, self.y[0])
-            self.parts.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom:.1f}"/>')
+            self.parts.append(
+                f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom:.1f}"/>'
+            )
             self._text(x, bottom + 17, x_text(tick), "tick", "middle")
         for tick in y_ticks:
             left, y = self.at(self.x[0], tick)
-            self.parts.append(f'<line class="grid" x1="{left:.1f}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
+            self.parts.append(
+                f'<line class="grid" x1="{left:.1f}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
+            )
             self._text(left - 7, y + 4, y_text(tick), "tick", "end")
-        self._text((self.left + WIDTH - RIGHT) / 2, self.height - 8, x_label, "label", "middle")
+        self._text(
+            (self.left + WIDTH - RIGHT) / 2, self.height - 8, x_label, "label", "middle"
+        )
         middle = (TOP + self.height - BOTTOM) / 2
         self.parts.append(
             f'<text class="label" text-anchor="middle" '
@@ -90,7 +96,9 @@ class Drawing:
         self.parts.append(f'<polyline class="line {kind}" points="{text}"/>')
         return self
 
-    def bar(self, x0: float, x1: float, y0: float, y1: float, kind: str, says: str = "") -> Drawing:
+    def bar(
+        self, x0: float, x1: float, y0: float, y1: float, kind: str, says: str = ""
+    ) -> Drawing:
         (left, bottom), (right, top) = self.at(x0, y0), self.at(x1, y1)
         title = f"<title>{escape(says)}</title>" if says else ""
         self.parts.append(
@@ -99,7 +107,9 @@ class Drawing:
         )
         return self
 
-    def dot(self, x: float, y: float, kind: str, radius: float = 4, name: str = "") -> Drawing:
+    def dot(
+        self, x: float, y: float, kind: str, radius: float = 4, name: str = ""
+    ) -> Drawing:
         across, down = self.at(x, y)
         named = f' id="{name}"' if name else ""
         self.parts.append(
@@ -107,7 +117,9 @@ class Drawing:
         )
         return self
 
-    def words(self, x: float, y: float, text: str, kind: str = "tick", anchor: str = "start") -> Drawing:
+    def words(
+        self, x: float, y: float, text: str, kind: str = "tick", anchor: str = "start"
+    ) -> Drawing:
         """A text at a point of the data."""
         across, down = self.at(x, y)
         self._text(across, down, text, kind, anchor)

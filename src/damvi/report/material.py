@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..decision import crossfit_probability
 from ..evaluation import Judged, honest_rows
 from ..modelfile import Model
+from ..tabular import label_texts
 
 Mask = NDArray[np.bool_]
 N_FOLDS = 5
@@ -55,7 +56,7 @@ class Material:
         name = model.target.name if target is None else target
         kept = np.ones(len(frame), dtype=bool)
         if name in frame.columns:
-            kept = frame[name].notna().to_numpy()
+            kept = label_texts(frame[name]).notna().to_numpy()
         if not kept.any():
             raise ValueError(f"the target {name!r} has no value in any row")
         rows = frame[kept].reset_index(drop=True)

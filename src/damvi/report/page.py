@@ -8,9 +8,9 @@ from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
+from .._files import write_whole
 from ..modelfile import Model
 from . import words
 from .charts import draw_all
@@ -51,19 +51,7 @@ def write_report(
         What the page shows, as plain values.
     """
     said = summarise(model, frame, target, name=name, command=command)
-    page = render(said)
-    path = Path(path)
-    with NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as file:
-        try:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(file.name, path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    write_whole(Path(path), render(said))
     return said
 
 

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import platform
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..fingerprint import row_prints
+from ..modelfile.versions import library_versions
 from .material import Material
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost")
 
 
 def how_to_repeat(material: Material, command: str) -> dict[str, Any]:
     """Command, data fingerprint, versions, and how the model was made."""
     judged = material.judged
     signs = np.zeros(len(judged)) if judged.positive is None else judged.positive
-    versions = {"damvi": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return {
         "command": command,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "fingerprint": table_print(row_prints(material.X, np.asarray(signs))),
-        "versions": versions,
+        "versions": library_versions(set()),
         "model": material.model.made,
     }
 
@@ -45,6 +36,4 @@ def table_print(prints: Any) -> str:
     >>> table_print(np.array([2, 1], np.uint64)) == table_print(np.array([1, 2], np.uint64))
     True
     """
-    from hashlib import sha256
-
     return sha256(np.sort(prints).astype("<u8").tobytes()).hexdigest()[:16]

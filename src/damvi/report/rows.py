@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..explanation.columns import as_text
 from .material import Material
 
 MAX_ROWS = 50
 MAX_COLUMNS = 12
-MAX_CHARACTERS = 80
 
 
 def wrong_rows(
@@ -53,7 +52,9 @@ def _table(material: Material, rows: NDArray[np.intp], ranked: list[str]) -> dic
         if column.kind == "dropped" and column.name in others
     ]
     matter = [name for name in ranked if name in others]
-    columns = list(dict.fromkeys([*matter[: MAX_COLUMNS - min(len(ids), 2)], *ids, *others]))
+    columns = list(
+        dict.fromkeys([*matter[: MAX_COLUMNS - min(len(ids), 2)], *ids, *others])
+    )
     columns = columns[:MAX_COLUMNS]
     return {
         "total": len(rows),
@@ -68,19 +69,3 @@ def _table(material: Material, rows: NDArray[np.intp], ranked: list[str]) -> dic
             for i in shown.tolist()
         ],
     }
-
-
-def as_text(value: Any) -> str:
-    """A value of the user's table as they would write it; a gap is empty.
-
-    Examples
-    --------
-    >>> as_text(0.1 + 0.2), as_text(3), as_text(float("nan")), as_text("<b>")
-    ('0.3', '3', '', '<b>')
-    """
-    if value is None or value != value or str(value) in {"<NA>", "NaT"}:
-        return ""
-    if isinstance(value, Real) and not isinstance(value, Integral):
-        return f"{value:.6g}"
-    text = str(value)
-    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"

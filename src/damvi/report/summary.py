@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import MEASURES, Figure, confusion, measure
+from ..evaluation.voters import voter_figures, voter_names, who_votes
 from ..explanation import importances
 from ..modelfile import Model
 from .columns import describe_columns
@@ -18,9 +19,10 @@ from .promise import promise
 from .rates import share
 from .repeat import how_to_repeat
 from .rows import flagged_rows, wrong_rows
-from .voters import voter_figures, voter_names, who_votes
 
 Mask = NDArray[np.bool_]
+
+PEER_FIGURES = ("precision", "recall", "f1", "ap")
 
 UNLABELLED = "Without the true classes nobody can say which voter is right."
 KNOWN_ROWS = (
@@ -121,6 +123,7 @@ def _with_truth(material: Material, positive: Mask, ranked: list[str]) -> dict[s
     found = counted["found"]
     precision = share(found, found + counted["false_alarms"])
     recall = share(found, found + counted["missed"])
+    model_scores = material.model.scores
     figures = measure(truth, vote, flagged, chance[known]) if both else {}
     if material.model.classifier._calibrator is None:
         figures.pop("brier", None)
@@ -134,6 +137,7 @@ def _with_truth(material: Material, positive: Mask, ranked: list[str]) -> dict[s
         "scores": _scores(figures, precision, recall),
         "curves": curves(cuts) if both else None,
         "calibration": {"words": words, "bins": calibration(chance[known], truth)},
+        "peers": _peers(model_scores),
         "voters": _voters(material, positive),
         "missed": wrong_rows(material, positive, ranked, missed=True),
         "false_alarms": wrong_rows(material, positive, ranked, missed=False),
@@ -161,6 +165,20 @@ def _scores(
             }
         )
     return scores
+
+
+def _peers(scores: dict[str, Any]) -> dict[str, Any] | None:
+    """How plain models did beside this one when it was fitted, if that was measured."""
+    if not scores.get("models"):
+        return None
+    return {
+        "rows": scores.get("rows_judged"),
+        "verdicts": list(scores.get("verdicts", ())),
+        "models": {
+            name: {key: figures[key]["value"] for key in PEER_FIGURES if key in figures}
+            for name, figures in scores["models"].items()
+        },
+    }
 
 
 def _voters(material: Material, positive: Mask) -> dict[str, Any]:

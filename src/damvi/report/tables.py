@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .summary import PEER_FIGURES
 from .words import SAYS, percent
 
 MAX_POINTS = 20
@@ -32,6 +33,7 @@ def all_rows(said: dict[str, Any]) -> dict[str, Any]:
             "calibration_rows": _calibration(said),
             **_curves(said),
             **_promise(said["certificate"]),
+            "peer_rows": _peers(said["peers"]),
         }
     return made
 
@@ -84,8 +86,12 @@ def _curves(said: dict[str, Any]) -> dict[str, Rows]:
     n = len(curve["recall"])
     steps = sorted({round(k * (n - 1) / MAX_POINTS) for k in range(MAX_POINTS + 1)})
     return {
-        "pr_rows": [[percent(curve["recall"][k]), percent(curve["precision"][k])] for k in steps],
-        "roc_rows": [[percent(curve["alarm_rate"][k]), percent(curve["recall"][k])] for k in steps],
+        "pr_rows": [
+            [percent(curve["recall"][k]), percent(curve["precision"][k])] for k in steps
+        ],
+        "roc_rows": [
+            [percent(curve["alarm_rate"][k]), percent(curve["recall"][k])] for k in steps
+        ],
     }
 
 
@@ -95,7 +101,10 @@ def _distribution(said: dict[str, Any]) -> dict[str, Any]:
     called = {"positive": "real", "negative": "not", "all": "rows"}
     edges = found["edges"]
     rows = [
-        [f"{edges[k]:.2f} to {edges[k + 1]:.2f}", *(f"{found[name][k]:,}" for name in groups)]
+        [
+            f"{edges[k]:.2f} to {edges[k + 1]:.2f}",
+            *(f"{found[name][k]:,}" for name in groups),
+        ]
         for k in range(len(edges) - 1)
         if any(found[name][k] for name in groups)
     ]
@@ -153,6 +162,13 @@ def _promise(found: dict[str, Any]) -> dict[str, Rows]:
             ]
         )
     return {"promise_rows": rows, "bound_rows": bounds}
+
+
+def _peers(peers: dict[str, Any] | None) -> Rows:
+    return [
+        [name, *(f"{figures[key]:.3f}" if key in figures else "–" for key in PEER_FIGURES)]
+        for name, figures in (peers["models"] if peers else {}).items()
+    ]
 
 
 def _repeat(said: dict[str, Any]) -> Rows:

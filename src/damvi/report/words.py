@@ -64,6 +64,10 @@ def basis(said: dict[str, Any]) -> dict[str, str]:
     else:
         title = "Some of these rows, or rows with the same values, were in the fit."
     text = data["words"]
+    if data["of_fit"]:
+        text += (
+            " The model's line was tuned on rows of the fit: new rows may do a bit worse."
+        )
     if data["without_truth"]:
         text += f" {data['without_truth']:,} rows without a truth are left out."
     return {"title": title, "text": text}
@@ -82,9 +86,13 @@ def lead(said: dict[str, Any]) -> str:
     found, missed = decision["found"], decision["missed"]
     alarms = decision["false_alarms"]
     if not found + missed:
-        return f"None of these rows is {target['positive']}; {alarms:,} were flagged in vain."
+        return (
+            f"None of these rows is {target['positive']}; {alarms:,} were flagged in vain."
+        )
     if not found + alarms:
-        return f"Nothing is flagged: all {missed:,} real ones are missed at the model's line."
+        return (
+            f"Nothing is flagged: all {missed:,} real ones are missed at the model's line."
+        )
     return (
         f"As the model decides: of 100 flagged rows about "
         f"{per_hundred(decision['precision']['value'])} are real; of 100 real ones about "
@@ -150,5 +158,7 @@ def promise_words(said: dict[str, Any]) -> str:
         f"{percent(alarms['upper'])} of the others are flagged."
     )
     if missed["vacuous"]:
-        words += " That promises no more than flagging at random would: there are too few rows."
+        words += (
+            " That promises no more than flagging at random would: there are too few rows."
+        )
     return words

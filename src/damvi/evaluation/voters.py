@@ -52,7 +52,9 @@ def voter_figures(
     """
     rng = np.random.default_rng(seed)
     hard_rows = np.flatnonzero(hard)
-    shown = rng.permutation(hard_rows)[:MAX_HARD] if len(hard_rows) > MAX_HARD else hard_rows
+    shown = (
+        rng.permutation(hard_rows)[:MAX_HARD] if len(hard_rows) > MAX_HARD else hard_rows
+    )
     rows = _sample(rng, positive)
     yes = np.asarray(votes) > threshold
     counts = np.ones(yes.shape, dtype=bool) if unseen is None else unseen
