@@ -1,6 +1,6 @@
 """What a model is worth on a table: plain data, for whoever prints or draws it."""
 
-from .honesty import Judged, honest_rows
+from .honesty import Judged, decide, honest_rows
 from .measures import MEASURES, Figure, confusion, measure
 from .pairs import compare
 
@@ -10,6 +10,7 @@ __all__ = [
     "Judged",
     "compare",
     "confusion",
+    "decide",
     "honest_rows",
     "measure",
 ]

@@ -115,13 +115,15 @@ def _verdict(
     size = f"{abs(gain.value):.3f}"
     sure = f"90 %: {gain.low:+.3f} to {gain.high:+.3f}"
     less = "lower" if metric.measure == "cost" else "higher"
+    peer = f"a {name}" if name.startswith("plain") else name
     if gain.low > 0:
         return (
-            f"{WE} does better than a {name}: its {metric.words} is {size} {less} ({sure})."
+            f"{WE} does better than {peer}: its {metric.words} is {size} {less} ({sure})."
         )
     if gain.high < 0:
+        sure = f"90 %: {-gain.high:+.3f} to {-gain.low:+.3f}"
         return (
-            f"A {name} alone does better: its {metric.words} is {size} {less} ({sure}). "
-            f"Consider it."
+            f"{peer[0].upper()}{peer[1:]} alone does better: its {metric.words} is {size} "
+            f"{less} ({sure}). Consider it."
         )
-    return f"{WE} and a {name} tie on {metric.words} ({sure})."
+    return f"{WE} and {peer} tie on {metric.words} (difference, {sure})."
