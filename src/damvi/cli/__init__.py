@@ -9,9 +9,11 @@ from .bench import bench
 from .datasets import datasets
 from .demo import demo
 from .evaluate import evaluate
+from .explain import explain
 from .fit import fit
 from .group import Commands
 from .predict import predict
+from .report import report
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,5 +26,5 @@ def main() -> None:
     """
 
 
-for command in (bench, datasets, demo, evaluate, fit, predict):
+for command in (bench, datasets, demo, evaluate, explain, fit, predict, report):
     main.add_command(command)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .fit import check_folder
 from .talking import Talk, shown, talk
 
 MOST_COLUMNS = 15
@@ -35,7 +36,7 @@ def explain(model: Path, data: Path, rows: tuple[int, ...], out: Path | None) ->
     """
     from ..evaluation.voters import voter_names
     from ..explanation import explain as explain_rows
-    from .loading import check_folder, load_with_table
+    from .loading import load_with_table
 
     talks = talk()
     if out is not None:

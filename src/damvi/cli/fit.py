@@ -213,7 +213,7 @@ def _summary(model: Any, out: Path, beside: Path, table: Any) -> dict[str, Any]:
             "positive": model.target.positive,
             "negative": model.target.negative,
         },
-        **model.scores,
+        **{name: said for name, said in model.scores.items() if name != "voters"},
         "columns": model.schema.as_dict()["columns"],
         "warnings": table.warnings,
         "made": model.made,

@@ -26,11 +26,3 @@ def load_with_table(
     if target is not None:
         pick(frame, target, "target")
     return loaded, frame
-
-
-def check_folder(out: Path) -> None:
-    """Say so before the work, not after it, if there is nowhere to write."""
-    if out.is_dir():
-        raise ValueError(f"{out} is a folder; name a file in it")
-    if not out.absolute().parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {out.parent} to write {out.name} to")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
+from .fit import check_folder
 from .talking import talk
 
 
@@ -30,10 +32,9 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     nothing from anywhere and may be sent as it is. Without true answers in DATA it shows
     what is flagged.
     """
-    import shlex
-
     from ..report import write_report
-    from .loading import check_folder, load_with_table
+    from ..report.words import lead
+    from .loading import load_with_table
 
     talks = talk()
     check_folder(out)
@@ -46,8 +47,6 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
         name=data.name,
         command=shlex.join(["damvi", *sys.argv[1:]]),
     )
-    from ..report.words import lead
-
     talks.say(lead(said))
     talks.say(said["data"]["words"])
     talks.say(f"\nWritten to {out}: open it in a browser, or send it.")

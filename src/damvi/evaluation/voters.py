@@ -1,4 +1,4 @@
-"""The voters: who carries the vote, how they differ, and what they say of the hard cases."""
+"""The voters: who carries the vote, how they differ, and what they say of hard cases."""
 
 from __future__ import annotations
 

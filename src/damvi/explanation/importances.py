@@ -87,7 +87,7 @@ def importances(
     """
     own = None if classifier._is_pool else _own(classifier)
     if own is not None:
-        summed = {name: 0.0 for name in names}
+        summed = dict.fromkeys(names, 0.0)
         for name, value in zip(names, own.tolist(), strict=True):
             summed[name] += value
         return _ranked(summed, "own", OWN)

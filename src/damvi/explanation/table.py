@@ -18,8 +18,8 @@ from .shapley import Contributions, contributions
 MOST_ROWS = 20
 
 OWN_VOTE = (
-    "Some of these rows were in the fit. What is explained is the vote of the model as it is, "
-    "which knows them; how good it is, damvi evaluate says."
+    "Some of these rows were in the fit. What is explained is the vote of the model as it "
+    "is, which knows them; how good it is, damvi evaluate says."
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..classifier import DAMVIClassifier
 from ..decision import calibrate
+from ..evaluation.voters import voters_of_fit
 from ..fingerprint import row_prints
 from ..modelfile import Model, Training
 from ..voters import strong_pool
@@ -95,6 +96,8 @@ def fit_table(
         "threshold": float(classifier.threshold_),
         "tuning": None if classifier.tuning_ is None else classifier.tuning_.as_dict(),
         **worth.as_dict(),
+        # For the report: the votes themselves are not kept.
+        "voters": voters_of_fit(classifier),
     }
     return (
         Model(

@@ -69,8 +69,8 @@ def roc(said: dict[str, Any]) -> str:
     drawing = Drawing(
         "chart-roc",
         "ROC curve",
-        "From left to right more of the others are flagged by mistake, and more of the real "
-        "ones are found.",
+        "From left to right more of the others are flagged by mistake, and more of the "
+        "real ones are found.",
         x=(0, 1),
         y=(0, 1),
     )
@@ -127,8 +127,8 @@ def distribution(said: dict[str, Any]) -> str:
     drawing = Drawing(
         "chart-distribution",
         "Scores of the rows",
-        "How many rows have each score, on a logarithmic scale; a score above the threshold "
-        f"of {said['threshold']:.3g} flags the row.",
+        "How many rows have each score, on a logarithmic scale; a score above "
+        f"{said['threshold']:.3g} flags the row.",
         x=(edges[0], edges[-1]),
         y=(0, top),
     )
@@ -239,9 +239,9 @@ def hard_cases(hard: dict[str, Any]) -> str:
     drawing = Drawing(
         "chart-hard",
         "What the voters say of the missed",
-        "A line for each voter, the heaviest at the top; a column for each missed row. Strong "
-        "squares are votes that it is real, faint ones that it is not; gaps are rows that "
-        "the voter was trained on.",
+        "A line for each voter, the heaviest at the top; a column for each missed row. "
+        "Strong squares are votes that it is real, faint ones that it is not; gaps are "
+        "rows that the voter was trained on.",
         x=(0, n_columns),
         y=(n_rows, 0),
         height=62 + 15 * n_rows,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .cuts import Cuts
+from .rates import share
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -45,8 +47,6 @@ def calibration(chance: Vector, positive: Mask) -> list[dict[str, Any]]:
     >>> len(bins), bins[0]["rows"], bins[-1]["seen"]
     (10, 10, 1.0)
     """
-    from .rates import share
-
     order = np.argsort(chance, kind="stable")
     ranked = chance[order]
     edges = _equal_mass(len(order), int(positive.sum()))
@@ -54,7 +54,7 @@ def calibration(chance: Vector, positive: Mask) -> list[dict[str, Any]]:
     edges = np.unique(np.searchsorted(ranked, ranked[edges[1:-1]], side="left"))
     edges = np.unique(np.concatenate([[0], edges, [len(order)]]))
     bins = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges.tolist()):
         rows = order[start:stop]
         seen = share(int(positive[rows].sum()), len(rows))
         bins.append(

@@ -77,9 +77,16 @@ def offer_cuts(vote: NDArray[np.float64], positive: NDArray[np.bool_], own: floa
     thresholds[here] = own
 
     corners = np.flatnonzero(np.diff(found, prepend=-1) > 0)
-    kept = [_spread(corners), corners[_hull(found[corners], alarms[corners])]]
-    kept += [_spread(np.arange(len(found))), [0, here, len(found) - 1]]
-    chosen = np.unique(np.concatenate([np.asarray(part, dtype=np.intp) for part in kept]))
+    chosen = np.unique(
+        np.concatenate(
+            [
+                _spread(corners),
+                corners[_hull(found[corners], alarms[corners])],
+                _spread(np.arange(len(found))),
+                np.array([0, here, len(found) - 1]),
+            ]
+        )
+    )
     return Cuts(
         thresholds[chosen],
         found[chosen],
@@ -112,7 +119,7 @@ def best_with_recall(cuts: Cuts, floor: float) -> int:
 
 
 def _between(votes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A threshold for each cut: in the middle between two votes, just outside at the ends."""
+    """A threshold for each cut: midway between two votes, just outside at the ends."""
     below, above = votes[:-1], votes[1:]
     middle = below / 2 + above / 2
     middle = np.where((below <= middle) & (middle < above), middle, below)

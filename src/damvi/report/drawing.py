@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
+from math import ceil, floor, log10
+from typing import Any
 
 WIDTH, HEIGHT = 520, 330
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 14, 48
@@ -70,65 +72,64 @@ class Drawing:
         """Ticks with a faint grid, and what the axes mean."""
         for tick in x_ticks:
             x, bottom = self.at(tick, self.y[0])
-            self.parts.append(
-                f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom:.1f}"/>'
-            )
+            self._add("line", kind="grid", x1=x, y1=TOP, x2=x, y2=bottom)
             self._text(x, bottom + 17, x_text(tick), "tick", "middle")
         for tick in y_ticks:
             left, y = self.at(self.x[0], tick)
-            self.parts.append(
-                f'<line class="grid" x1="{left:.1f}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
-            )
+            self._add("line", kind="grid", x1=left, y1=y, x2=WIDTH - RIGHT, y2=y)
             self._text(left - 7, y + 4, y_text(tick), "tick", "end")
         self._text(
             (self.left + WIDTH - RIGHT) / 2, self.height - 8, x_label, "label", "middle"
         )
-        middle = (TOP + self.height - BOTTOM) / 2
-        self.parts.append(
-            f'<text class="label" text-anchor="middle" '
-            f'transform="translate(13 {middle:.1f}) rotate(-90)">{escape(y_label)}</text>'
-        )
+        place = f"translate(13 {(TOP + self.height - BOTTOM) / 2:.1f}) rotate(-90)"
+        self._add("text", y_label, kind="label", text_anchor="middle", transform=place)
         return self
 
     def line(self, points: Sequence[Point], kind: str) -> Drawing:
         """A line through these points; ``kind`` is its class in the style."""
         text = " ".join("{:.1f},{:.1f}".format(*self.at(*point)) for point in points)
-        self.parts.append(f'<polyline class="line {kind}" points="{text}"/>')
+        self._add("polyline", kind=f"line {kind}", points=text)
         return self
 
     def bar(
         self, x0: float, x1: float, y0: float, y1: float, kind: str, says: str = ""
     ) -> Drawing:
+        """A rectangle, with what it ``says`` to a pointer that rests on it."""
         (left, bottom), (right, top) = self.at(x0, y0), self.at(x1, y1)
-        title = f"<title>{escape(says)}</title>" if says else ""
-        self.parts.append(
-            f'<rect class="{kind}" x="{left:.1f}" y="{top:.1f}" '
-            f'width="{max(right - left, 0):.1f}" height="{max(bottom - top, 0):.1f}">{title}</rect>'
-        )
+        width, height = max(right - left, 0.0), max(bottom - top, 0.0)
+        self._add("rect", kind=kind, x=left, y=top, width=width, height=height, says=says)
         return self
 
     def dot(
-        self, x: float, y: float, kind: str, radius: float = 4, name: str = ""
+        self, x: float, y: float, kind: str, radius: float = 4.0, name: str = ""
     ) -> Drawing:
+        """A dot, which the script may move by its ``name``."""
         across, down = self.at(x, y)
-        named = f' id="{name}"' if name else ""
-        self.parts.append(
-            f'<circle class="{kind}"{named} cx="{across:.1f}" cy="{down:.1f}" r="{radius:g}"/>'
-        )
+        self._add("circle", kind=kind, id=name, cx=across, cy=down, r=float(radius))
         return self
 
     def words(
         self, x: float, y: float, text: str, kind: str = "tick", anchor: str = "start"
     ) -> Drawing:
         """A text at a point of the data."""
-        across, down = self.at(x, y)
-        self._text(across, down, text, kind, anchor)
+        self._text(*self.at(x, y), text, kind, anchor)
         return self
 
     def _text(self, x: float, y: float, text: str, kind: str, anchor: str) -> None:
-        self.parts.append(
-            f'<text class="{kind}" text-anchor="{anchor}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
-        )
+        self._add("text", text, kind=kind, text_anchor=anchor, x=x, y=y)
+
+    def _add(
+        self, tag: str, text: str = "", *, kind: str, says: str = "", **attributes: Any
+    ) -> None:
+        """An element, with everything in it escaped."""
+        written = [f'class="{escape(kind)}"']
+        for name, value in attributes.items():
+            if value != "":
+                shown = f"{value:.1f}" if isinstance(value, float) else escape(str(value))
+                written.append(f'{name.replace("_", "-")}="{shown}"')
+        inside = f"<title>{escape(says)}</title>" if says else escape(text)
+        end = f">{inside}</{tag}>" if inside else "/>"
+        self.parts.append(f"<{tag} {' '.join(written)}{end}")
 
     def svg(self) -> str:
         """All of it, with the plot's frame for the script to place its marks by."""
@@ -151,8 +152,6 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     >>> ticks(0, 0.23)
     [0.0, 0.05, 0.1, 0.15, 0.2]
     """
-    from math import ceil, floor, log10
-
     span = high - low
     if not span > 0:
         return [low]

@@ -80,7 +80,7 @@ def render(said: dict[str, Any]) -> str:
         if not said["certificate"]["why"]:
             values["promise_words"] = words.promise_words(said)
         cuts = {**said["cuts"], "ratios": RATIOS}
-    charts = {name: "" for name in ("pr", "roc", "calibration", "kappa", "hard")}
+    charts = dict.fromkeys(("pr", "roc", "calibration", "kappa", "hard"), "")
     return environment.from_string(template).render(
         said=said,
         style=style,

@@ -12,8 +12,8 @@ from ..certificate import certify
 from .material import Material
 
 OF_THE_FIT = (
-    "No promise can be made from rows that the model was fitted on. Keep some labelled rows "
-    "apart, use them for nothing else, and make the report on these."
+    "No promise can be made from rows that the model was fitted on. Keep some labelled "
+    "rows apart, use them for nothing else, and make the report on these."
 )
 
 

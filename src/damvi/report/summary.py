@@ -26,8 +26,8 @@ PEER_FIGURES = ("precision", "recall", "f1", "ap")
 
 UNLABELLED = "Without the true classes nobody can say which voter is right."
 KNOWN_ROWS = (
-    "The voters were trained on rows of this table, and what they say of rows they know is no "
-    "measure. Make the report on other rows to see how they differ."
+    "The voters were trained on rows of this table, and what they say of rows they know "
+    "is no measure. Make the report on other rows to see how they differ."
 )
 
 

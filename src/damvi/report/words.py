@@ -97,8 +97,8 @@ def lead(said: dict[str, Any]) -> str:
         f"As the model decides: of 100 flagged rows about "
         f"{per_hundred(decision['precision']['value'])} are real; of 100 real ones about "
         f"{per_hundred(decision['recall']['value'])} are found. Real means that "
-        f"{target['name']} is {target['positive']}, as in {percent(said['data']['rate'])} of "
-        f"these rows."
+        f"{target['name']} is {target['positive']}, as in "
+        f"{percent(said['data']['rate'])} of these rows."
     )
 
 
@@ -125,7 +125,8 @@ def voter_words(said: dict[str, Any]) -> str:
         return f"{words} {voters['why']}"
     pairs = voters["pairs"]
     if pairs["mean_kappa"] is not None:
-        words += f" Their agreement beyond chance (kappa) is {pairs['mean_kappa']:.2f} on average"
+        mean = f"{pairs['mean_kappa']:.2f}"
+        words += f" Their agreement beyond chance (kappa) is {mean} on average"
         among = pairs["mean_kappa_weighted"]
         words += (
             f", and {among:.2f} among those with weight."
@@ -142,9 +143,9 @@ def hard_words(said: dict[str, Any]) -> str:
         return "The vote misses none of the real ones."
     total, none = hard["total"], hard["found_by_none"]
     return (
-        f"Of the {total:,} real ones that the vote misses, {total - none:,} would be flagged "
-        f"by at least one voter alone, and {none:,} by none: for these the columns, or the "
-        f"label, should be looked at."
+        f"Of the {total:,} real ones that the vote misses, {total - none:,} would be "
+        f"flagged by at least one voter alone, and {none:,} by none: for "
+        f"these the columns, or the label, should be looked at."
     )
 
 
