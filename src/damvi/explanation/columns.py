@@ -44,9 +44,10 @@ def as_text(value: Any) -> str:
     >>> as_text(0.1 + 0.2), as_text(3), as_text(float("nan")), as_text("<b>")
     ('0.3', '3', '', '<b>')
     """
-    if value is None or value != value or str(value) in {"<NA>", "NaT"}:
+    if isinstance(value, str):
+        return value if len(value) <= MAX_CHARACTERS else value[: MAX_CHARACTERS - 1] + "…"
+    if value is None or str(value) in {"<NA>", "NaT", "nan"}:
         return ""
     if isinstance(value, Real) and not isinstance(value, Integral):
         return f"{value:.6g}"
-    text = str(value)
-    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"
+    return as_text(str(value))

@@ -46,7 +46,7 @@ class Importances:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values, ready for JSON."""
-        return asdict(self)
+        return {**asdict(self), "names": list(self.names), "values": list(self.values)}
 
 
 def importances(

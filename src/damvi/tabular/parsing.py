@@ -122,5 +122,5 @@ def date_part(dates: pd.Series, part: str) -> NDArray[np.float64]:
     elif part == "hour":
         values = (dates - dates.dt.normalize()) / pd.Timedelta(hours=1)
     else:
-        values = dates.dt.month if part == "month" else dates.dt.dayofweek
+        values = dates.dt.month if part == "month" else dates.dt.day_of_week
     return np.asarray(values.to_numpy(np.float64, na_value=np.nan))
