@@ -5,7 +5,7 @@ import pytest
 
 from damvi import DAMVIClassifier
 from damvi.diversity import kappa, voter_errors
-from damvi.evaluation.voters import MAX_ROWS, _sample, voter_figures, voters_of_fit
+from damvi.evaluation.voters import MAX_ROWS, rows_to_look_at, voter_figures, voters_of_fit
 
 
 def ballots(n=200, K=6, seed=0):
@@ -60,7 +60,7 @@ def test_votes_on_rows_that_a_voter_has_seen_do_not_count():
 @pytest.mark.parametrize("sizes", [(5, 100_000), (60_000, 3), (15_000, 15_000), (0, 10)])
 def test_a_sample_keeps_the_rare_class(sizes):
     positive = np.repeat([True, False], sizes)
-    rows = _sample(np.random.default_rng(0), positive)
+    rows = rows_to_look_at(positive)
     assert len(rows) == min(MAX_ROWS, sum(sizes)) == len(set(rows.tolist()))
     assert positive[rows].sum() >= min(sizes[0], MAX_ROWS // 2)
     assert (~positive[rows]).sum() >= min(sizes[1], MAX_ROWS // 2)

@@ -1,7 +1,9 @@
 """The page stands alone, takes no harm from hostile names, and stays small."""
 
+import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -119,3 +121,27 @@ def test_without_jinja_it_says_what_to_install(model, fresh_rows, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"pip install 'damvi\[report\]'"):
         render(said)
+
+
+@pytest.mark.parametrize(
+    ("cost", "ratio", "unit"), [(None, 10, 1), ([2.0, 50.0], 25, 2), ([4.0, 1.0], 0.25, 4)]
+)
+def test_the_slider_starts_at_the_costs_of_the_fit(model, fresh_rows, cost, ratio, unit):
+    said = summarise(replace(model, scores={**model.scores, "cost": cost}), fresh_rows)
+    (text,) = re.findall(r'id="cuts">(.*?)</script>', render(said), re.DOTALL)
+    slider = json.loads(text)
+    assert slider["ratios"][slider["start"]] == ratio
+    assert slider["unit"] == unit
+    assert slider["ratios"] == sorted(slider["ratios"])
+
+
+def test_how_plain_models_did_is_told(model, fresh_rows):
+    figure = {"value": 0.5, "low": 0.4, "high": 0.6, "spread": 0.1}
+    scores = {
+        "models": {"DAMVI": {"f1": figure}, "plain forest": {"f1": figure, "ap": figure}},
+        "verdicts": ["A plain forest alone does better <here>."],
+        "rows_judged": 600,
+    }
+    page = render(summarise(replace(model, scores=scores), fresh_rows))
+    assert "A plain forest alone does better &lt;here&gt;." in page
+    assert "Beside plain models" in page

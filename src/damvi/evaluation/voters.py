@@ -32,7 +32,8 @@ def voter_figures(
     Parameters
     ----------
     votes : array of shape (n, K)
-        On rows that the voters were not trained on; hard or soft.
+        On rows that the voters were not trained on, see :func:`rows_to_look_at`; hard or
+        soft.
     positive : array of bool, shape (n,)
     weights : array of shape (K,)
     names : list of K str
@@ -43,7 +44,7 @@ def voter_figures(
     unseen : array of bool, shape (n, K), optional
         Which of the votes count. None: all.
     seed : int, default=0
-        Of the rows and pairs that are drawn where there are too many.
+        Of the pairs, and the hard cases, that are listed where there are too many.
 
     Notes
     -----
@@ -52,33 +53,26 @@ def voter_figures(
     """
     rng = np.random.default_rng(seed)
     hard_rows = np.flatnonzero(hard)
-    shown = (
-        rng.permutation(hard_rows)[:MAX_HARD] if len(hard_rows) > MAX_HARD else hard_rows
-    )
-    rows = _sample(rng, positive)
+    shown = np.sort(rng.permutation(hard_rows)[:MAX_HARD])
     yes = np.asarray(votes) > threshold
     counts = np.ones(yes.shape, dtype=bool) if unseen is None else unseen
-    kappas, errors = _pairs(yes[rows], positive[rows], counts[rows])
+    kappas, errors = _pairs(yes, positive, counts)
     order = np.argsort(-weights, kind="stable")
     heaviest = order[: min(len(order), MAX_LISTED)]
     return {
         "known": True,
         "of_fit": False,
-        "rows": len(rows),
+        "rows": len(positive),
         **who_votes(weights, names),
         "errors": {names[k]: _plain(errors[k]) for k in order.tolist()},
         "pairs": _listed_pairs(rng, kappas, errors, weights),
         "hard": {
-            "rows": shown.tolist(),
+            "shown": len(shown),
             "total": len(hard_rows),
-            "threshold": threshold,
             "found_by_none": int((~(yes & counts)[hard_rows].any(axis=1)).sum()),
             "names": [names[k] for k in heaviest.tolist()],
             "says": [
-                [
-                    _plain(votes[row, k]) if counts[row, k] else None
-                    for row in shown.tolist()
-                ]
+                [int(yes[row, k]) if counts[row, k] else None for row in shown.tolist()]
                 for k in heaviest.tolist()
             ],
         },
@@ -105,8 +99,9 @@ def voter_names(classifier: Any) -> list[str]:
     return list(named or (f"tree {k + 1}" for k in range(len(classifier.weights_))))
 
 
-def _sample(rng: np.random.Generator, positive: Mask) -> NDArray[np.intp]:
+def rows_to_look_at(positive: Mask, seed: int = 0) -> NDArray[np.intp]:
     """Up to ``MAX_ROWS`` rows, of each class at most half where both have more."""
+    rng = np.random.default_rng(seed)
     sides = [np.flatnonzero(positive), np.flatnonzero(~positive)]
     room = MAX_ROWS // 2
     few = min(len(side) for side in sides)
@@ -167,21 +162,23 @@ def voters_of_fit(classifier: Any) -> dict[str, Any]:
     """
     ballots = classifier._ballots
     positive = ballots.signs > 0
+    rows = rows_to_look_at(positive)
     unseen = None
     if ballots.unseen is not None:
         n = len(positive)
-        unseen = np.unpackbits(ballots.unseen, axis=1, count=n).astype(bool).T
+        known = [np.unpackbits(bits, count=n)[rows] for bits in ballots.unseen]
+        unseen = np.stack(known, axis=1).astype(bool)
     # Turned back to the vote for the positives, whatever their place among the classes.
     vote = classifier.oob_decision_function_
     if classifier.pos_label_ != classifier.classes_[1]:
         vote = -vote
     figures = voter_figures(
-        ballots.votes,
-        positive,
+        ballots.votes[rows],
+        positive[rows],
         classifier.weights_,
         voter_names(classifier),
         threshold=float(classifier.threshold_),
-        hard=positive & (vote <= 0),
+        hard=(positive & (vote <= 0))[rows],
         unseen=unseen,
     )
     return {**figures, "of_fit": True}

@@ -54,7 +54,6 @@ def importances(
     X: Any,
     names: Sequence[str],
     *,
-    vote: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> Importances:
     """What the columns count for in a fitted model.
@@ -70,8 +69,6 @@ def importances(
         Rows to shuffle; not used where the trees have importances.
     names : sequence of str
         Of the features. Features of the same name are shuffled together, and summed.
-    vote : array of shape (n,), optional
-        The model's vote on the rows, if it is known.
     seed : int, default=0
 
     Examples
@@ -91,7 +88,7 @@ def importances(
         for name, value in zip(names, own.tolist(), strict=True):
             summed[name] += value
         return _ranked(summed, "own", OWN)
-    rows = _rows_to_ask(classifier, X, vote, len(names), seed)
+    rows = _rows_to_ask(classifier, X, len(names), seed)
     moved = _shuffled(classifier, take_rows(X, rows), names, seed)
     return _ranked(moved, "shuffled", SHUFFLED.format(rows=len(rows)))
 
@@ -111,22 +108,18 @@ def _own(classifier: Any) -> NDArray[np.float64] | None:
     return values / total if total > 0 else values
 
 
-def _rows_to_ask(
-    classifier: Any, X: Any, vote: NDArray[np.float64] | None, n_names: int, seed: int
-) -> NDArray[np.intp]:
+def _rows_to_ask(classifier: Any, X: Any, n_names: int, seed: int) -> NDArray[np.intp]:
     """Half at random, half the highest scored: the rare class is there."""
     n = X.shape[0]
     most = int(np.clip(MAX_CELLS // max(1, n_names * X.shape[1]), 20, MAX_ROWS))
     if n <= most:
         return np.arange(n)
     rng = np.random.default_rng(seed)
-    drawn = rng.permutation(n)
-    if vote is None:
-        drawn = drawn[: 50 * MAX_ROWS]
-        vote = np.full(n, -np.inf)
-        vote[drawn] = classifier.vote(take_rows(X, drawn))
-    top = np.argsort(-np.nan_to_num(vote, nan=-np.inf), kind="stable")[: most // 2]
-    others = drawn[~np.isin(drawn, top)][: most - len(top)]
+    drawn = rng.permutation(n)[: 20 * MAX_ROWS]
+    vote = classifier.vote(take_rows(X, drawn))
+    highest = np.argsort(-vote, kind="stable")
+    top, others = drawn[highest[: most // 2]], drawn[np.sort(highest[most // 2 :])]
+    others = others[: most - len(top)]
     return np.sort(np.concatenate([top, others]))
 
 

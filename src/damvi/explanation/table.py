@@ -122,7 +122,7 @@ def explain(
         numbers=chosen + 1,
         values=[[as_text(frame[name].iloc[i]) for name in parts.columns] for i in chosen],
         parts=parts,
-        ranked=importances(classifier, X, names, vote=vote, seed=seed),
+        ranked=importances(classifier, X, names, seed=seed),
         flagged=classifier.predict(X.iloc[chosen]) == classifier.pos_label_,
         notes=[OWN_VOTE] if known.any() else [],
     )

@@ -233,7 +233,7 @@ def kappa_error(voters: dict[str, Any]) -> str:
 
 def hard_cases(hard: dict[str, Any]) -> str:
     """A row for each voter, a column for each missed positive."""
-    n_rows, n_columns = len(hard["names"]), len(hard["rows"])
+    n_rows, n_columns = len(hard["names"]), hard["shown"]
     if not n_rows or not n_columns:
         return ""
     drawing = Drawing(
@@ -251,7 +251,7 @@ def hard_cases(hard: dict[str, Any]) -> str:
         drawing.words(-0.3, place + 0.75, _shorten(name, 16), "tick", "end")
         for column, vote in enumerate(says):
             if vote is not None:
-                kind = "cell-yes" if vote > hard["threshold"] else "cell-no"
+                kind = "cell-yes" if vote else "cell-no"
                 drawing.bar(column + 0.08, column + 0.92, place + 0.9, place + 0.1, kind)
     drawing.axes("missed rows, one a column", "", [], [])
     return drawing.svg()

@@ -16,7 +16,7 @@
 
   let closed = [];
   addEventListener("beforeprint", () => {
-    closed = [...document.querySelectorAll("details:not([open])")];
+    closed = [...document.querySelectorAll("details:not([open], .numbers)")];
     for (const each of closed) each.open = true;
   });
   addEventListener("afterprint", () => { for (const each of closed) each.open = false; });
@@ -160,7 +160,8 @@
 
   for (const each of document.querySelectorAll(".needs-script")) each.classList.remove("needs-script");
   by("s-cost").max = String(cuts.ratios.length - 1);
-  by("s-cost").value = String(Math.max(0, cuts.ratios.indexOf(10)));
+  by("s-cost").value = String(cuts.start);
+  by("unit").value = String(cuts.unit);
   by("s-cost").addEventListener("input", () => { state.mode = "cost"; show(); });
   by("s-recall").addEventListener("input", () => { state.mode = "recall"; show(); });
   by("unit").addEventListener("input", show);

@@ -65,6 +65,7 @@ def render(said: dict[str, Any]) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["per100"] = words.per_hundred
+    environment.filters["steady"] = words.steady
     environment.filters["range100"] = words.range_of_hundred
     here = files(__package__)
     style, script, template = (
@@ -79,7 +80,7 @@ def render(said: dict[str, Any]) -> str:
         values["flagged_share"] = words.percent(flagged / said["data"]["judged"])
         if not said["certificate"]["why"]:
             values["promise_words"] = words.promise_words(said)
-        cuts = {**said["cuts"], "ratios": RATIOS}
+        cuts = said["cuts"] | _slider(said["cost"])
     charts = dict.fromkeys(("pr", "roc", "calibration", "kappa", "hard"), "")
     return environment.from_string(template).render(
         said=said,
@@ -95,8 +96,22 @@ def render(said: dict[str, Any]) -> str:
         voter_words=words.voter_words(said),
         hard_words=words.hard_words(said),
         judged_rows=said["data"]["judged"],
+        gaps=_has_gaps(said["voters"]),
         **values,
     )
+
+
+def _has_gaps(voters: dict[str, Any]) -> bool:
+    says = voters["hard"]["says"] if voters["known"] else []
+    return any(vote is None for votes in says for vote in votes)
+
+
+def _slider(cost: list[float] | None) -> dict[str, Any]:
+    """The steps of the cost slider; it starts where the model was fitted for, if known."""
+    alarm, miss = cost if cost and cost[0] > 0 else (1.0, 10.0)
+    ratio = miss / alarm
+    ratios = sorted({*RATIOS, ratio})
+    return {"ratios": ratios, "start": ratios.index(ratio), "unit": alarm}
 
 
 def json_for_script(value: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import MEASURES, Figure, confusion, measure
-from ..evaluation.voters import voter_figures, voter_names, who_votes
+from ..evaluation.voters import rows_to_look_at, voter_figures, voter_names, who_votes
 from ..explanation import importances
 from ..modelfile import Model
 from .columns import describe_columns
@@ -58,9 +58,7 @@ def summarise(
     judged, known = material.judged, material.judged.has_vote
     if not known.any():
         raise ValueError("no row has an honest vote; give the model other rows")
-    ranked = importances(
-        model.classifier, material.X, material.feature_columns, vote=judged.vote
-    )
+    ranked = importances(model.classifier, material.X, material.feature_columns)
     truth = judged.positive
     said: dict[str, Any] = {
         "name": name,
@@ -134,6 +132,7 @@ def _with_truth(material: Material, positive: Mask, ranked: list[str]) -> dict[s
             "recall": recall,
         },
         "cuts": cuts.as_dict(),
+        "cost": model_scores.get("cost"),
         "scores": _scores(figures, precision, recall),
         "curves": curves(cuts) if both else None,
         "calibration": {"words": words, "bins": calibration(chance[known], truth)},
@@ -186,14 +185,16 @@ def _voters(material: Material, positive: Mask) -> dict[str, Any]:
     classifier, judged = material.model.classifier, material.judged
     names = voter_names(classifier)
     new = ~judged.of_fit
+    rows = np.flatnonzero(new)
+    rows = rows[rows_to_look_at(positive[rows])]
     if 2 * new.sum() > len(new) and (positive & new).any() and (~positive & new).any():
         return voter_figures(
-            classifier.cast_votes(material.X[new]),
-            positive[new],
+            classifier.cast_votes(material.X.iloc[rows]),
+            positive[rows],
             classifier.weights_,
             names,
             threshold=material.threshold,
-            hard=(positive & ~judged.flagged)[new],
+            hard=(positive & ~judged.flagged)[rows],
         )
     kept = material.model.scores.get("voters")
     if kept:

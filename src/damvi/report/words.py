@@ -48,6 +48,11 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.3g} %"
 
 
+def steady(text: str) -> str:
+    """A figure that does not break before its percent sign."""
+    return text.replace(" %", "\u00a0%")
+
+
 def basis(said: dict[str, Any]) -> dict[str, str]:
     """Which rows this is about, in words that nobody can miss."""
     data = said["data"]
@@ -119,7 +124,8 @@ def voter_words(said: dict[str, Any]) -> str:
     voters = said["voters"]
     words = (
         f"The score is a weighted vote of {voters['voters']:,} models. "
-        f"{voters['survived']:,} of them have weight; {voters['half']:,} hold half of it."
+        f"{voters['survived']:,} of them have weight; {voters['half']:,} "
+        f"{'holds' if voters['half'] == 1 else 'hold'} half of it."
     )
     if not voters["known"]:
         return f"{words} {voters['why']}"
