@@ -3,11 +3,12 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo test lint bench-quick test-oldest test-wheel clean
+.PHONY: help demo test lint bench-quick test-browser test-oldest test-wheel clean
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
 	@echo "make test         lint, types and the test suite"
+	@echo "make test-browser the report in a real browser (installs Chromium when root)"
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
 	@echo "make bench-quick  the paper's comparison in small: tables and figure in minutes"
@@ -24,6 +25,13 @@ lint: .venv/test.stamp
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+
+# Debian's Chromium, driven by playwright: no browser is downloaded from elsewhere.
+test-browser: .venv/browser.stamp
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y chromium; } || \
+	  { echo "no Chromium here: install it, as in: sudo apt-get install chromium"; exit 1; }
+	.venv/bin/python -m pytest tests/report/test_browser.py
 
 test-oldest: .venv-oldest/test.stamp
 	.venv-oldest/bin/python -m pytest -n 2
@@ -54,6 +62,11 @@ bench-%: .venv/bench.stamp
 	@echo "Setting up the test environment (once)..."
 	@.venv/bin/python $(PIP) install --editable '.[test]'
 	@touch $@ .venv/demo.stamp
+
+.venv/browser.stamp: .venv/test.stamp
+	@echo "Setting up the browser's driver (once)..."
+	@.venv/bin/python $(PIP) install --editable '.[test,browser]'
+	@touch $@
 
 .venv/bench.stamp: pyproject.toml | .venv/bin/python
 	@echo "Setting up the benchmark environment (once)..."

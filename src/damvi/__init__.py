@@ -9,6 +9,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from .classifier import DAMVIClassifier
+    from .modelfile import load_model, save_model
     from .moments import Moments
     from .voters.trees.classifier import FastTreeClassifier
 
@@ -16,6 +17,8 @@ _HOMES = {
     "DAMVIClassifier": "classifier",
     "FastTreeClassifier": "voters.trees.classifier",
     "Moments": "moments",
+    "load_model": "modelfile.files",
+    "save_model": "modelfile.files",
 }
 _MODULES = {
     "baselines",
@@ -25,14 +28,24 @@ _MODULES = {
     "datasets",
     "decision",
     "diversity",
+    "explanation",
+    "modelfile",
     "moments",
     "plots",
+    "report",
     "risks",
     "solvers",
     "voters",
 }
 
-__all__ = ["DAMVIClassifier", "FastTreeClassifier", "Moments", "__version__"]
+__all__ = [
+    "DAMVIClassifier",
+    "FastTreeClassifier",
+    "Moments",
+    "__version__",
+    "load_model",
+    "save_model",
+]
 
 
 def __getattr__(name: str) -> Any:

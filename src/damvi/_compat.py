@@ -15,13 +15,18 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 fit_context = _fit_context
 
 __all__ = [
+    "NODE_DTYPE",
     "HasMethods",
     "Interval",
     "StrOptions",
+    "Tree",
+    "boosting_nodes",
+    "boosting_part",
     "fit_context",
     "make_sklearn_tree",
     "refuse_params",
     "routing_enabled",
+    "sklearn_tree",
     "take_rows",
     "use_source_stamp",
 ]
@@ -42,13 +47,43 @@ def make_sklearn_tree(
     columns |= {"left_child": left, "right_child": right}
     for name, column in columns.items():
         nodes[name] = column
-    tree = Tree(n_features, np.array([2], dtype=np.intp), 1)
+    values = np.ascontiguousarray(value, dtype=np.float64)[:, np.newaxis, :]
+    return sklearn_tree(n_features, np.array([2], np.intp), nodes, values, max_depth)
+
+
+def sklearn_tree(
+    n_features: int, n_classes: Any, nodes: Any, values: Any, max_depth: int
+) -> Any:
+    """scikit-learn's low-level tree from its state."""
+    tree = Tree(n_features, n_classes, 1)
     tree.__setstate__(
         {
             "max_depth": max_depth,
             "node_count": len(nodes),
             "nodes": nodes,
-            "values": np.ascontiguousarray(value, dtype=np.float64)[:, np.newaxis, :],
+            "values": values,
         }
     )
     return tree
+
+
+def boosting_part(name: str) -> Any:
+    """A class that scikit-learn's histogram boosting is made of."""
+    if name == "HalfBinomialLoss":
+        from sklearn._loss.loss import HalfBinomialLoss
+
+        return HalfBinomialLoss
+    if name == "_BinMapper":
+        from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+
+        return _BinMapper
+    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+    return TreePredictor
+
+
+def boosting_nodes() -> Any:
+    """The record of a node of its trees."""
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+
+    return PREDICTOR_RECORD_DTYPE

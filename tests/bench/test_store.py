@@ -7,7 +7,7 @@ import os
 import pytest
 
 from damvi.bench import store as module
-from damvi.bench.store import CELLS, Store, read_cells, write_whole
+from damvi.bench.store import CELLS, Store, read_cells
 
 A, B = {"key": "a", "f1": 0.5, "note": "é\n"}, {"key": "b", "f1": None}
 PROTOCOL = {"splits": "random"}
@@ -90,16 +90,6 @@ def test_a_folder_of_another_protocol_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"no protocol\.json"), Store(tmp_path, PROTOCOL):
         pass
     assert read_cells(tmp_path) == [A]
-
-
-def test_whole_files_replace_and_leave_no_parts(tmp_path, monkeypatch):
-    write_whole(tmp_path / "x.json", json.dumps([1]))
-    with monkeypatch.context() as patch:
-        patch.setattr(module.os, "fsync", lambda _: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            write_whole(tmp_path / "x.json", "half")
-    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
-    assert (tmp_path / "x.json").read_text() == "[1]"
 
 
 @pytest.mark.parametrize("junk", [b"<<<<<<< HEAD\n", b"\n", b"5\n", b'"key"\n'])

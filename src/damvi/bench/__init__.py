@@ -1,12 +1,13 @@
 """The paper's experiments: protocol, runner, tables and figures."""
 
+from .._files import write_whole
 from .layout import score_grid
 from .outputs import cells_csv, write_outputs
 from .plan import Plan
 from .protocol import Protocol
 from .render import to_terminal
 from .runner import run
-from .store import read_cells, write_whole
+from .store import read_cells
 from .tables import score_table
 
 __all__ = [

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .._files import write_whole
 from .figures import NATURAL, ratio_figure
 from .latex import latex_document, to_latex
 from .layout import Grid, comparison_grid, score_grid
@@ -19,7 +20,6 @@ from .names import METRICS, SHORT, in_the_paper, label
 from .page import Picture, page_blocks, to_html_page, to_markdown_page
 from .ranks import complete_ranks, rank_figure
 from .render import to_csv, to_html, to_markdown
-from .store import write_whole
 from .tables import Cell, Table, check_distinct, score_table
 
 _FIRST_COLUMNS = (

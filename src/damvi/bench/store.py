@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from .._files import write_whole
+
 Cell = dict[str, Any]
 
 CELLS, PROTOCOL, LOCK = "cells.jsonl", "protocol.json", ".lock"
@@ -118,19 +120,6 @@ def read_cells(folder: Path) -> list[Cell]:
         if (cell := _cell(line)) is not None:
             cells[cell["key"]] = cell
     return list(cells.values())
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that it is never seen half written."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _cell(line: bytes) -> Cell | None:

@@ -8,13 +8,23 @@ from .. import __version__
 from .bench import bench
 from .datasets import datasets
 from .demo import demo
+from .evaluate import evaluate
+from .explain import explain
+from .fit import fit
+from .group import Commands
+from .predict import predict
+from .report import report
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="damvi")
 def main() -> None:
-    """Classification with a rare class, by a diversity-aware majority vote."""
+    """Classification with a rare class, by a diversity-aware majority vote.
+
+    \b
+    Exit codes: 0 done, 1 something is wrong with the input, 2 wrong usage.
+    """
 
 
-for command in (bench, datasets, demo):
+for command in (bench, datasets, demo, evaluate, explain, fit, predict, report):
     main.add_command(command)

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from .errors import one_line_errors
 from .following import Following
 
 PAPER_RATIOS = (0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
@@ -106,34 +105,31 @@ def bench(
         raise click.UsageError("give one of DATA, --paper or --quick")
     if ratios and len(data) > 1:
         raise click.UsageError("--ratios takes one dataset at a time")
-    with one_line_errors():
-        protocol = Protocol(splits=kind, seed=seed)
-        chosen = _choose_methods(methods)
-        names = ["mammography"] if quick else list(dict.fromkeys(data))
-        names = _paper_names(data_dir) if paper else names
-        shares = _read_shares(
-            ratios, PAPER_RATIOS if paper else QUICK_RATIOS if quick else ()
-        )
-        folder = out or _default_folder(names, paper, quick)
-        n_splits = n_splits or (2 if quick else 5)
+    protocol = Protocol(splits=kind, seed=seed)
+    chosen = _choose_methods(methods)
+    names = ["mammography"] if quick else list(dict.fromkeys(data))
+    names = _paper_names(data_dir) if paper else names
+    shares = _read_shares(ratios, PAPER_RATIOS if paper else QUICK_RATIOS if quick else ())
+    folder = out or _default_folder(names, paper, quick)
+    n_splits = n_splits or (2 if quick else 5)
 
-        def run_part(part: Path, names: Sequence[str], at: Sequence[float | None]) -> Any:
-            datasets = _load_each(names, data_dir, target, positive, groups)
-            with Following() as follow:
-                return run(
-                    Plan(datasets, chosen, n_splits, at, trees),
-                    part,
-                    protocol,
-                    n_jobs=jobs or cpu_count(),
-                    memory_mb=memory and memory * 1000,
-                    time_limit=time_limit,
-                    follow=follow,
-                )
+    def run_part(part: Path, names: Sequence[str], at: Sequence[float | None]) -> Any:
+        datasets = _load_each(names, data_dir, target, positive, groups)
+        with Following() as follow:
+            return run(
+                Plan(datasets, chosen, n_splits, at, trees),
+                part,
+                protocol,
+                n_jobs=jobs or cpu_count(),
+                memory_mb=memory and memory * 1000,
+                time_limit=time_limit,
+                follow=follow,
+            )
 
-        cells = run_part(folder, names, [None])
-        thinned = ["mammography"] if paper else names
-        thin_cells = run_part(folder / "ratios", thinned, shares) if shares else None
-        _report(cells, thin_cells, folder, protocol.words)
+    cells = run_part(folder, names, [None])
+    thinned = ["mammography"] if paper else names
+    thin_cells = run_part(folder / "ratios", thinned, shares) if shares else None
+    _report(cells, thin_cells, folder, protocol.words)
     if not any(cell["status"] == "done" for cell in cells):
         raise click.ClickException("no cell could be run; the notes say why")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from .errors import one_line_errors
-
 DATA_DIR = click.option(
     "--data-dir", metavar="FOLDER", help="A folder of data files to look in first."
 )
@@ -24,8 +22,7 @@ def datasets(context: click.Context, data_dir: str | None) -> None:
 
     from ..datasets import names
 
-    with one_line_errors():
-        records = names(data_dir)
+    records = names(data_dir)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("name", no_wrap=True)
     for heading in ("rows", "columns", "ratio"):
@@ -64,16 +61,15 @@ def show(
     groups: str | None,
 ) -> None:
     """Describe NAME, a dataset or a file."""
-    with one_line_errors():
-        from ..datasets import load
+    from ..datasets import load
 
-        data = load(
-            name,
-            data_dir=data_dir or parent,
-            target=target,
-            positive=positive,
-            groups=groups,
-        )
+    data = load(
+        name,
+        data_dir=data_dir or parent,
+        target=target,
+        positive=positive,
+        groups=groups,
+    )
     click.echo(data.DESCR, nl=False)
     if data.groups is not None:
         click.echo(f"\n{len(set(data.groups.tolist())):,} groups of rows belong together.")
@@ -85,9 +81,8 @@ def show(
 @click.pass_obj
 def fetch(parent: str | None, names: tuple[str, ...], data_dir: str | None) -> None:
     """Fetch datasets from their public homes into the cache."""
-    with one_line_errors():
-        from ..datasets import fetch as fetch_one
+    from ..datasets import fetch as fetch_one
 
-        for name in names:
-            path = fetch_one(name, data_dir=data_dir or parent)
-            click.echo(f"{name}: {path}")
+    for name in names:
+        path = fetch_one(name, data_dir=data_dir or parent)
+        click.echo(f"{name}: {path}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..tabular.parsing import HOLES
 from .files import need
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 MOST_VALUES = 20
 """Text with more distinct values than this is dropped, not encoded."""
 
-# What people write into a column of numbers where there is none.
-HOLES = {"", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown"}
 # Where the rows' own numbers are found, if they go up one by one.
 NUMBERING = re.compile(r"unnamed: \d+|(.*[ _])?(id|index|number|no|nr)|row.*|#")
 DATES = ("ISO8601", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%H:%M:%S", "%H:%M")

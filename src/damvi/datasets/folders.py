@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+from ..tabular import SUFFIXES
+
 SUBFOLDERS = (".", "paper", "extra")
 
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..tabular import binary, pick
+from ..tabular import read_table as read_file
 from .columns import as_numbers
-from .files import read_file
-from .labels import binary, pick
 
 
 class Contents(NamedTuple):

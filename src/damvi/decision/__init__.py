@@ -9,7 +9,7 @@ when its vote is above the threshold, strictly.
 from .calibration import Calibrator, calibrate, crossfit_probability
 from .objectives import Cost, FBeta, Fixed, Floor, Objective, parse_objective
 from .threshold import tune_threshold
-from .tuning import Tuning, tune
+from .tuning import Tuning, crossfit_decisions, tune
 
 __all__ = [
     "Calibrator",
@@ -20,6 +20,7 @@ __all__ = [
     "Objective",
     "Tuning",
     "calibrate",
+    "crossfit_decisions",
     "crossfit_probability",
     "parse_objective",
     "tune",

@@ -129,6 +129,34 @@ def tune(
     )
 
 
+def crossfit_decisions(
+    vote: ArrayLike,
+    signs: ArrayLike,
+    objective: Any,
+    folds: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> NDArray[np.bool_]:
+    """Each row, flagged or not by the threshold that is best for the other folds.
+
+    What :func:`tune` judges for its honest figures. Rows without a vote or a weight are
+    not flagged; the parameters are those of :func:`tune`.
+
+    Examples
+    --------
+    >>> from damvi.decision import crossfit_decisions
+    >>> vote, signs = [-0.9, 0.8, -0.5, 0.3], [-1, 1, -1, 1]
+    >>> crossfit_decisions(vote, signs, "f1", [0, 0, 1, 1])
+    array([False,  True, False,  True])
+    """
+    rows = read_rows(vote, signs, sample_weight)
+    flagged = np.zeros(rows.n_given, dtype=np.bool_)
+    flagged[rows.index] = _crossfit_decisions(
+        rows, parse_objective(objective), read_folds(folds, rows)
+    )
+    return flagged
+
+
 def _crossfit_decisions(
     rows: Rows, aim: Objective, folds: NDArray[np.intp]
 ) -> NDArray[np.bool_]:

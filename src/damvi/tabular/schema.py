@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
 
 Kind = Literal["number", "category", "date", "dropped"]
 
@@ -18,22 +24,128 @@ class Column:
     kind : {"number", "category", "date", "dropped"}
         A date gives several numbers; a dropped column is not used.
     categories : tuple of str
-        Of a category, in order.
+        Of a category, in order. If ``OTHER`` is the last of them, it stands for all
+        others; else a category that is not among them counts as missing.
     reason : str
         Why a column is dropped, or what is special about its use; for the user to read.
+    comma : {"", "thousands", "decimal"}
+        What a comma means in numbers that are written as text.
+    form : str
+        How a date is written, in the words of ``strptime``, or "ISO8601".
+    parts : tuple of str
+        The numbers that a date gives: "day" (since 1970), "month", "weekday", "hour".
     """
 
     name: str
     kind: Kind
     categories: tuple[str, ...] = ()
     reason: str = ""
+    comma: Literal["", "thousands", "decimal"] = ""
+    form: str = ""
+    parts: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns that this one becomes."""
+        if self.kind == "dropped":
+            return []
+        if self.kind == "date":
+            return [f"{self.name} ({part})" for part in self.parts]
+        return [self.name]
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, in the order of the file that the model was fitted on."""
+    """The columns of a table, in the order of the file that the model was fitted on.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame(
+    ...     {"amount": ["1,200", "15", "?"], "kind": ["a", "b", "a"], "fraud": [0, 1, 0]}
+    ... )
+    >>> schema = Schema.infer(frame, "fraud")
+    >>> [(column.name, column.kind) for column in schema.columns]
+    [('amount', 'number'), ('kind', 'category')]
+    >>> schema.encode(pd.DataFrame({"kind": ["b", "new"], "amount": ["7", None]}))
+       amount kind
+    0     7.0    b
+    1     NaN  NaN
+    """
 
     columns: tuple[Column, ...]
+
+    @classmethod
+    def infer(
+        cls,
+        frame: pd.DataFrame,
+        target: str,
+        positive: NDArray[np.bool_] | None = None,
+        *,
+        keep: Collection[str] = (),
+        drop: Collection[str] = (),
+    ) -> Schema:
+        """Judge the columns of a table, all but the target.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            See :func:`~damvi.tabular.read_table`.
+        target : str
+        positive : array of bool, optional
+            Which rows are positive; shows columns that are the target in disguise.
+        keep, drop : collections of str
+            Columns to use, or not to use, whatever they look like.
+        """
+        from .inferring import infer_column
+
+        return cls(
+            tuple(
+                Column(name, "dropped", reason="as asked")
+                if name in drop
+                else infer_column(name, frame[name], positive, name in keep)
+                for name in frame.columns
+                if name != target
+            )
+        )
+
+    @property
+    def used(self) -> list[Column]:
+        """The columns that the model sees."""
+        return [column for column in self.columns if column.kind != "dropped"]
+
+    @property
+    def features(self) -> list[str]:
+        """The columns of the encoded table."""
+        return [name for column in self.used for name in column.features]
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Columns that :func:`~damvi.tabular.read_table` should leave as text."""
+        return [column.name for column in self.used if column.kind != "number"]
+
+    def check(self, names: Collection[str]) -> None:
+        """Refuse a table that lacks columns; others, in any order, are no matter."""
+        lacking = [column.name for column in self.used if column.name not in names]
+        if lacking:
+            from .labels import listed
+
+            many = "columns" if len(lacking) > 1 else "column"
+            raise ValueError(
+                f"the table lacks the {many} {listed(lacking)}, which the model uses; "
+                f"it has {listed(list(names))}"
+            )
+
+    def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table as the voters see it: doubles, and categories as such.
+
+        Columns may come in any order, and others beside them. Infinite values count as
+        missing, and so does text that is no number where numbers were.
+        """
+        from .encoding import encode
+
+        self.check(list(frame.columns))
+        return encode(self.used, frame)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values, ready for JSON."""
@@ -42,9 +154,8 @@ class Schema:
     @classmethod
     def from_dict(cls, said: dict[str, Any]) -> Self:
         """The schema that :meth:`as_dict` wrote."""
-        return cls(
-            tuple(
-                Column(**{**column, "categories": tuple(column["categories"])})
-                for column in said["columns"]
-            )
-        )
+        columns: list[dict[str, Any]] = [dict(column) for column in said["columns"]]
+        for column in columns:
+            for name in ("categories", "parts"):
+                column[name] = tuple(column.get(name, ()))
+        return cls(tuple(Column(**column) for column in columns))

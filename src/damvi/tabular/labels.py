@@ -19,9 +19,9 @@ def pick(frame: pd.DataFrame, column: str, role: str) -> pd.Series:
     columns = [str(name) for name in frame.columns]
     lowered = {name.lower(): name for name in reversed(columns)}
     near = [lowered[match] for match in get_close_matches(column.lower(), lowered)]
-    hint = f" Did you mean {_listed(near, 'or')}?" if near else ""
+    hint = f" Did you mean {listed(near, 'or')}?" if near else ""
     raise ValueError(
-        f"there is no {role} column {column!r}.{hint} The columns are {_listed(columns)}"
+        f"there is no {role} column {column!r}.{hint} The columns are {listed(columns)}"
     )
 
 
@@ -52,7 +52,7 @@ def binary(
     elif len(values) > 2:
         raise ValueError(
             f"the target {labels.name!r} has {len(values):,} values, not two: "
-            f"{_listed(values)}. Name the one to find with positive=..., as in "
+            f"{listed(values)}. Name the one to find with positive=..., as in "
             f"positive={_show(values[-1])}; the others become the negatives"
         )
     elif counts.iloc[0] == counts.iloc[1]:
@@ -71,9 +71,19 @@ def binary(
             why = "both are equally frequent"
         notes.append(
             f"Target {labels.name!r}: {_show(chosen)} is positive ({why}), against "
-            f"{_listed(others)}."
+            f"{listed(others)}."
         )
     return found.astype(np.int8), known
+
+
+def label_texts(labels: pd.Series) -> pd.Series:
+    """Labels as text, alike whatever file they come from: 1, 1.0 and "1.0" are "1".
+
+    Spaces around a label are no part of it. An empty one is missing; "NA" is a label.
+    """
+    text = labels.astype("string").str.strip()
+    text = text.str.replace(r"^([-+]?\d+)\.0+$", r"\1", regex=True)
+    return text.mask(text == "")
 
 
 def _match(values: list[Any], positive: Any, name: Any) -> Any:
@@ -83,7 +93,7 @@ def _match(values: list[Any], positive: Any, name: Any) -> Any:
             return value
     raise ValueError(
         f"positive={_show(positive)} is not a value of the target {name!r}, which has "
-        f"{_listed(values)}"
+        f"{listed(values)}"
     )
 
 
@@ -99,7 +109,7 @@ def _show(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _listed(values: list[Any], last: str = "and") -> str:
+def listed(values: list[Any], last: str = "and") -> str:
     shown = [_show(value) for value in values[:20]]
     if len(values) > 20:
         return ", ".join(shown) + f" {last} {len(values) - 20:,} more"

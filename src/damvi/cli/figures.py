@@ -1,0 +1,82 @@
+"""Figures and columns as tables for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .talking import shown
+
+if TYPE_CHECKING:
+    from ..evaluation import Figure
+    from ..tabular import Schema
+
+HEADLINES = ("precision", "recall", "f1", "ap")
+MOST_COLUMNS = 40
+"""Columns that are listed one by one; of more, those used as they are are counted."""
+
+
+def figure_table(figures: dict[str, dict[str, Figure]], extra: str | None = None) -> Any:
+    """Models by row, the main figures with their standard errors by column."""
+    from rich.table import Table
+
+    from ..evaluation import MEASURES
+
+    names = [*HEADLINES, *([extra] if extra else [])]
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("")
+    for name in names:
+        table.add_column(MEASURES[name], justify="right", no_wrap=True)
+    for model, found in figures.items():
+        cells = [f"{found[n].value:.3f} ± {found[n].spread:.3f}" for n in names]
+        table.add_row(model, *cells)
+    return table
+
+
+def interval_table(figures: dict[str, Figure]) -> Any:
+    """All figures of one model, with their intervals."""
+    from rich.table import Table
+
+    from ..evaluation import MEASURES
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("")
+    table.add_column("value", justify="right")
+    table.add_column("90 % interval", justify="right")
+    for name, figure in figures.items():
+        interval = f"{figure.low:.3f} to {figure.high:.3f}"
+        table.add_row(MEASURES[name], f"{figure.value:.3f}", interval)
+    return table
+
+
+def confusion_table(counts: dict[str, int], positive: str) -> Any:
+    """What was flagged, by what is true."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("", "flagged", "not flagged"):
+        table.add_column(heading, justify="right" if heading else "left")
+    found, missed = counts["found"], counts["missed"]
+    alarms, passed = counts["false_alarms"], counts["passed"]
+    table.add_row(shown(positive), f"{found:,} found", f"{missed:,} missed")
+    table.add_row("others", f"{alarms:,} false alarms", f"{passed:,} passed")
+    return table
+
+
+def column_table(schema: Schema) -> Any:
+    """What becomes of each column; the plain ones are only counted if there are many."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("column", "used as", ""):
+        table.add_column(heading, overflow="fold")
+    columns = list(schema.columns)
+    if len(columns) > MOST_COLUMNS:
+        plain = [column for column in columns if column.kind != "dropped"]
+        plain = [column for column in plain if not column.reason]
+        columns = [column for column in columns if column not in plain]
+        table.add_row(f"{len(plain):,} columns", "number", "")
+    for column in columns[:MOST_COLUMNS]:
+        table.add_row(shown(column.name), column.kind, shown(column.reason))
+    if len(columns) > MOST_COLUMNS:
+        table.add_row(f"{len(columns) - MOST_COLUMNS:,} more", "", "")
+    return table

@@ -1,0 +1,220 @@
+"""``damvi fit``: a table in a file becomes a model in a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .talking import Talk, plain, shown, talk
+
+DATA = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("data", type=DATA)
+@click.option("--target", metavar="COLUMN", required=True, help="The column to predict.")
+@click.option("--positive", metavar="VALUE", help="The value to find. Default: the rarer.")
+@click.option(
+    "--metric",
+    default="f1",
+    show_default=True,
+    help="What to be good at: f1, ap, recall@0.9 (best precision that finds 90 %), "
+    "precision@0.5 (best recall where half of the flagged are right), or cost.",
+)
+@click.option("--cost-miss", type=click.FloatRange(0), help="What a miss costs.")
+@click.option(
+    "--cost-false-alarm", type=click.FloatRange(0), help="What a false alarm costs. [1]"
+)
+@click.option(
+    "--pool",
+    type=click.Choice(["strong", "trees"]),
+    default="strong",
+    show_default=True,
+    help="Strong models of several kinds, or the paper's trees: seconds, not minutes.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    help="Leave out the slowest voters, by an estimate, to train in about this time.",
+)
+@click.option("--group", metavar="COLUMN", help="Which rows belong together.")
+@click.option("--drop", metavar="COLUMN", multiple=True, help="Do not use this column.")
+@click.option("--keep", metavar="COLUMN", multiple=True, help="Use it, whatever it seems.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--jobs", type=click.IntRange(1), help="Threads. Default: all cores.")
+@click.option(
+    "-o", "--out", type=DATA, default="model.damvi", show_default=True, help="Model file."
+)
+def fit(
+    data: Path,
+    target: str,
+    positive: str | None,
+    metric: str,
+    cost_miss: float | None,
+    cost_false_alarm: float | None,
+    pool: str,
+    time_limit: float | None,
+    group: str | None,
+    drop: tuple[str, ...],
+    keep: tuple[str, ...],
+    seed: int,
+    jobs: int | None,
+    out: Path,
+) -> None:
+    """Fit a model on the table DATA, and say honestly what it is worth.
+
+    \b
+        damvi fit data.csv --target is_fraud
+
+    DATA is a CSV, TSV, parquet, feather or JSON lines file; CSV, TSV and JSON lines may
+    be gzipped. Types are found out; ids, constants and free text are left out, and all
+    that is decided is said. The scores are out of sample: each row is judged by models,
+    weights and thresholds that have not seen its label.
+    """
+    from ..modelling import parse_metric
+
+    talks = talk()
+    cost = None
+    if cost_miss is not None or cost_false_alarm is not None:
+        cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
+    aim = parse_metric(metric, cost)
+    check_folder(out)
+    fit_file(
+        data,
+        target,
+        out,
+        positive=positive,
+        metric=aim,
+        pool=pool,
+        time_limit=time_limit,
+        group=group,
+        drop=drop,
+        keep=keep,
+        seed=seed,
+        jobs=jobs,
+        talks=talks,
+    )
+    talks.say("\nNext:")
+    talks.say(f"  damvi report {out} {data}")
+    talks.say(f"  damvi predict {out} NEW_DATA")
+
+
+def check_folder(out: Path) -> None:
+    """Say so before the work, not after it, if there is nowhere to write."""
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder; name a file in it")
+    if not out.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {out.parent} to write {out.name} to")
+
+
+def fit_file(
+    data: Path,
+    target: str,
+    out: Path,
+    *,
+    metric: Any,
+    talks: Talk,
+    positive: str | None = None,
+    pool: str = "strong",
+    time_limit: float | None = None,
+    group: str | None = None,
+    drop: tuple[str, ...] = (),
+    keep: tuple[str, ...] = (),
+    seed: int = 0,
+    jobs: int | None = None,
+) -> Any:
+    """Fit, save and tell; the model is returned."""
+    import json
+    import warnings
+
+    from joblib import cpu_count
+
+    from .._files import write_whole
+    from ..modelfile import save
+    from ..modelling import fit_table, prepare
+    from ..tabular import read_table
+    from .making import how_made
+
+    frame = read_table(data, as_text=[target])
+    table = prepare(frame, target, positive, group=group, keep=keep, drop=drop)
+    _tell_table(talks, data, table)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model, worth = fit_table(
+            table,
+            metric,
+            pool=pool,
+            time_limit=time_limit,
+            seed=seed,
+            n_jobs=jobs or cpu_count(),
+            verbose=talks.shows_progress,
+            made=how_made(data, frame, sys.argv),
+            say=talks.note,
+        )
+    for text in dict.fromkeys(
+        str(w.message) for w in caught if issubclass(w.category, UserWarning)
+    ):
+        talks.note(f"Note: {' '.join(text.split())}")
+    save(model, out)
+    beside = out.with_name(f"{out.stem}.scores.json")
+    said = _summary(model, out, beside, table)
+    write_whole(beside, json.dumps(plain(said), indent=2, ensure_ascii=False) + "\n")
+    _tell_worth(talks, model, worth, metric)
+    size = out.stat().st_size / 1e6
+    talks.say(f"\nSaved {out} ({size:.1f} MB) and its scores in {beside}.")
+    talks.result(said)
+    return model
+
+
+def _tell_table(talks: Talk, data: Path, table: Any) -> None:
+    from .figures import column_table
+
+    n, found = len(table.positive), int(table.positive.sum())
+    target = table.target
+    against = f"against {target.negative!r}" if target.negative else "against the rest"
+    talks.say(
+        f"{data}: {n:,} rows. Positive is {shown(target.name)} = "
+        f"{target.positive!r} {against}: {found:,} rows, {found / n:.2%}.\n"
+    )
+    talks.show(column_table(table.schema))
+    talks.say()
+    for note in table.notes:
+        talks.note(note)
+    for warning in table.warnings:
+        click.secho(f"Warning: {shown(warning)}", err=True, bold=True)
+
+
+def _tell_worth(talks: Talk, model: Any, worth: Any, metric: Any) -> None:
+    from .figures import figure_table
+
+    scores = model.scores
+    left_out = scores["rows"] - scores["rows_judged"]
+    some = f" ({left_out:,} that every tree was trained on left out)" if left_out else ""
+    talks.say(f"Out of sample, cross-fitted over the {scores['rows']:,} rows{some}:\n")
+    extra = "cost" if metric.cost else None
+    talks.show(figure_table(worth.figures, extra))
+    talks.say("\n± is the standard error, by bootstrap. AP is average precision.")
+    for verdict in worth.verdicts:
+        talks.say(verdict)
+    if scores["positives"] < 50:
+        talks.say(f"Only {scores['positives']} positives: all these figures are rough.")
+
+
+def _summary(model: Any, out: Path, beside: Path, table: Any) -> dict[str, Any]:
+    return {
+        "model": str(out),
+        "scores_file": str(beside),
+        "target": {
+            "name": model.target.name,
+            "positive": model.target.positive,
+            "negative": model.target.negative,
+        },
+        **{name: said for name, said in model.scores.items() if name != "voters"},
+        "columns": model.schema.as_dict()["columns"],
+        "warnings": table.warnings,
+        "made": model.made,
+    }

@@ -1,0 +1,53 @@
+"""``damvi report``: one page about a model on a table, for people."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from .fit import check_folder
+from .talking import talk
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--target", metavar="COLUMN", help="The true answers. Default: the model's.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    default="report.html",
+    show_default=True,
+    help="The page.",
+)
+def report(model: Path, data: Path, target: str | None, out: Path) -> None:
+    """Write one HTML page about MODEL on the table DATA.
+
+    It shows what the model finds and misses, with a slider for what errors cost; curves,
+    voters, columns, the rows it gets wrong, and what can be promised. The page loads
+    nothing from anywhere and may be sent as it is. Without true answers in DATA it shows
+    what is flagged.
+    """
+    from ..report import write_report
+    from ..report.words import lead
+    from .loading import load_with_table
+
+    talks = talk()
+    check_folder(out)
+    loaded, frame = load_with_table(model, data, target, talks)
+    said = write_report(
+        loaded,
+        frame,
+        out,
+        target,
+        name=data.name,
+        command=shlex.join(["damvi", *sys.argv[1:]]),
+    )
+    talks.say(lead(said))
+    talks.say(said["data"]["words"])
+    talks.say(f"\nWritten to {out}: open it in a browser, or send it.")
+    talks.result({"report": str(out), **said})

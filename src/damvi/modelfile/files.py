@@ -1,0 +1,213 @@
+"""Models to files and back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .._files import write_whole
+from ..classifier import DAMVIClassifier
+from ..tabular import Schema
+from .container import MANIFEST, pack, unpack
+from .errors import ModelFileError
+from .model import Model, Target, Training
+from .objects import Objects
+from .state import read_classifier, write_classifier
+from .values import Json, Reader, Writer
+from .versions import library_versions, warn_of_other_versions
+
+LONGEST_JSON = 2**26
+"""Bytes of JSON: arrays are kept apart, so that the rest is small."""
+
+
+def save(
+    model: Model | DAMVIClassifier,
+    path: str | os.PathLike[str],
+    *,
+    trusted: Iterable[str] = (),
+) -> None:
+    """Save a model, or a fitted classifier alone, in a file that runs no code when loaded.
+
+    Parameters
+    ----------
+    model : Model or DAMVIClassifier
+    path : path
+        The old file or the new one is there at any time, whole.
+    trusted : iterable of str, optional
+        Full names of further types that voters may hold; who loads the file must name
+        them too. See :data:`damvi.modelfile.ALLOWED` for those that need no mention.
+
+    Raises
+    ------
+    ModelFileError
+        If a voter has no form without code.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_classification
+    >>> from damvi import DAMVIClassifier, load_model, save_model
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> model = DAMVIClassifier(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.damvi"
+    ...     save_model(model, path)
+    ...     loaded = load_model(path)
+    >>> bool((loaded.vote(X) == model.vote(X)).all())
+    True
+    """
+    writer = Writer(Objects(trusted).write)
+    if isinstance(model, Model):
+        said = _write_model(writer, model)
+    else:
+        said = {"classifier": write_classifier(writer, model)}
+    said["versions"] = library_versions(_kinds(said))
+    text = json.dumps(said, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    content = text.encode("utf-8", "surrogatepass")
+    if len(content) > LONGEST_JSON:
+        raise ModelFileError(
+            f"the model's categories and settings take {len(content):,} bytes, and more "
+            f"than {LONGEST_JSON:,} are not read back; drop columns with that many names"
+        )
+    write_whole(Path(path), pack({MANIFEST: content, **writer.members}))
+
+
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Model:
+    """The model in a file, ready to use on a table; no code in the file is run.
+
+    Parameters
+    ----------
+    path : path
+    trusted : iterable of str, optional
+        Full names of further types that voters may hold, if you trust the file's source.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, hostile, of another format, or a classifier alone.
+    """
+    with _blaming(path):
+        reader, said = _open(path, trusted)
+        if "schema" not in said:
+            raise ModelFileError(
+                "it holds a classifier without a table's columns, which Python can load "
+                "with damvi.load_model; damvi fit makes whole models"
+            )
+        model = _read_model(reader, said)
+        reader.finish()
+    return model
+
+
+def load_model(
+    path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
+) -> DAMVIClassifier:
+    """The classifier in a file, whether or not it was saved with a table's columns.
+
+    It predicts as it did before. The votes on the training rows are not in the file, so
+    ``reweigh`` needs a new ``fit``. See :func:`load` for the parameters and :func:`save`
+    for an example.
+    """
+    with _blaming(path):
+        reader, said = _open(path, trusted)
+        if "schema" in said:
+            return _read_model(reader, said).classifier
+        classifier = read_classifier(reader, said["classifier"])
+        reader.finish()
+    return classifier
+
+
+save_model = save
+"""The same, by the name that it has at the top of the package."""
+
+
+@contextmanager
+def _blaming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """One class of errors for all that can be wrong with a file."""
+    try:
+        yield
+    except (OSError, ImportError):
+        raise
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)} cannot be loaded: {error}") from error
+    except Exception as error:  # a hostile file can be wrong anywhere
+        raise ModelFileError(
+            f"{os.fspath(path)} cannot be loaded: its content makes no sense "
+            f"({type(error).__name__})"
+        ) from error
+
+
+def _open(
+    path: str | os.PathLike[str], trusted: Iterable[str]
+) -> tuple[Reader, dict[str, Json]]:
+    members = unpack(Path(path))
+    content = members.pop(MANIFEST, b"")
+    if not 0 < len(content) <= LONGEST_JSON:
+        raise ModelFileError(f"its {MANIFEST} has {len(content):,} bytes")
+    said = json.loads(
+        content.decode("utf-8", "surrogatepass"),
+        object_pairs_hook=_distinct,
+        parse_constant=_refuse_constant,
+    )
+    if not isinstance(said, dict):
+        raise ModelFileError(f"its {MANIFEST} holds no model")
+    warn_of_other_versions(said["versions"], _kinds(said))
+    return Reader(members, Objects(trusted).read), said
+
+
+def _write_model(writer: Writer, model: Model) -> dict[str, Json]:
+    target, training = model.target, model.training
+    return {
+        "schema": writer.write(model.schema.as_dict()),
+        "target": writer.state(vars(target)),
+        "training": writer.state(vars(training)),
+        "scores": writer.write(model.scores),
+        "made": writer.write(model.made),
+        "classifier": write_classifier(writer, model.classifier),
+    }
+
+
+def _read_model(reader: Reader, said: dict[str, Json]) -> Model:
+    target = Target(**reader.state(said["target"]))
+    if not all(type(text) is str for text in vars(target).values()):
+        raise ModelFileError("its target is not named")
+    training = Training(**reader.state(said["training"]))
+    lengths = {len(column) for column in vars(training).values()}
+    kinds = [column.dtype for column in vars(training).values()]
+    if len(lengths) != 1 or kinds != ["uint64", "float64", "bool"]:
+        raise ModelFileError("its training rows do not fit each other")
+    scores, made = reader.read(said["scores"]), reader.read(said["made"])
+    if not isinstance(scores, dict) or not isinstance(made, dict):
+        raise ModelFileError("its scores are missing")
+    return Model(
+        classifier=read_classifier(reader, said["classifier"]),
+        schema=Schema.from_dict(reader.read(said["schema"])),
+        target=target,
+        training=training,
+        scores=scores,
+        made=made,
+    )
+
+
+def _kinds(said: Json) -> set[str]:
+    """All kinds of objects in a manifest."""
+    if isinstance(said, dict):
+        inner: set[str] = set().union(*map(_kinds, said.values()))
+        own = said.get("is")
+        return inner | {own} if isinstance(own, str) else inner
+    return set().union(*map(_kinds, said)) if isinstance(said, list) else set()
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ModelFileError(f"its {MANIFEST} says something twice")
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ModelFileError(f"its {MANIFEST} holds {name}, which is no JSON")

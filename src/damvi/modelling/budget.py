@@ -1,0 +1,77 @@
+"""Which voters of a pool fit into the time that there is."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .._threads import one_openmp_thread
+
+ROWS = 2000
+"""Rows of the trial."""
+TRAININGS = 6
+"""Of each voter: five folds and all rows."""
+SLACK = 0.8
+"""The share of the time that the plan may fill: estimates err."""
+
+
+def within(
+    named: list[tuple[str, Any]],
+    X: Any,
+    positive: NDArray[np.bool_],
+    seconds: float,
+    *,
+    n_jobs: int | None,
+    seed: int,
+) -> tuple[list[tuple[str, Any]], list[str]]:
+    """The voters that can be trained in time, and the names of the others.
+
+    Each is trained once, on some of the rows; its time is taken to grow with the rows,
+    which is what the models of the strong pool do. The slowest are left out first. The
+    trial counts against the time too; where it runs out, the voters not tried are left
+    out.
+    """
+    start = time.perf_counter()
+    rows = _some_rows(positive, seed)
+    trial, labels = X.iloc[rows], positive[rows].astype(np.int8)
+    growth = TRAININGS * len(positive) / len(rows) / max(1, effective_n_jobs(n_jobs))
+    cost: dict[str, float] = {}
+    # The quick ones come last in the pool, and are tried first.
+    for name, model in reversed(named):
+        if time.perf_counter() - start > seconds * (1 - SLACK):
+            break
+        begun = time.perf_counter()
+        with one_openmp_thread():
+            clone(model).fit(trial, labels)
+        cost[name] = (time.perf_counter() - begun) * growth
+    left = seconds * SLACK - (time.perf_counter() - start)
+    chosen: set[str] = set()
+    for name, needed in sorted(cost.items(), key=lambda item: item[1]):
+        left -= needed
+        if left < 0:
+            break
+        chosen.add(name)
+    return (
+        [(name, model) for name, model in named if name in chosen],
+        [name for name, _ in named if name not in chosen],
+    )
+
+
+def _some_rows(positive: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
+    """Rows of both classes, in their proportions as far as there are enough positives."""
+    if len(positive) <= ROWS:
+        return np.arange(len(positive))
+    rng = np.random.RandomState([seed, 17])
+    ups, downs = np.flatnonzero(positive), np.flatnonzero(~positive)
+    n_up = min(len(ups), max(10, round(ROWS * len(ups) / len(positive))))
+    n_down = min(len(downs), ROWS - n_up)
+    return np.sort(
+        np.concatenate(
+            [rng.choice(ups, n_up, replace=False), rng.choice(downs, n_down, replace=False)]
+        )
+    )

@@ -1,0 +1,129 @@
+"""What a fitted vote is worth out of sample, beside a plain forest and LightGBM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..classifier import DAMVIClassifier
+from ..decision import crossfit_decisions, crossfit_probability
+from ..evaluation import Figure, compare, measure
+from ..voters import PoolVoters, strong_pool
+from .metrics import Metric
+
+PEERS = {"forest": "plain forest", "lightgbm": "LightGBM"}
+"""Voters of the strong pool, and what users call them."""
+WE = "DAMVI"
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """Figures by model and measure, and words on who is better."""
+
+    figures: dict[str, dict[str, Figure]]
+    verdicts: list[str]
+    n_judged: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "models": {
+                model: {name: figure.as_dict() for name, figure in figures.items()}
+                for model, figures in self.figures.items()
+            },
+            "verdicts": self.verdicts,
+            "rows_judged": self.n_judged,
+        }
+
+
+def judge(
+    classifier: DAMVIClassifier,
+    X: Any,
+    positive: NDArray[np.bool_],
+    vote: NDArray[np.float64],
+    metric: Metric,
+    seed: int,
+) -> Worth:
+    """Judge the vote and its peers on the same rows, all of them out of sample.
+
+    Thresholds and calibrators are cross-fitted over the same folds for all.
+    """
+    folds = classifier._ballots.folds
+    signs = np.where(positive, 1, -1)
+    votes = {WE: vote} | _peer_votes(classifier, X, positive, folds, seed)
+    has_vote = ~np.isnan(vote)
+    truth = positive[has_vote]
+    figures, decided = {}, {}
+    for name, said in votes.items():
+        # Rows that have no vote of ours are nobody's, so that all are judged alike.
+        said = np.where(has_vote, said, np.nan)
+        flagged = crossfit_decisions(said, signs, metric.threshold, folds)[has_vote]
+        chance = crossfit_probability(said, signs, folds)[has_vote]
+        decided[name] = said[has_vote], flagged
+        figures[name] = measure(truth, *decided[name], chance, cost=metric.cost)
+    verdicts = [
+        _verdict(name, metric, truth, decided[WE], decided[name])
+        for name in votes
+        if name != WE
+    ]
+    return Worth(figures, verdicts, int(has_vote.sum()))
+
+
+def _peer_votes(
+    classifier: DAMVIClassifier,
+    X: Any,
+    positive: NDArray[np.bool_],
+    folds: NDArray[Any],
+    seed: int,
+) -> dict[str, NDArray[np.float64]]:
+    """Votes out of fold: those that the pool took already, or by a training for them."""
+    ballots, voters = classifier._ballots, classifier._voters
+    if isinstance(voters, PoolVoters):
+        places = {name: k for k, name in enumerate(voters.names)}
+        return {
+            words: ballots.votes[:, places[name]].astype(np.float64)
+            for name, words in PEERS.items()
+            if name in places
+        }
+    names = [name for name in PEERS if name != "lightgbm" or find_spec("lightgbm")]
+    pool = dict(strong_pool(seed))
+    splits = [
+        (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
+        for fold in range(int(folds.max()) + 1)
+    ]
+    splits = [(train, test) for train, test in splits if len(test)]
+    _, votes, _ = PoolVoters.train(
+        [(name, pool[name]) for name in names],
+        X,
+        positive.astype(np.int8),
+        seed=seed,
+        cv=splits,
+        refit=False,
+        n_jobs=classifier.n_jobs,
+    )
+    return {PEERS[name]: votes[:, k].astype(np.float64) for k, name in enumerate(names)}
+
+
+def _verdict(
+    name: str, metric: Metric, truth: NDArray[np.bool_], ours: Any, other: Any
+) -> str:
+    gain = compare(metric.measure, truth, ours, other, cost=metric.cost or (1.0, 1.0))
+    size = f"{abs(gain.value):.3f}"
+    sure = f"90 %: {gain.low:+.3f} to {gain.high:+.3f}"
+    less = "lower" if metric.measure == "cost" else "higher"
+    peer = f"a {name}" if name.startswith("plain") else name
+    if gain.low > 0:
+        return (
+            f"{WE} does better than {peer}: its {metric.words} is {size} {less} ({sure})."
+        )
+    if gain.high < 0:
+        sure = f"90 %: {-gain.high:+.3f} to {-gain.low:+.3f}"
+        return (
+            f"{peer[0].upper()}{peer[1:]} alone does better: its {metric.words} is {size} "
+            f"{less} ({sure}). Consider it."
+        )
+    return f"{WE} and {peer} tie on {metric.words} (difference, {sure})."

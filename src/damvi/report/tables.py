@@ -1,0 +1,185 @@
+"""The summary's figures as rows of text, for the tables on the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .summary import PEER_FIGURES
+from .words import SAYS, percent
+
+MAX_POINTS = 20
+SHARES = {"precision", "recall", "balanced_accuracy"}
+
+Rows = list[list[str]]
+
+
+def all_rows(said: dict[str, Any]) -> dict[str, Any]:
+    """Everything that the template lays out as a table."""
+    made: dict[str, Any] = {
+        "column_rows": _columns(said),
+        "importance_rows": [
+            [name, f"{value:.4g}"]
+            for name, value in zip(
+                said["importances"]["names"], said["importances"]["values"], strict=True
+            )
+        ],
+        "weight_rows": _weights(said["voters"]),
+        "repeat_rows": _repeat(said),
+        **_distribution(said),
+    }
+    if said["labelled"]:
+        made |= {
+            "score_rows": _scores(said),
+            "calibration_rows": _calibration(said),
+            **_curves(said),
+            **_promise(said["certificate"]),
+            "peer_rows": _peers(said["peers"]),
+        }
+    return made
+
+
+def _columns(said: dict[str, Any]) -> Rows:
+    return [
+        [
+            column["name"],
+            "not used" if column["kind"] == "dropped" else column["kind"],
+            percent(column["missing"]),
+            column["values"],
+            column["reason"],
+        ]
+        for column in said["data"]["columns"]
+    ]
+
+
+def _scores(said: dict[str, Any]) -> Rows:
+    def shown(key: str, value: float) -> str:
+        return f"{100 * value:.1f} %" if key in SHARES else f"{value:.3f}"
+
+    return [
+        [
+            score["name"],
+            shown(score["key"], score["value"]),
+            f"{shown(score['key'], score['low'])} to {shown(score['key'], score['high'])}",
+            SAYS[score["key"]],
+        ]
+        for score in said["scores"]
+    ]
+
+
+def _calibration(said: dict[str, Any]) -> Rows:
+    return [
+        [
+            percent(b["said"]),
+            percent(b["seen"]),
+            f"{percent(b['low'])} to {percent(b['high'])}",
+            f"{b['rows']:,}",
+            f"{b['positives']:,}",
+        ]
+        for b in said["calibration"]["bins"]
+    ]
+
+
+def _curves(said: dict[str, Any]) -> dict[str, Rows]:
+    curve = said["curves"]
+    if not curve:
+        return {"pr_rows": [], "roc_rows": []}
+    n = len(curve["recall"])
+    steps = sorted({round(k * (n - 1) / MAX_POINTS) for k in range(MAX_POINTS + 1)})
+    return {
+        "pr_rows": [
+            [percent(curve["recall"][k]), percent(curve["precision"][k])] for k in steps
+        ],
+        "roc_rows": [
+            [percent(curve["alarm_rate"][k]), percent(curve["recall"][k])] for k in steps
+        ],
+    }
+
+
+def _distribution(said: dict[str, Any]) -> dict[str, Any]:
+    found = said["distribution"]
+    groups = [name for name in ("positive", "negative", "all") if name in found]
+    called = {"positive": "real", "negative": "not", "all": "rows"}
+    edges = found["edges"]
+    rows = [
+        [
+            f"{edges[k]:.2f} to {edges[k + 1]:.2f}",
+            *(f"{found[name][k]:,}" for name in groups),
+        ]
+        for k in range(len(edges) - 1)
+        if any(found[name][k] for name in groups)
+    ]
+    words = "How many rows have each score. The dashed line is the model's own."
+    if "positive" in found:
+        words += " Orange: real ones; blue: the others."
+    return {
+        "distribution_words": words,
+        "distribution_headings": ["score", *(called[name] for name in groups)],
+        "distribution_rows": rows,
+    }
+
+
+def _weights(voters: dict[str, Any]) -> Rows:
+    errors = voters.get("errors", {})
+    return [
+        [each["name"], f"{each['weight']:.4f}", percent(errors.get(each["name"]))]
+        for each in voters["weights"]
+    ]
+
+
+def _promise(found: dict[str, Any]) -> dict[str, Rows]:
+    if found["why"]:
+        return {"promise_rows": [], "bound_rows": []}
+
+    def rate(name: str, key: str) -> list[str]:
+        each = found[key]
+        return [
+            name,
+            f"{each['rows']:,}",
+            f"{each['errors']:,}",
+            percent(each["seen"]),
+            percent(each["upper"]),
+            "says nothing: vacuous" if each["vacuous"] else "",
+        ]
+
+    rows = [
+        rate("real ones missed", "missed"),
+        rate("others flagged", "false_alarms"),
+        rate("all decisions", "overall"),
+    ]
+    made = found["pac_bayes"]
+    named = {"twice_gibbs": "2 x Gibbs risk", "tandem": "tandem", "c_bound": "C-bound"}
+    bounds = []
+    for key, name in named.items() if made else ():
+        bound = made[key]
+        by_class = " (vacuous)" if bound["vacuous_by_class"] else ""
+        overall = " (vacuous)" if bound["vacuous_overall"] else ""
+        bounds.append(
+            [
+                name,
+                percent(bound["missed"]) + by_class,
+                percent(bound["false_alarms"]) + by_class,
+                percent(bound["overall"]) + overall,
+            ]
+        )
+    return {"promise_rows": rows, "bound_rows": bounds}
+
+
+def _peers(peers: dict[str, Any] | None) -> Rows:
+    return [
+        [name, *(f"{figures[key]:.3f}" if key in figures else "–" for key in PEER_FIGURES)]
+        for name, figures in (peers["models"] if peers else {}).items()
+    ]
+
+
+def _repeat(said: dict[str, Any]) -> Rows:
+    made = said["repeat"]
+    rows = [["data fingerprint", made["fingerprint"]], ["page made", made["made"]]]
+    rows += [[name, version] for name, version in made["versions"].items()]
+    rows += [[f"model: {name}", _flat(value)] for name, value in made["model"].items()]
+    return rows
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_flat(inner)}" for name, inner in value.items())
+    return str(value)

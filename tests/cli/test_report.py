@@ -1,0 +1,73 @@
+"""``damvi report``: the page, the words and the JSON; what is wrong in one line."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from tests.report.toy import make_model, make_table
+
+from damvi.cli import main
+from damvi.modelfile import save
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    frame = make_table()
+    frame.to_csv(folder / "fit.csv", index=False)
+    make_table(200, seed=1).to_parquet(folder / "new.parquet")
+    save(make_model(frame), folder / "model.damvi")
+    return folder
+
+
+@pytest.fixture
+def run(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, ["report", *arguments])
+
+    return invoke
+
+
+@pytest.mark.parametrize("data", ["fit.csv", "new.parquet"])
+def test_a_page_and_what_it_says_in_short(run, folder, data):
+    result = run("model.damvi", data)
+    assert result.exit_code == 0, result.output
+    assert "of 100 flagged rows about" in result.output
+    assert "Written to report.html" in result.output
+    known = "All 600 rows are rows of the fit" in result.output
+    assert known == (data == "fit.csv")
+    page = (folder / "report.html").read_text()
+    assert ("Judged on the rows of the fit, out of sample." in page) == known
+
+
+def test_for_machines_and_for_nobody(run, folder):
+    result = run("model.damvi", "new.parquet", "-o", "page.html", "--json")
+    said = json.loads(result.stdout)
+    assert said["report"] == "page.html"
+    assert said["data"]["rows"] == 200
+    assert said["decision"]["found"] > 0
+    assert (folder / "page.html").stat().st_size < 3_000_000
+    assert run("model.damvi", "new.parquet", "--quiet").output == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere.damvi", "fit.csv"], "nowhere.damvi"),
+        (["model.damvi", "nowhere.csv"], "nowhere.csv"),
+        (["fit.csv", "fit.csv"], "fit.csv"),
+        (["model.damvi", "fit.csv", "--target", "frad"], "Did you mean 'fraud'"),
+        (["model.damvi", "fit.csv", "--target", "kind"], "but the model knows"),
+        (["model.damvi", "fit.csv", "-o", "no/such/page.html"], "no folder"),
+        (["model.damvi", "fit.csv", "-o", "."], "is a folder"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(run, folder, arguments, words):
+    before = sorted(path.name for path in folder.iterdir())
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert words in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert sorted(path.name for path in folder.iterdir()) == before

@@ -1,0 +1,58 @@
+"""A small table and a model of it, as ``damvi fit`` makes them but in a blink."""
+
+import numpy as np
+import pandas as pd
+
+from damvi import DAMVIClassifier
+from damvi.decision import calibrate
+from damvi.evaluation.voters import voters_of_fit
+from damvi.fingerprint import row_prints
+from damvi.modelfile import Model, Target, Training
+from damvi.tabular import Schema
+
+HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
+
+
+def make_table(n=600, seed=0, amount="amount"):
+    """Two numbers, a category, a date and an id; about 15 % are "yes"."""
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=n)
+    kind = rng.choice(["a", "b", "<b>bold</b>"], size=n)
+    frame = pd.DataFrame(
+        {
+            "id": [f"{HOSTILE} {seed} {i}" for i in range(n)],
+            amount: size + rng.normal(size=n) * 0.3,
+            "noise": rng.normal(size=n),
+            "kind": kind,
+            "day": pd.date_range("2024-01-01", periods=n, freq="h").strftime(
+                "%Y-%m-%d %H:%M"
+            ),
+        }
+    )
+    bad = size + (kind == "a") * 0.6 + 0.5 * rng.normal(size=n) > 1.4
+    frame["fraud"] = np.where(bad, "yes", "no")
+    return frame
+
+
+def make_model(frame, pool=None, threshold="f1", with_voters=True):
+    schema = Schema.infer(frame, "fraud", drop=["id"])
+    X, positive = schema.encode(frame), (frame["fraud"] == "yes").to_numpy()
+    classifier = DAMVIClassifier(
+        pool,
+        n_estimators=25,
+        stratified=pool is None,
+        threshold=threshold,
+        pos_label=True,
+        random_state=0,
+    ).fit(X, positive)
+    vote = classifier.oob_decision_function_ + classifier.threshold_
+    if classifier._calibrator is None:
+        classifier._calibrator = calibrate(vote, np.where(positive, 1, -1))
+    return Model(
+        classifier,
+        schema,
+        Target("fraud", "no", "yes"),
+        Training(row_prints(X, positive), vote, positive),
+        {"voters": voters_of_fit(classifier)} if with_voters else {},
+        {"command": "damvi fit toy.csv --target fraud", "seed": 0},
+    )
