@@ -16,7 +16,7 @@ Comma = Literal["", "thousands", "decimal"]
 HOLES = {"", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown"}
 """What people write into a column of numbers where there is none."""
 CURRENCY = r"^[$€£]\s*|\s*[$€£%]$"
-THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 DECIMAL = re.compile(r"[-+]?\d+,\d+")
 ENOUGH = 0.99
 """The share of values that must be understood; the rest count as missing."""
@@ -122,5 +122,5 @@ def date_part(dates: pd.Series, part: str) -> NDArray[np.float64]:
     elif part == "hour":
         values = (dates - dates.dt.normalize()) / pd.Timedelta(hours=1)
     else:
-        values = dates.dt.month if part == "month" else dates.dt.dayofweek
+        values = dates.dt.month if part == "month" else dates.dt.day_of_week
     return np.asarray(values.to_numpy(np.float64, na_value=np.nan))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+BLOCK = 1 << 22
+"""Bytes of text that are parsed at a time."""
 SUFFIXES = (".parquet", ".feather", *TEXTS, *LINES)
 
 
@@ -180,7 +182,9 @@ def _how(
     from pyarrow import csv
 
     return {
-        "read_options": csv.ReadOptions(encoding=dialect.encoding, use_threads=threads),
+        "read_options": csv.ReadOptions(
+            encoding=dialect.encoding, use_threads=threads, block_size=BLOCK
+        ),
         "parse_options": csv.ParseOptions(
             delimiter=dialect.separator, newlines_in_values=True
         ),
