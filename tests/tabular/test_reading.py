@@ -125,7 +125,7 @@ def test_what_stays_text_and_what_does_not(tmp_path):
         ("t.xlsx", b"x", "not one of the kinds"),
         ("t.parquet", b"PAR1 nonsense", "cannot be read as a table"),
         ("t.feather", b"nonsense", "cannot be read as a table"),
-        ("t.jsonl", b'{"a": 1}\n{"a": \n', "cannot be read as a table"),
+        ("t.jsonl", b'{"a": 1}\n{"a": \n', "is no JSON in line 2"),
         ("t.csv.gz", b"not gzip", "cannot be read|gzip"),
     ],
 )

@@ -99,6 +99,7 @@ def test_the_target_in_disguise():
 
 
 def messy():
+    rng = np.random.default_rng(1)
     when = pd.date_range("2023-05-01", periods=N, freq="5h").astype(str).to_series()
     return pd.DataFrame(
         {
@@ -138,7 +139,7 @@ def test_order_extra_columns_and_types_do_not_matter():
     first = expected.iloc[0]
     stamp = pd.Timestamp(frame["when"].iloc[0])
     assert first["when (month)"] == stamp.month
-    assert first["when (weekday)"] == stamp.dayofweek
+    assert first["when (weekday)"] == stamp.day_of_week
     assert first["when (day)"] == (stamp - pd.Timestamp(0)).days
     assert expected["when (hour)"].tolist()[:3] == [0, 5, 10]
 

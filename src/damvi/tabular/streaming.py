@@ -70,13 +70,10 @@ def _feather(path: Path, schema: Schema) -> Iterator[Any]:
 
 
 def _json_lines(path: Path, schema: Schema) -> Iterator[Any]:
-    names: set[str] = set()
-    with read_lines(path, chunksize=ROWS) as reader:
-        for number, frame in enumerate(reader):
-            if number == 0:
-                names = set(_check(path, schema, [str(name) for name in frame.columns]))
-            # A line may leave out what it does not know.
-            yield frame.reindex(columns=sorted(names | set(frame.columns)))
+    for number, frame in enumerate(read_lines(path, ROWS)):
+        if number == 0:
+            _check(path, schema, [str(name) for name in frame.columns])
+        yield frame.reindex(columns=[column.name for column in schema.used])
 
 
 def _text(path: Path, schema: Schema) -> Iterator[Any]:
