@@ -1,4 +1,4 @@
-"""Predictions: the model's own, row by row, whatever the file and the size of its blocks."""
+"""Predictions are the model's own, row by row, whatever the file and its blocks."""
 
 import numpy as np
 import pandas as pd

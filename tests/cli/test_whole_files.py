@@ -30,8 +30,10 @@ from damvi.cli import main
 import damvi._files, os
 replace = os.replace
 def slowly(*names):
-    print("half", flush=True)
-    time.sleep(60)
+    if str(names[1]).endswith("m.damvi"):
+        print("half", flush=True)
+        time.sleep(60)
+    replace(*names)
 os.replace = slowly
 main(sys.argv[1:])
 """
@@ -56,9 +58,10 @@ def commands(made, folder):
     }
 
 
-@pytest.mark.parametrize("what", ["fit", "predict"])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(
+    ("what", "there"), [("fit", True), ("predict", True), ("predict", False)]
+)
 def test_a_command_that_is_broken_off(commands, what, how, there):
     code, words, out = commands[what]
     if there:
@@ -85,7 +88,6 @@ def test_a_disk_that_is_full(commands, what):
         capture_output=True,
         text=True,
         preexec_fn=limit_files,
-        env=os.environ | {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", "")},
     )
     assert run.returncode == 1
     assert "File too large" in run.stderr
