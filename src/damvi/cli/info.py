@@ -77,14 +77,11 @@ def _first_lines(said: dict[str, Any]) -> list[str]:
 
 def _column_lines(columns: list[dict[str, Any]]) -> list[str]:
     lines = []
-    for kind, plural in (
-        ("number", "numbers"),
-        ("category", "categories"),
-        ("date", "dates"),
-    ):
+    for kind, plural in PLURALS.items():
         names = [column["name"] for column in columns if column["kind"] == kind]
         if names:
-            lines.append(f"{len(names)} {plural}: {', '.join(names)}")
+            noun = kind if len(names) == 1 else plural
+            lines.append(f"{len(names)} {noun}: {', '.join(names)}")
     for column in columns:
         if column["kind"] == "dropped":
             why = f" ({column['reason']})" if column["reason"] else ""
