@@ -18,6 +18,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "boosted_trees",
     "fit_context",
     "make_sklearn_tree",
     "refuse_params",
@@ -52,3 +53,9 @@ def make_sklearn_tree(
         }
     )
     return tree
+
+
+def boosted_trees(model: Any) -> tuple[float, list[Any]]:
+    """What a ``HistGradientBoostingClassifier`` starts from, and its trees' nodes."""
+    start = float(np.ravel(model._baseline_prediction)[0])
+    return start, [tree.nodes for step in model._predictors for tree in step]
