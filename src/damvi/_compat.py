@@ -25,6 +25,7 @@ __all__ = [
     "routing_enabled",
     "take_rows",
     "use_source_stamp",
+    "with_leaf_values",
 ]
 
 
@@ -53,6 +54,14 @@ def make_sklearn_tree(
         }
     )
     return tree
+
+
+def with_leaf_values(tree: Any, value: Any) -> Any:
+    """A copy of scikit-learn's low-level tree, of two classes, with other values."""
+    new = Tree(tree.n_features, np.array([2], dtype=np.intp), 1)
+    values = np.ascontiguousarray(value, dtype=np.float64)[:, np.newaxis, :]
+    new.__setstate__(tree.__getstate__() | {"values": values})
+    return new
 
 
 def boosted_trees(model: Any) -> tuple[float, list[Any]]:

@@ -8,6 +8,7 @@ from .. import __version__
 from .bench import bench
 from .datasets import datasets
 from .demo import demo
+from .export import export
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -16,5 +17,5 @@ def main() -> None:
     """Classification with a rare class, by a diversity-aware majority vote."""
 
 
-for command in (bench, datasets, demo):
+for command in (bench, datasets, demo, export):
     main.add_command(command)

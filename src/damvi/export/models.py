@@ -92,14 +92,19 @@ def _boosted(read: Callable[[Any], Boosted]) -> Callable[[Graph, Any, Data], Sai
             terms = graph.cast(terms, np.float32)
         total = graph.ordered_sum(terms, len(boosted.trees) + 1)
         if boosted.single_sum:
-            total = graph.cast(total, np.float64)
+            return _larger_half(graph, _single_expit(graph, total))
         odds = linear(graph, total, boosted.slope, boosted.bias)
-        chance = expit(graph, odds)
-        if boosted.single_sum:
-            chance = graph.single(chance)
-        return _larger_half(graph, chance)
+        return _larger_half(graph, expit(graph, odds))
 
     return write
+
+
+def _single_expit(graph: Graph, x: str) -> str:
+    """The logistic function rounded to single precision at each step, in doubles."""
+    fall = graph.add("Exp", graph.add("Neg", graph.cast(x, np.float64)))
+    one = graph.constant(1.0, np.float32)
+    whole = graph.add("Add", graph.cast(fall, np.float32), one)
+    return graph.cast(graph.add("Div", one, whole), np.float64)
 
 
 def _linear(graph: Graph, model: Any, data: Data) -> Said:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,15 @@ class Table:
     inputs : tuple of str
     kinds : tuple of {"number", "text", "numbered"}
         A category is "text", or "numbered" where its labels are numbers.
+    unknown : mapping of column names
+        What a text that is no category counts as: a category, or None, for missing.
     """
 
     graph: Graph
     names: tuple[str, ...]
     inputs: tuple[str, ...]
     kinds: tuple[str, ...]
+    unknown: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -55,19 +58,28 @@ class Table:
         def some(values: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(values[f] for f in places)
 
-        return Table(self.graph, some(self.names), some(self.inputs), some(self.kinds))
+        return replace(
+            self,
+            names=some(self.names),
+            inputs=some(self.inputs),
+            kinds=some(self.kinds),
+        )
 
     def place_of(self, f: int, labels: Labels) -> str:
         """Where among the labels each row's category is: (n, 1), whole numbers."""
         if self.kinds[f] == "text":
             known = {str(label): place for place, label in enumerate(labels)}
             texts = {text: MISSING for text in MISSING_TEXTS if text not in known} | known
+            other = UNKNOWN
+            if self.names[f] in self.unknown:
+                label = self.unknown[self.names[f]]
+                other = MISSING if label is None else known.get(label, UNKNOWN)
             return self.graph.add_ml(
                 "LabelEncoder",
                 self.inputs[f],
                 keys_strings=list(texts),
                 values_int64s=list(texts.values()),
-                default_int64=UNKNOWN,
+                default_int64=other,
             )
         return _place_of_number(self.graph, self.inputs[f], labels)
 
@@ -79,7 +91,7 @@ class Table:
             if labels is not None:
                 columns.append(self._code(f, sorted(labels, key=labels.__getitem__)))
             elif kind == "number":
-                columns.append(self.inputs[f])
+                columns.append(without_infinities(self.graph, self.inputs[f]))
             else:
                 raise ValueError(
                     f"it reads the categories of column {self.names[f]!r} in its own way, "
@@ -113,6 +125,11 @@ def place_in_matrix(graph: Graph, data: Matrix, f: int, labels: Labels) -> str:
     """As :meth:`Table.place_of`, for a column of numbers."""
     column = graph.add("Gather", data.name, graph.constant([f], np.int64), axis=1)
     return _place_of_number(graph, column, labels)
+
+
+def without_infinities(graph: Graph, x: str) -> str:
+    """Infinities as missing values: Python refuses them, and a graph cannot."""
+    return graph.add("Where", graph.add("IsInf", x), graph.constant(np.nan), x)
 
 
 def as_matrix(data: Table | Matrix) -> Matrix:

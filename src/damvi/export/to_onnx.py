@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from ..classifier import TIE, DAMVIClassifier
-from ..voters.asking import FoldModels
-from ..voters.trees.voters import TreeVoters
 from .curves import linear, write_calibrator
-from .encoders import parts_of
 from .graph import IR_VERSION, ML_OPSET, OPSET, Graph
-from .table import Labels, Matrix, Table, is_missing, kind_of_labels
+from .inputs import columns_of, input_names
+from .table import Matrix, Table, without_infinities
 from .voting import write_vote
 
 if TYPE_CHECKING:
@@ -26,7 +24,12 @@ OUTPUTS = ("label", "probability", "vote")
 LARGEST_FILE = 2**31 - 1
 
 
-def to_onnx(model: DAMVIClassifier, *, labels: Sequence[str] | None = None) -> ModelProto:
+def to_onnx(
+    model: DAMVIClassifier,
+    *,
+    labels: Sequence[str] | None = None,
+    unknown: Mapping[str, str | None] | None = None,
+) -> ModelProto:
     """The model as an ONNX graph, for onnxruntime and others, without Python.
 
     Parameters
@@ -35,6 +38,10 @@ def to_onnx(model: DAMVIClassifier, *, labels: Sequence[str] | None = None) -> M
         Fitted, on dense or sparse arrays (the graph takes dense ones) or dataframes.
     labels : sequence of two str, optional
         What to call ``classes_`` in the output; None keeps them.
+    unknown : mapping, optional
+        For columns of categories by name, what a text that is none of them counts as: one
+        of them, or None for a missing value. Columns that are not named do with it what
+        the model does with a category that it does not know.
 
     Returns
     -------
@@ -65,12 +72,14 @@ def to_onnx(model: DAMVIClassifier, *, labels: Sequence[str] | None = None) -> M
     """
     helper = _helper()
     check_is_fitted(model, "weights_")
-    names, kinds = _columns(model)
-    inputs = _input_names(names) if names else ("X",)
+    names, kinds = columns_of(model)
+    inputs = input_names(names, OUTPUTS) if names else ("X",)
     graph = Graph({*inputs, *OUTPUTS})
-    data: Table | Matrix = Matrix("X", model.n_features_in_)
+    data: Table | Matrix
     if names:
-        data = Table(graph, names, inputs, kinds)
+        data = Table(graph, names, inputs, kinds, unknown or {})
+    else:
+        data = Matrix(without_infinities(graph, "X"), model.n_features_in_)
     vote = write_vote(graph, model, data)
     graph.add("Identity", vote, to="vote")
     _write_label(graph, model, vote, labels)
@@ -162,72 +171,3 @@ def _write_probability(graph: Graph, model: Any, vote: str) -> None:
         graph.add("Unsqueeze", last, one),
     ]
     graph.add("Concat", *columns, axis=1, to="probability")
-
-
-def _columns(model: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names and kinds of a dataframe's columns; none for an array."""
-    width = model.n_features_in_
-    known: list[dict[Any, None]] = [{} for _ in range(width)]
-    for f, labels in _categories_of(model):
-        known[f] |= dict.fromkeys(labels)
-    named = getattr(model, "feature_names_in_", None)
-    if named is None and not any(known):
-        return (), ()
-    names = tuple(map(str, named if named is not None else range(width)))
-    kinds = tuple(
-        kind_of_labels(list(labels), name) if labels else "number"
-        for labels, name in zip(known, names, strict=True)
-    )
-    return names, kinds
-
-
-def _categories_of(model: Any) -> Iterator[tuple[int, Labels]]:
-    """The categories that voters have learned, by column."""
-    voters = model._voters
-    if isinstance(voters, TreeVoters):
-        yield from _learned(voters)
-        return
-    asked = [voters.estimators[k] for k in np.flatnonzero(model.weights_)]
-    for voter in asked:
-        for one in voter.models if isinstance(voter, FoldModels) else [voter]:
-            yield from _in_steps(one)
-
-
-def _in_steps(step: Any) -> Iterator[tuple[int, Labels]]:
-    """The first step of a pipeline sees the table; so do the parts of columns."""
-    if hasattr(step, "steps"):
-        yield from _in_steps(step.steps[0][1])
-    elif hasattr(step, "transformers_"):
-        for part, places in parts_of(step):
-            for f, labels in _in_steps(part):
-                yield places[f], labels
-    elif hasattr(step, "_voters"):
-        yield from _learned(step._voters)
-    elif type(step).__name__ == "NumberEncoder" and step.categories_ is not None:
-        yield from _by_column(step.categories_)
-    elif type(step).__name__ == "OneHotEncoder":
-        for f, labels in enumerate(step.categories_):
-            yield f, [label for label in labels.tolist() if not is_missing(label)]
-
-
-def _learned(voters: Any) -> Iterator[tuple[int, Labels]]:
-    if voters.features.categories is not None:
-        yield from _by_column(voters.features.categories)
-
-
-def _by_column(categories: Any) -> Iterator[tuple[int, Labels]]:
-    for f, labels in enumerate(categories.by_column):
-        if labels is not None:
-            yield f, list(labels)
-
-
-def _input_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Those of the columns, unless outputs have them or they are empty."""
-    taken = {*OUTPUTS, ""}
-    inputs: list[str] = []
-    for name in names:
-        while name in taken or (name != names[len(inputs)] and name in names):
-            name += "_"
-        taken.add(name)
-        inputs.append(name)
-    return tuple(inputs)
