@@ -27,6 +27,12 @@ def write_step(graph: Graph, step: Any, data: Data) -> Data:
     return WRITERS[name](graph, step, data)
 
 
+def _same(graph: Graph, step: Any, data: Data) -> Data:
+    if step.func is not None:
+        raise ValueError("its FunctionTransformer has a function, which could be any")
+    return data
+
+
 def _pipeline(graph: Graph, pipeline: Any, data: Data) -> Data:
     for _, step in pipeline.steps:
         data = write_step(graph, step, data)
@@ -165,6 +171,7 @@ def indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]]
 
 WRITERS: dict[str, Callable[[Graph, Any, Data], Data]] = {
     "ColumnTransformer": _columns,
+    "FunctionTransformer": _same,
     "NumberEncoder": _numbers,
     "OneHotEncoder": _indicators,
     "Pipeline": _pipeline,

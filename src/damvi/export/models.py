@@ -12,9 +12,9 @@ from .boosters import Boosted, read_catboost, read_lightgbm, read_xgboost
 from .curves import expit, linear
 from .encoders import Data, write_step
 from .graph import Graph
-from .own_trees import read_own_trees
+from .own_trees import read_own_trees, with_codes
 from .sklearn_trees import read_hist_boosting, read_tree
-from .table import Matrix, Table, as_matrix
+from .table import Table, as_matrix
 from .tree_writer import write_trees
 from .trees import Trees
 
@@ -52,28 +52,29 @@ def _larger_half(graph: Graph, chance: str) -> Said:
 
 def _own_forest(graph: Graph, model: Any, data: Data) -> Said:
     forest, features = model._voters.forest, model._voters.features
-    X = own_numbers(features, data)
+    X = own_numbers(graph, features, data)
     trees = read_own_trees(forest, features.binning, forest.share)
     return _mean_of_trees(graph, X, trees)
 
 
-def own_numbers(features: Any, data: Data) -> Matrix:
-    """The table as the built-in trees read it."""
+def own_numbers(graph: Graph, features: Any, data: Data) -> str:
+    """The table as :func:`read_own_trees` has it."""
     if features.categories is not None and isinstance(data, Table):
-        return data.numbers(features.categories.by_column)
-    return as_matrix(data)
+        matrix = data.numbers(features.categories.by_column)
+    else:
+        matrix = as_matrix(data)
+    return with_codes(graph, matrix, features.binning)
 
 
 def _forest(graph: Graph, model: Any, data: Data) -> Said:
     members = model.estimators_ if hasattr(model, "estimators_") else [model]
-    X = as_matrix(data)
     # They read single precision, whatever they are given.
-    X = Matrix(graph.single(X.name), X.width)
+    X = graph.single(as_matrix(data).name)
     return _mean_of_trees(graph, X, Trees.join([read_tree(tree) for tree in members]))
 
 
-def _mean_of_trees(graph: Graph, X: Matrix, trees: Trees) -> Said:
-    total = graph.ordered_sum(write_trees(graph, X.name, trees), len(trees))
+def _mean_of_trees(graph: Graph, X: str, trees: Trees) -> Said:
+    total = graph.ordered_sum(write_trees(graph, X, trees), len(trees))
     return _larger_half(graph, graph.add("Div", total, graph.constant(float(len(trees)))))
 
 

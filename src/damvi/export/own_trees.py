@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from ..voters.trees.binning import Binning
 from ..voters.trees.forest import Forest
 from ..voters.trees.splits import N_CODES
+from .graph import Graph
+from .table import Matrix, look_up
 from .trees import LEAF, LEQ, LT, MEMBER, Trees
 
 
@@ -15,7 +17,8 @@ def read_own_trees(forest: Forest, binning: Binning, value: NDArray[np.float64])
     """The trees with a value for each node.
 
     A code is one more than the number of cuts below a value, so a last code on the left
-    is a largest value on the left; 0 is missing.
+    is a largest value on the left; 0 is missing. Splits on categories stay splits on codes,
+    in the columns that :func:`with_codes` adds.
     """
     is_leaf, shift, limit = forest.is_leaf, forest.shift, forest.threshold.astype(np.int64)
     base = np.repeat(forest.roots[:-1], np.diff(forest.roots))
@@ -39,25 +42,30 @@ def read_own_trees(forest: Forest, binning: Binning, value: NDArray[np.float64])
         sets={},
     )
     owner = np.repeat(np.arange(len(forest)), np.diff(forest.roots))
+    place = len(binning.n_codes) - 1 + np.cumsum(binning.categorical, dtype=np.int64)
     for k in np.flatnonzero(~is_leaf & forest.on_categories).tolist():
         in_set = forest.sets[forest.set_starts[owner[k]] + limit[k]]
-        _split_on_categories(trees, k, np.unpackbits(in_set, bitorder="little"), binning)
+        n_codes = int(binning.n_codes[trees.feature[k]])
+        codes = np.flatnonzero(np.unpackbits(in_set, bitorder="little")[:n_codes])
+        trees.mode[k], trees.sets[k] = MEMBER, codes.astype(np.float64)
+        trees.feature[k] = place[trees.feature[k]]
     return trees
 
 
-def _split_on_categories(
-    trees: Trees, k: int, goes_left: NDArray[np.uint8], binning: Binning
-) -> None:
-    """Write a split on codes as one on values.
+def with_codes(graph: Graph, X: Matrix, binning: Binning) -> str:
+    """The features, and after them the codes of those that are categories.
 
-    Code 0, whatever was not seen at fit, has no list of values: the side without it is
-    the set, and so on the left.
+    onnxruntime takes sets of whole numbers alone, and categories can be any.
     """
-    f = int(trees.feature[k])
-    own = slice(int(binning.starts[f]), int(binning.starts[f + 1]))
-    inside = goes_left[binning.category_codes[own]] == 1
-    if goes_left[0]:
-        inside = ~inside
-        trees.left[k], trees.right[k] = trees.right[k], trees.left[k]
-    trees.mode[k] = MEMBER
-    trees.sets[k] = binning.cuts[own][inside]
+    columns = [X.name]
+    for f in np.flatnonzero(binning.categorical).tolist():
+        own = slice(int(binning.starts[f]), int(binning.starts[f + 1]))
+        codes = look_up(
+            graph,
+            graph.add("Gather", X.name, graph.constant([f], np.int64), axis=1),
+            binning.cuts[own],
+            binning.category_codes[own].astype(np.int64),
+            default=0,
+        )
+        columns.append(graph.cast(codes, np.float64))
+    return graph.add("Concat", *columns, axis=1) if len(columns) > 1 else X.name

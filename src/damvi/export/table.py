@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .graph import Graph
 
@@ -107,18 +108,26 @@ class Table:
         return graph.add("Where", missing, graph.constant(np.nan), number)
 
 
-def _place_of_number(graph: Graph, column: str, labels: Labels) -> str:
+def look_up(
+    graph: Graph, column: str, keys: Any, values: NDArray[np.int64], default: int
+) -> str:
+    """The value of each number in a column, by keys."""
     from onnx import numpy_helper
 
-    keys = np.array([*labels, np.nan], dtype=np.float64)
-    places = np.append(np.arange(len(labels)), MISSING)
+    if len(keys) == 0:  # which the operator does not take
+        keys, values = np.array([np.nan]), np.array([default])
     return graph.add_ml(
         "LabelEncoder",
         column,
-        keys_tensor=numpy_helper.from_array(keys),
-        values_tensor=numpy_helper.from_array(places),
-        default_tensor=numpy_helper.from_array(np.array([UNKNOWN])),
+        keys_tensor=numpy_helper.from_array(np.asarray(keys, dtype=np.float64)),
+        values_tensor=numpy_helper.from_array(values),
+        default_tensor=numpy_helper.from_array(np.array([default])),
     )
+
+
+def _place_of_number(graph: Graph, column: str, labels: Labels) -> str:
+    places = np.append(np.arange(len(labels)), MISSING)
+    return look_up(graph, column, [*labels, np.nan], places, UNKNOWN)
 
 
 def place_in_matrix(graph: Graph, data: Matrix, f: int, labels: Labels) -> str:

@@ -31,11 +31,11 @@ class Trees:
     left, right : ndarray of shape (nodes,)
         The children; ``left`` is LEAF for a leaf.
     missing_left : ndarray of bool, shape (nodes,)
-        Where NaN goes. Splits by set are written such that it never is in the set.
+        Where NaN goes; not asked at splits by set, whose features are codes.
     value : ndarray of shape (nodes,)
         Of the leaves.
     sets : dict of ndarray
-        For a node of mode MEMBER, the values that go left.
+        For a node of mode MEMBER, the codes that go left: whole numbers, 0 or more.
     """
 
     roots: Places

@@ -35,8 +35,8 @@ def _of_trees(graph: Graph, voters: TreeVoters, weights: Any, data: Data) -> str
     forest = Forest.join([voters.forest.tree(k) for k in asked.tolist()])
     weight = np.repeat(weights[asked], np.diff(forest.roots))
     trees = read_own_trees(forest, voters.features.binning, weight * forest.ballot)
-    X = own_numbers(voters.features, data)
-    return graph.ordered_sum(write_trees(graph, X.name, trees), len(trees))
+    X = own_numbers(graph, voters.features, data)
+    return graph.ordered_sum(write_trees(graph, X, trees), len(trees))
 
 
 def _of_models(
