@@ -20,6 +20,7 @@ __all__ = [
     "Interval",
     "StrOptions",
     "Tree",
+    "boosted_trees",
     "boosting_nodes",
     "boosting_part",
     "fit_context",
@@ -29,6 +30,7 @@ __all__ = [
     "sklearn_tree",
     "take_rows",
     "use_source_stamp",
+    "with_leaf_values",
 ]
 
 
@@ -87,3 +89,17 @@ def boosting_nodes() -> Any:
     from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
     return PREDICTOR_RECORD_DTYPE
+
+
+def with_leaf_values(tree: Any, value: Any) -> Any:
+    """A copy of scikit-learn's low-level tree, of two classes, with other values."""
+    new = Tree(tree.n_features, np.array([2], dtype=np.intp), 1)
+    values = np.ascontiguousarray(value, dtype=np.float64)[:, np.newaxis, :]
+    new.__setstate__(tree.__getstate__() | {"values": values})
+    return new
+
+
+def boosted_trees(model: Any) -> tuple[float, list[Any]]:
+    """What a ``HistGradientBoostingClassifier`` starts from, and its trees' nodes."""
+    start = float(np.ravel(model._baseline_prediction)[0])
+    return start, [tree.nodes for step in model._predictors for tree in step]

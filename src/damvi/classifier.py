@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._compat import HasMethods, Interval, StrOptions, fit_context
-from .decision import Tuning
+from .decision import Calibrator, Tuning
 from .fingerprint import row_prints
 from .reading import read_table
 from .revising import RevisesWeights
@@ -264,6 +264,10 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         """How the threshold was tuned, with an honest figure of what it gives."""
         check_is_fitted(self, "weights_")
         return self._decision.tuning
+
+    @property
+    def _calibrator(self) -> Calibrator | None:
+        return self._decision.calibrator
 
     @property
     def oob_decision_function_(self) -> NDArray[np.float64]:

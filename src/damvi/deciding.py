@@ -54,6 +54,13 @@ class Decision:
         decision.threshold  # noqa: B018  (warns now of a floor that is out of reach)
         return decision
 
+    @classmethod
+    def restored(cls, **known: Any) -> Decision:
+        """What a model file tells: the results, without the votes behind them."""
+        decision = cls.__new__(cls)
+        vars(decision).update(known)
+        return decision
+
     @cached_property
     def threshold(self) -> float:
         """The vote above which a row is flagged."""

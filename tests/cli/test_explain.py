@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.report.toy import make_model, make_table
 
 from damvi.cli import main
 from damvi.modelfile import save
+from tests.report.toy import make_model, make_table
 
 FORMULA = "=1+cmd"
 

@@ -64,7 +64,15 @@ ALLOWED = {
     "baselines": {"_compat", "classifier", "reading"},
     "bench": {"_files", "baselines", "classifier"},
     "tabular": set(),
-    "modelfile": {"_compat", "_files", "classifier", "decision", "tabular", "voters"},
+    "modelfile": {
+        "_compat",
+        "_files",
+        "classifier",
+        "deciding",
+        "decision",
+        "tabular",
+        "voters",
+    },
     "evaluation": {"decision", "fingerprint", "modelfile", "tabular"},
     "explanation": {"fingerprint", "modelfile"},
     "report": {
@@ -80,6 +88,7 @@ ALLOWED = {
     "modelling": {
         "_threads",
         "classifier",
+        "deciding",
         "decision",
         "evaluation",
         "fingerprint",
@@ -87,6 +96,7 @@ ALLOWED = {
         "tabular",
         "voters",
     },
+    "export": {"_compat", "_files", "classifier", "decision", "voters"},
     "__main__": {"cli"},
     "cli": {
         "_files",
@@ -96,6 +106,7 @@ ALLOWED = {
         "datasets",
         "evaluation",
         "explanation",
+        "export",
         "modelfile",
         "modelling",
         "progress",
@@ -170,6 +181,7 @@ def test_private_names_of_other_libraries_are_touched_in_one_place():
         "from damvi.cli import main; main(['demo', '--help'], standalone_mode=False)",
         "from damvi.cli import main; main(['datasets', '--help'], standalone_mode=False)",
         "from damvi.cli import main; main(['info', '--help'], standalone_mode=False)",
+        "from damvi.cli import main; main(['export', '--help'], standalone_mode=False)",
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_used(code):

@@ -10,6 +10,7 @@ from .datasets import datasets
 from .demo import demo
 from .evaluate import evaluate
 from .explain import explain
+from .export import export
 from .fit import fit
 from .group import Commands
 from .info import info
@@ -27,5 +28,16 @@ def main() -> None:
     """
 
 
-for command in (bench, datasets, demo, evaluate, explain, fit, info, predict, report):
+for command in (
+    bench,
+    datasets,
+    demo,
+    evaluate,
+    explain,
+    export,
+    fit,
+    info,
+    predict,
+    report,
+):
     main.add_command(command)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from .errors import one_line_errors
+from .talking import shown, talk
 
 MOST_VOTERS = 12
 """Voters shown; all are in the JSON."""
@@ -16,28 +15,17 @@ PLURALS = {"number": "numbers", "category": "categories", "date": "dates"}
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
-def info(model: str, as_json: bool) -> None:
+def info(model: str) -> None:
     """Say what MODEL is: its target, columns, voters, threshold and scores."""
-    with one_line_errors():
-        from ..modelfile.summary import summarize
+    from ..modelfile.summary import summarize
 
-        said = summarize(model)
-    if as_json:
-        click.echo(json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False))
-        return
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
+    talks = talk()
+    said = summarize(model)
     for heading, lines in _sections(said):
-        console.print(_harmless(heading), style="bold", markup=False)
+        talks.say(shown(heading))
         for line in lines:
-            console.print(f"  {_harmless(line)}", markup=False)
-
-
-def _harmless(line: str) -> str:
-    """The line without control characters: names come from data, and act on terminals."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+            talks.say(f"  {shown(line)}")
+    talks.result(said)
 
 
 def _sections(said: dict[str, Any]) -> list[tuple[str, list[str]]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..classifier import DAMVIClassifier
+from ..deciding import Decision
 from ..decision.calibration import Calibrator
 from ..decision.tuning import Tuning
 from ..voters import BaggedVoters, PoolVoters
@@ -24,9 +25,6 @@ ATTRIBUTES = (
     "c_bound_",
     "gibbs_risk_",
     "disagreement_",
-    "tuning_",
-    "oob_decision_function_",
-    "_calibrator",
     "_voters",
     "_keeps_frames",
     "_majority",
@@ -35,6 +33,8 @@ ATTRIBUTES = (
     "_row_prints",
 )
 """All that ``fit`` leaves, but for the votes on the training rows, which are too many."""
+DECIDED = ("threshold", "tuning", "unseen_vote", "calibrator")
+"""Of the decision: what was learned from these votes."""
 SOMETIMES = {"feature_names_in_", "_seed", "_fingerprint"}
 
 
@@ -49,11 +49,12 @@ def write_classifier(writer: Writer, model: DAMVIClassifier) -> dict[str, Json]:
     # The voters come first: where one cannot be saved, it is named.
     known = vars(model)
     fitted = writer.state({name: known[name] for name in ATTRIBUTES if name in known})
+    decided = writer.state({name: getattr(model._decision, name) for name in DECIDED})
     params = {}
     for name, value in model.get_params(deep=False).items():
         with writer.within(f"the parameter {name!r} of the classifier"):
             params[name] = writer.write(value)
-    return {"fitted": fitted, "params": params}
+    return {"fitted": fitted, "decided": decided, "params": params}
 
 
 def read_classifier(reader: Reader, said: dict[str, Json]) -> DAMVIClassifier:
@@ -71,7 +72,11 @@ def read_classifier(reader: Reader, said: dict[str, Json]) -> DAMVIClassifier:
     if not set(ATTRIBUTES) - SOMETIMES <= fitted.keys() <= set(ATTRIBUTES):
         odd = sorted(set(ATTRIBUTES) ^ fitted.keys())
         raise ModelFileError(f"the classifier is not whole ({', '.join(odd)})")
+    decided = reader.state(said["decided"])
+    if decided.keys() != set(DECIDED):
+        raise ModelFileError("the classifier's decision is not whole")
     model.__dict__.update(fitted)
+    model._decision = Decision.restored(**decided)
     _check(model)
     return model
 
@@ -101,14 +106,20 @@ def _check(model: DAMVIClassifier) -> None:
     for name in ("threshold_", "c_bound_", "gibbs_risk_", "disagreement_"):
         value = getattr(model, name)
         _need(isinstance(value, float) and not np.isnan(value), name)
-    _need(model.tuning_ is None or isinstance(model.tuning_, Tuning), "tuning_")
-    calibrator = model._calibrator
-    _need(calibrator is None or isinstance(calibrator, Calibrator), "calibrator")
-    prints, scores = model._row_prints, model.oob_decision_function_
+    _check_decision(model)
+    prints = model._row_prints
     _need(_is_array(prints, "u", 1) and prints.dtype == np.uint64, "prints")
     _need(bool((prints[1:] >= prints[:-1]).all()), "prints")
-    _need(_is_array(scores, "f", 1), "oob_decision_function_")
     _need(model._majority in (0, 1) and isinstance(model._keeps_frames, bool), "majority")
+
+
+def _check_decision(model: DAMVIClassifier) -> None:
+    decision = model._decision
+    tuning, calibrator, vote = decision.tuning, decision.calibrator, decision.unseen_vote
+    _need(decision.threshold == model.threshold_, "threshold_")
+    _need(tuning is None or isinstance(tuning, Tuning), "tuning_")
+    _need(calibrator is None or isinstance(calibrator, Calibrator), "calibrator")
+    _need(_is_array(vote, "f", 1) and len(vote) == len(model._row_prints), "unseen vote")
 
 
 def _is_array(value: Any, kind: str, n_dimensions: int) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..classifier import DAMVIClassifier
-from ..decision import calibrate
+from ..deciding import Decision
 from ..evaluation.voters import voters_of_fit
 from ..fingerprint import row_prints
 from ..modelfile import Model, Training
@@ -84,9 +82,9 @@ def fit_table(
     together = {} if table.groups is None else {"groups": table.groups}
     classifier.fit(table.X, positive, **together)
     vote = classifier.oob_decision_function_ + classifier.threshold_
-    if classifier._calibrator is None:
-        # Users of a table are promised a probability, from trees too.
-        classifier._calibrator = calibrate(vote, np.where(positive, 1, -1))
+    # Users of a table are promised a probability, from trees too.
+    decision = classifier._decision
+    classifier._decision = Decision.make(decision.weighing, decision.aim, calibrates=True)
     worth = judge(classifier, table.X, positive, vote, metric, seed)
     scores = {
         "rows": len(positive),

@@ -1,0 +1,87 @@
+"""``damvi export``: a model for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .talking import talk
+
+if TYPE_CHECKING:
+    from ..modelfile import Model
+
+ENDINGS = {"onnx": ".onnx", "skops": ".skops", "sklearn": ".sklearn.skops"}
+
+
+@click.command()
+@click.argument("model", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(list(ENDINGS)),
+    required=True,
+    help="An ONNX graph, the model as a skops file, or plain scikit-learn in one.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write it.  [default: beside MODEL]",
+)
+def export(model: Path, form: str, output: Path | None) -> None:
+    """Write MODEL, a file of damvi fit, for other programs.
+
+    docs/export.md says how to run it there, and what is exact.
+    """
+    from ..modelfile import load
+
+    talks = talk()
+    said = write(load(model), form, output or model.with_name(model.stem + ENDINGS[form]))
+    for line in _lines(said):
+        talks.say(line)
+    talks.result(said)
+
+
+def write(model: Model, form: str, path: Path) -> dict[str, Any]:
+    """Write the file, and return what there is to know about it."""
+    from ..export import to_onnx, to_sklearn, to_skops
+
+    said: dict[str, Any] = {"path": str(path), "to": form}
+    if form == "onnx":
+        from .._files import write_whole
+
+        graph = to_onnx(
+            model.classifier,
+            labels=(model.target.negative, model.target.positive),
+            unknown=_unknown(model),
+        )
+        write_whole(path, graph.SerializeToString())
+        said["inputs"] = [tensor.name for tensor in graph.graph.input]
+        said["outputs"] = [tensor.name for tensor in graph.graph.output]
+    else:
+        chosen = model.classifier if form == "skops" else to_sklearn(model.classifier)
+        said["trusted"] = to_skops(chosen, path)
+    said["bytes"] = path.stat().st_size
+    return said
+
+
+def _unknown(model: Model) -> dict[str, str | None]:
+    """What the schema makes of categories that it does not know."""
+    return {
+        column.name: "(other)" if "(other)" in column.categories else None
+        for column in model.schema.columns
+        if column.kind == "category"
+    }
+
+
+def _lines(said: dict[str, Any]) -> list[str]:
+    lines = [f"Wrote {said['path']} ({said['bytes']:,} bytes)."]
+    if said["to"] == "onnx":
+        return [
+            *lines,
+            f"Inputs: {', '.join(said['inputs'])}",
+            f"Outputs: {', '.join(said['outputs'])}",
+        ]
+    return [*lines, "To load it, trust these types:", *(f"  {n}" for n in said["trusted"])]
