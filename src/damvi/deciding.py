@@ -30,7 +30,7 @@ JOINT = "joint"
 """The threshold that is fitted along with the weights."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Decision:
     """A weighed vote, cut for an aim.
 

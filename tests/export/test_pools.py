@@ -111,7 +111,9 @@ def test_probabilities_by_each_curve(method):
     if method != "isotonic":  # which 300 positives or more choose
         from damvi.decision import calibrate
 
-        model._calibrator = calibrate(model.vote(X), np.where(y, 1, -1), method=method)
+        model._decision.calibrator = calibrate(
+            model.vote(X), np.where(y, 1, -1), method=method
+        )
     assert model._calibrator.method == method
     far = np.concatenate([X, 100 * X])
     agree(model, far, atol=1e-6)

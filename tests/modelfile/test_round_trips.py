@@ -61,7 +61,9 @@ def check(model, X, tmp_path, **options):
     loaded = load_model(path, **options)
     for method in METHODS:
         same(getattr(model, method)(X), getattr(loaded, method)(X))
-    for name in vars(model).keys() - {"_ballots", "_voters", "_calibrator", "estimator"}:
+    for name in vars(model).keys() - {"_ballots", "_voters", "_decision", "estimator"}:
+        same(getattr(model, name), getattr(loaded, name))
+    for name in ("tuning_", "oob_decision_function_"):
         same(getattr(model, name), getattr(loaded, name))
     assert vars(model).keys() - {"_ballots"} == vars(loaded).keys()
     try:
@@ -96,7 +98,8 @@ def test_built_in_trees(table, labels, tmp_path):
     model = DAMVIClassifier(n_estimators=15, random_state=0).fit(table, labels)
     loaded, is_repeatable = check(model, table, tmp_path)
     assert is_repeatable
-    assert vars(model).keys() - {"_ballots"} <= set(ATTRIBUTES) | model.get_params().keys()
+    known = set(ATTRIBUTES) | model.get_params().keys()
+    assert vars(model).keys() - {"_ballots", "_decision"} <= known
     for ours, theirs in zip(model.estimators_, loaded.estimators_, strict=True):
         if isinstance(table, np.ndarray):  # the voters know no names of columns
             same(ours.predict_proba(table), theirs.predict_proba(table))

@@ -47,7 +47,7 @@ def make_model(frame, pool=None, threshold="f1", with_voters=True):
     ).fit(X, positive)
     vote = classifier.oob_decision_function_ + classifier.threshold_
     if classifier._calibrator is None:
-        classifier._calibrator = calibrate(vote, np.where(positive, 1, -1))
+        classifier._decision.calibrator = calibrate(vote, np.where(positive, 1, -1))
     return Model(
         classifier,
         schema,
