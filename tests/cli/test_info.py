@@ -36,7 +36,18 @@ def path(tmp_path_factory):
         ),
         Target("is fraud", "no", "yes"),
         Training(np.arange(300, dtype=np.uint64), np.zeros(300), y),
-        scores={"f1": {"mean": 0.5, "sd": 0.1}, "ap": float("nan"), "rows": 300},
+        scores={
+            "models": {
+                "DAMVI": {
+                    "precision": {"value": 0.25},
+                    "recall": {"value": 0.75},
+                    "f1": {"value": 0.375},
+                    "ap": {"value": float("nan")},
+                }
+            },
+            "verdicts": ["DAMVI and a plain forest tie."],
+            "rows": 300,
+        },
         made={"command": "damvi fit data.csv --target 'is fraud'", "seed": 0},
     )
     file = tmp_path_factory.mktemp("models") / "model.damvi"
@@ -55,9 +66,8 @@ def test_what_people_see(path):
         "2 (GaussianNB, LogisticRegression)",
         "bayes [bold]",
         "tuned for F1",
-        "f1: mean 0.5, sd 0.1",
-        "ap: unknown",
-        "rows: 300",
+        "DAMVI  precision 0.25, recall 0.75, f1 0.375, ap unknown",
+        "DAMVI and a plain forest tie.",
         "command: damvi fit data.csv --target 'is fraud'",
         "scikit-learn",
     ]:
@@ -71,7 +81,7 @@ def test_what_machines_see(path):
     said = json.loads(run.output, parse_constant=lambda name: 1 / 0)
     assert said["target"]["name"] == "is fraud"
     assert said["target"]["positives"] == 33
-    assert said["scores"]["ap"] is None
+    assert said["scores"]["models"]["DAMVI"]["ap"]["value"] is None
     assert said["bytes"] == path.stat().st_size
     assert {voter["name"] for voter in said["voters"]["weights"]} == {
         "bayes [bold]",

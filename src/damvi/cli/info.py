@@ -10,6 +10,7 @@ from .talking import shown, talk
 
 MOST_VOTERS = 12
 """Voters shown; all are in the JSON."""
+FIGURES = ("precision", "recall", "f1", "ap")
 PLURALS = {"number": "numbers", "category": "categories", "date": "dates"}
 
 
@@ -36,7 +37,7 @@ def _sections(said: dict[str, Any]) -> list[tuple[str, list[str]]]:
     sections.append(("Voters", _voter_lines(said["voters"])))
     sections.append(("Threshold", _threshold_lines(said["threshold"])))
     if said.get("scores"):
-        sections.append(("Scores, out of sample", _lines_of(said["scores"])))
+        sections.append(("Scores, out of sample", _score_lines(said["scores"])))
     if said.get("made"):
         sections.append(("Made by", _lines_of(said["made"])))
     versions = ", ".join(f"{name} {value}" for name, value in said["versions"].items())
@@ -104,6 +105,18 @@ def _threshold_lines(threshold: dict[str, Any]) -> list[str]:
         f"{_number(tuning['honest_recall'])} and precision "
         f"{_number(tuning['honest_precision'])}",
     ]
+
+
+def _score_lines(scores: dict[str, Any]) -> list[str]:
+    """The main figures of the model and its peers; the JSON has the rest."""
+    models = scores.get("models", {})
+    width = max((len(name) for name in models), default=0)
+    lines = [
+        f"{name:<{width}}  "
+        + ", ".join(f"{figure} {_number(known[figure]['value'])}" for figure in FIGURES)
+        for name, known in models.items()
+    ]
+    return [*lines, *scores.get("verdicts", [])]
 
 
 def _lines_of(values: dict[str, Any]) -> list[str]:
