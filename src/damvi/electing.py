@@ -293,8 +293,6 @@ class ElectsVoters:
         voters = [voter for _, voter in named] if self._is_pool else [self._voter()]
         inputs = [get_tags(voter).input_tags for voter in voters]
         tags.input_tags.sparse = all(input_tags.sparse for input_tags in inputs)
-        # A pipeline does not tell whether it takes missing values; a voter of a pool that
-        # does not says so itself, by name.
-        tags.input_tags.allow_nan = self._is_pool or inputs[0].allow_nan
+        tags.input_tags.allow_nan = all(input_tags.allow_nan for input_tags in inputs)
         tags.classifier_tags.multi_class = False
         return tags
