@@ -90,8 +90,9 @@ def default_setting() -> Setting:
     """What ``DAMVIClassifier("strong")`` does."""
     model = DAMVIClassifier("strong")
     reweight = float(model._choice(model.reweight, True, False)) > 0
-    balance = float(model._choice(model.balance, 0.0, 0.5))
-    return Setting(model.calibration or "raw", balance, reweight, float(model.shrinkage))
+    return Setting(
+        model.calibration or "raw", model.balance, reweight, float(model.shrinkage)
+    )
 
 
 def settings() -> list[Setting]:
@@ -104,7 +105,7 @@ def settings() -> list[Setting]:
     ]
     grid += [
         usual._replace(balance=balance, shrinkage=shrinkage, reweight=reweight)
-        for balance in (0.0, usual.balance)
+        for balance in (usual.balance, 0.5)
         for shrinkage in SHRINKAGES
         for reweight in (False, True)
     ]

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -17,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIClassifier, FastTreeClassifier
 
 POOL = [
     ("linear", LogisticRegression()),
@@ -259,3 +260,14 @@ def test_other_settings_without_another_training(table):
     assert (loaded.decision_function(X) == model.decision_function(X)).all()
     with pytest.raises(AttributeError, match="not saved with a model"):
         loaded.reweigh(shrinkage=0)
+
+
+def test_a_list_takes_missing_values_if_its_voters_do(table):
+    X, y = table
+    X = X.copy()
+    X[::7, 0] = np.nan
+    takes = make_pipeline(SimpleImputer(), LogisticRegression())
+    model = DAMVIClassifier([("filled", takes), ("trees", FastTreeClassifier())], cv=2)
+    assert model.fit(X, y).predict(X).shape == y.shape
+    with pytest.raises(ValueError, match=r"voter 'bayes'(.|\n)*contains NaN"):
+        DAMVIClassifier([("filled", takes), ("bayes", GaussianNB())], cv=2).fit(X, y)

@@ -67,12 +67,11 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         Lean on the positives that the plain vote misses, as in the paper, or not; a
         number from 0 to 1 is the strength. "auto" does so for a single voter, and not
         for a pool.
-    balance : "auto" or float, default="auto"
+    balance : float, default=0.0
         How much more a positive counts than a negative when votes are calibrated and
         weighted: 0 is not at all, at 1 both classes count the same, and in between the
-        log-odds of the classes are scaled down. "auto" is 0 for a single voter, as in
-        the paper, and 0.5 for a pool. Thresholds and probabilities are those of the
-        natural class rate in any case.
+        log-odds of the classes are scaled down. Thresholds and probabilities are those
+        of the natural class rate in any case.
     shrinkage : float, default=0.0
         How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
     solver : {"exact", "slsqp", "uniform"}, default="exact"
@@ -171,7 +170,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
             Interval(Real, 0, 1, closed="both"),
             StrOptions({"auto"}),
         ],
-        "balance": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "balance": [Interval(Real, 0, 1, closed="both")],
         "shrinkage": [Interval(Real, 0, 1, closed="left")],
         "threshold": "no_validation",  # type: ignore[dict-item]
         "solver": [StrOptions(set(SOLVERS))],
@@ -196,7 +195,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         refit: bool = True,
         calibration: str | None = "auto",
         reweight: bool | float | str = "auto",
-        balance: float | str = "auto",
+        balance: float = 0.0,
         shrinkage: float = 0.0,
         threshold: Any = "auto",
         solver: str = "exact",

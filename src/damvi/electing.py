@@ -41,7 +41,7 @@ class ElectsVoters:
     cv: Any
     refit: bool
     calibration: str | None
-    balance: float | str
+    balance: float
     n_jobs: int | None
     random_state: Any
     verbose: int
@@ -127,9 +127,9 @@ class ElectsVoters:
 
     def _lean(self, signs: NDArray[np.int8], base: NDArray[np.float64] | None) -> float:
         """How many negatives a positive counts for."""
-        part = float(self._choice(self.balance, 0.0, 0.5))
         weights = np.ones(len(signs)) if base is None else base
-        return float(weights[signs < 0].sum() / weights[signs > 0].sum()) ** part
+        odds = float(weights[signs < 0].sum() / weights[signs > 0].sum())
+        return odds**self.balance
 
     def _elect_pool(
         self,

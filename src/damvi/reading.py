@@ -39,13 +39,16 @@ def read_table(model: Any, X: Any, y: Any = "no_validation", *, keep_frame: bool
         assert_all_finite(y, input_name="y")
         return X, y
     tags = get_tags(model).input_tags
+    # Pipelines do not tell whether they take missing values; a voter of a pool that does
+    # not says so itself, by name.
+    takes_nan = tags.allow_nan or getattr(model, "_is_pool", False)
     return validate_data(
         model,
         X,
         y,
         reset=at_fit,
         accept_sparse="csr" if tags.sparse else False,
-        ensure_all_finite="allow-nan" if tags.allow_nan else True,
+        ensure_all_finite="allow-nan" if takes_nan else True,
     )
 
 
