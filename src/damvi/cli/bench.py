@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from .following import Following
+from .talking import talk
 
 PAPER_RATIOS = (0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 QUICK_RATIOS = (0.2, 1.0, 3.0, 10.0)
@@ -115,7 +116,7 @@ def bench(
 
     def run_part(part: Path, names: Sequence[str], at: Sequence[float | None]) -> Any:
         datasets = _load_each(names, data_dir, target, positive, groups)
-        with Following() as follow:
+        with Following(talk().quiet) as follow:
             return run(
                 Plan(datasets, chosen, n_splits, at, trees),
                 part,
@@ -151,7 +152,7 @@ def _choose_methods(asked: str | None) -> list[str]:
             make_method(name)
             names.append(name)
         except ImportError as error:
-            click.echo(f"Left out: {error}", err=True)
+            talk().note(f"Left out: {error}")
     return names
 
 
@@ -169,7 +170,7 @@ def _paper_names(data_dir: Path | None) -> list[str]:
         if not at_hand and part in found and found[part]["where"] == "folder":
             chosen.append(part)
         elif record["where"] == "to place by hand":
-            click.echo(f"Left out: {name}; see: damvi datasets show {name}", err=True)
+            talk().note(f"Left out: {name}; see: damvi datasets show {name}")
         else:
             chosen.append(name)
     return chosen
@@ -212,13 +213,12 @@ def _load_each(
         columns = {"target": target, "positive": positive, "groups": groups}
         dataset = load(name, data_dir=data_dir, **(columns if is_path(name) else {}))
         rows, features = dataset.data.shape
-        click.echo(
+        talk().note(
             f"{dataset.name}: {rows:,} rows, {features} features, "
-            f"{dataset.target.mean():.2%} positive",
-            err=True,
+            f"{dataset.target.mean():.2%} positive"
         )
         for note in dataset.notes:
-            click.echo(f"  {note}", err=True)
+            talk().note(f"  {note}")
         yield dataset
 
 
@@ -228,12 +228,20 @@ def _report(cells: Any, thin_cells: Any, folder: Path, protocol_words: str) -> N
 
     from ..bench import score_grid, score_table, to_terminal, write_outputs
 
-    console = Console()
+    talks = talk()
     for metric in ("f1", "ap"):
         grid = score_grid(score_table(cells, metric), protocol_words)
-        console.print(to_terminal(grid, console.width))
-        console.print()
+        talks.show(to_terminal(grid, Console().width))
+        talks.say()
     written = write_outputs(
         cells, folder, ratio_cells=thin_cells, protocol_words=protocol_words
     )
-    console.print(f"Written to {folder}: {', '.join(path.name for path in written)}")
+    talks.say(f"Written to {folder}: {', '.join(path.name for path in written)}")
+    talks.result(
+        {
+            "folder": str(folder),
+            "files": [path.name for path in written],
+            "cells": list(cells),
+            "ratio_cells": list(thin_cells or []),
+        }
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .talking import talk
+
 DATA_DIR = click.option(
     "--data-dir", metavar="FOLDER", help="A folder of data files to look in first."
 )
@@ -17,12 +19,13 @@ def datasets(context: click.Context, data_dir: str | None) -> None:
     context.obj = data_dir
     if context.invoked_subcommand is not None:
         return
-    from rich.console import Console
     from rich.table import Table
 
     from ..datasets import names
 
+    talks = talk()
     records = names(data_dir)
+    talks.result(records)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("name", no_wrap=True)
     for heading in ("rows", "columns", "ratio"):
@@ -37,9 +40,8 @@ def datasets(context: click.Context, data_dir: str | None) -> None:
             f"{ratio:,.0f}:1" if ratio else "",
             record["where"],
         )
-    console = Console()
-    console.print(table)
-    console.print(
+    talks.show(table)
+    talks.say(
         "\n* in the paper; pct_imitation only imitates the size and rarity of its PCT.\n"
         "Any CSV, TSV or parquet file loads too: damvi datasets show FILE --target COLUMN"
     )
@@ -70,9 +72,21 @@ def show(
         positive=positive,
         groups=groups,
     )
-    click.echo(data.DESCR, nl=False)
-    if data.groups is not None:
-        click.echo(f"\n{len(set(data.groups.tolist())):,} groups of rows belong together.")
+    talks = talk()
+    talks.say(data.DESCR.rstrip("\n"))
+    n_groups = None if data.groups is None else len(set(data.groups.tolist()))
+    if n_groups is not None:
+        talks.say(f"\n{n_groups:,} groups of rows belong together.")
+    talks.result(
+        {
+            "name": data.name,
+            "rows": data.data.shape[0],
+            "features": list(data.feature_names),
+            "positives": int(data.target.sum()),
+            "groups": n_groups,
+            "notes": data.notes,
+        }
+    )
 
 
 @datasets.command()
@@ -83,6 +97,8 @@ def fetch(parent: str | None, names: tuple[str, ...], data_dir: str | None) -> N
     """Fetch datasets from their public homes into the cache."""
     from ..datasets import fetch as fetch_one
 
+    talks, paths = talk(), {}
     for name in names:
-        path = fetch_one(name, data_dir=data_dir or parent)
-        click.echo(f"{name}: {path}")
+        paths[name] = str(fetch_one(name, data_dir=data_dir or parent))
+        talks.say(f"{name}: {paths[name]}")
+    talks.result(paths)

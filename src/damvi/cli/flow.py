@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Signs by which a spreadsheet takes a cell for a formula."""
@@ -16,90 +15,108 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What a model says of some rows."""
+    """What a model says of some rows, as an Arrow batch or as lines of CSV."""
 
-    score: NDArray[np.float64]
-    probability: NDArray[np.float64]
-    flagged: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.score)
+    rows: int
+    flagged: int
+    written: Any
 
 
-def judge_blocks(model: Any, path: Path, progress: bool) -> Iterator[Block]:
-    """Judge the rows of a file, block by block."""
-    from ..evaluation import decide
-    from ..tabular import read_blocks
+class Flow:
+    """Judges blocks of rows, several at a time, and gives the results in order.
 
-    frames: Any = read_blocks(path, model.schema)
-    if progress:
-        frames = _counted(frames)
-    for frame in frames:
-        vote = model.classifier.vote(model.schema.encode(frame))
-        yield Block(vote, *decide(model.classifier, vote))
+    Each block is encoded, voted on and put into writing by one thread, while the next
+    ones are read; few are on the way at a time, whatever the size of the file.
+    """
+
+    def __init__(self, model: Any, suffix: str, jobs: int) -> None:
+        import pyarrow as pa
+
+        self.as_csv = suffix.lower() == ".csv"
+        self._model, self._jobs = model, jobs
+        target = model.target
+        labels = [target.negative or f"not {target.positive}", target.positive]
+        if self.as_csv:
+            labels = [harmless(label) for label in labels]
+        self._labels = pa.array(labels, pa.string())
+        numbers = [("score", pa.float64()), ("probability", pa.float64())]
+        self.schema = pa.schema([*numbers, ("decision", pa.string())])
+        # The blocks are what is done side by side.
+        model.classifier.n_jobs = 1
+
+    def __call__(self, frames: Iterator[Any]) -> Iterator[Block]:
+        """The results, in the order of the frames."""
+        pool = ThreadPoolExecutor(self._jobs)
+        under_way: deque[Future[Block]] = deque()
+        try:
+            for frame in frames:
+                under_way.append(pool.submit(self._judge, frame))
+                if len(under_way) > 2 * self._jobs:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:  # after an error or a Ctrl-C, what has not begun never does
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _judge(self, frame: Any) -> Block:
+        import numpy as np
+        import pyarrow as pa
+
+        from ..evaluation import decide
+
+        vote = self._model.classifier.vote(self._model.schema.encode(frame))
+        chance, flagged = decide(self._model.classifier, vote)
+        decision = self._labels.take(pa.array(flagged.astype(np.int8)))
+        columns = [pa.array(vote), pa.array(chance), decision]
+        batch = pa.record_batch(columns, schema=self.schema)
+        written = _lines(batch) if self.as_csv else batch
+        return Block(len(vote), int(flagged.sum()), written)
 
 
-def _counted(frames: Iterator[Any]) -> Iterator[Any]:
-    """The same, with the rows so far on the standard error: the end is not known."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+def _lines(batch: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv
 
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.completed:,.0f} rows"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        for frame in frames:
-            yield frame
-            bar.advance(task, len(frame))
+    sink = pa.BufferOutputStream()
+    how = csv.WriteOptions(include_header=False, quoting_style="needed")
+    csv.write_csv(batch, sink, how)
+    return sink.getvalue()
 
 
 class Sink:
-    """A CSV or parquet file of predictions."""
+    """The file of predictions."""
 
-    def __init__(self, path: Path, suffix: str, target: Any) -> None:
-        import pyarrow as pa
-
-        self._pa = pa
-        negative = target.negative or f"not {target.positive}"
-        labels = [negative, target.positive]
-        if suffix.lower() == ".csv":
-            labels = [harmless(label) for label in labels]
-        self._labels = pa.array(labels, pa.string())
-        self._schema = pa.schema(
-            [
-                ("score", pa.float64()),
-                ("probability", pa.float64()),
-                ("decision", pa.string()),
-            ]
-        )
-        if suffix.lower() == ".csv":
-            from pyarrow import csv
-
-            self._writer: Any = csv.CSVWriter(
-                path,
-                self._schema,
-                write_options=csv.WriteOptions(quoting_style="needed"),
-            )
+    def __init__(self, path: Path, flow: Flow) -> None:
+        self._file: Any
+        if flow.as_csv:
+            self._file = path.open("wb")
+            self._file.write((",".join(flow.schema.names) + "\n").encode())
+            self.write = self._file.write
         else:
             from pyarrow import parquet
 
-            self._writer = parquet.ParquetWriter(path, self._schema)
-
-    def write(self, block: Block) -> None:
-        """Add some rows."""
-        pa = self._pa
-        decision = self._labels.take(pa.array(block.flagged.astype(np.int8)))
-        columns = [pa.array(block.score), pa.array(block.probability), decision]
-        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+            self._file = parquet.ParquetWriter(path, flow.schema)
+            self.write = self._file.write_batch
 
     def __enter__(self) -> Sink:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._writer.close()
+        self._file.close()
+
+
+def counted(frames: Iterator[Any]) -> Iterator[Any]:
+    """The same, with the rows so far on the standard error: the end is not known."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    rows = TextColumn("{task.completed:,.0f} rows")
+    columns = (SpinnerColumn(), rows, TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        for frame in frames:
+            yield frame
+            bar.advance(task, len(frame))
 
 
 def harmless(text: str) -> str:

@@ -10,6 +10,9 @@ import click
 class Following:
     """How a run goes, on the standard error: a bar on a terminal, lines elsewhere."""
 
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+
     def __enter__(self) -> Any:
         from rich.console import Console
         from rich.progress import (
@@ -22,7 +25,7 @@ class Following:
 
         console = Console(stderr=True)
         self._bar = None
-        if console.is_terminal:
+        if console.is_terminal and not self._quiet:
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -46,6 +49,8 @@ class Following:
             self._bar.update(
                 self._task, completed=done, total=total, left=words, description=what
             )
+        elif self._quiet:
+            return
         elif cell is None:
             click.echo(f"{total} cells to run", err=True)
         else:

@@ -39,8 +39,6 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
         raise click.UsageError("-o names the file that is read; name another")
     loaded = load(model)
     n, flagged = _write(loaded, data, out, jobs, talks)
-    if n == 0:
-        raise ValueError(f"{data} has a header but no rows")
     talks.say(
         f"{n:,} rows judged, {flagged:,} flagged as {loaded.target.positive!r} "
         f"({flagged / n:.2%}).\nSaved {out}: score, probability and decision."
@@ -60,15 +58,20 @@ def _write(loaded: Any, data: Path, out: Path, jobs: int | None, talks: Talk) ->
     from joblib import cpu_count
 
     from .._files import whole_file
-    from .flow import Sink, judge_blocks
+    from ..tabular import read_blocks
+    from .flow import Flow, Sink, counted
 
+    flow = Flow(loaded, out.suffix, jobs or cpu_count())
+    frames: Any = read_blocks(data, loaded.schema)
+    if talks.shows_progress:
+        frames = counted(frames)
     n = flagged = 0
-    loaded.classifier.n_jobs = jobs or cpu_count()
-    with whole_file(out) as part, Sink(part, out.suffix, loaded.target) as sink:
-        for block in judge_blocks(loaded, data, talks.shows_progress):
-            sink.write(block)
-            n += len(block)
-            flagged += int(block.flagged.sum())
+    with whole_file(out) as part:
+        with Sink(part, flow) as sink:
+            for block in flow(frames):
+                sink.write(block.written)
+                n += block.rows
+                flagged += block.flagged
         if n == 0:
             raise ValueError(f"{data} has a header but no rows")
     return n, flagged

@@ -72,7 +72,10 @@ def as_categories(column: pd.Series, categories: tuple[str, ...]) -> pd.Categori
     import pandas as pd
 
     # Each distinct value once: texts repeat.
-    codes, distinct = pd.factorize(column)
+    if hasattr(column, "cat"):
+        codes, distinct = column.cat.codes.to_numpy(), column.cat.categories
+    else:
+        codes, distinct = pd.factorize(column)
     known = {label: code for code, label in enumerate(categories)}
     other = len(categories) - 1 if categories[-1:] == (OTHER,) else -1
     of_distinct = [known.get(label, other) for label in texts_of(distinct)]

@@ -16,7 +16,7 @@ Comma = Literal["", "thousands", "decimal"]
 HOLES = {"", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown"}
 """What people write into a column of numbers where there is none."""
 CURRENCY = r"^[$€£]\s*|\s*[$€£%]$"
-THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 DECIMAL = re.compile(r"[-+]?\d+,\d+")
 ENOUGH = 0.99
 """The share of values that must be understood; the rest count as missing."""

@@ -70,13 +70,10 @@ def _feather(path: Path, schema: Schema) -> Iterator[Any]:
 
 
 def _json_lines(path: Path, schema: Schema) -> Iterator[Any]:
-    names: set[str] = set()
-    with read_lines(path, chunksize=ROWS) as reader:
-        for number, frame in enumerate(reader):
-            if number == 0:
-                names = set(_check(path, schema, [str(name) for name in frame.columns]))
-            # A line may leave out what it does not know.
-            yield frame.reindex(columns=sorted(names | set(frame.columns)))
+    for number, frame in enumerate(read_lines(path, ROWS)):
+        if number == 0:
+            _check(path, schema, [str(name) for name in frame.columns])
+        yield frame.reindex(columns=[column.name for column in schema.used])
 
 
 def _text(path: Path, schema: Schema) -> Iterator[Any]:
@@ -88,7 +85,9 @@ def _text(path: Path, schema: Schema) -> Iterator[Any]:
     written = dict(zip(tidy_names(path, header), header, strict=True))
     raw = [written[name] for name in names]
     text = {written[name] for name in schema.text_columns}
-    types = {name: pa.string() if name in text else pa.float64() for name in raw}
+    # Each distinct text once: categories repeat.
+    words = pa.dictionary(pa.int32(), pa.string())
+    types = {name: words if name in text else pa.float64() for name in raw}
     done = 0
     try:
         for batch in _batches(path, dialect, types, 0):

@@ -1,0 +1,112 @@
+"""``damvi predict`` on a file of millions of rows, against pandas only reading it.
+
+    python benchmarks/predict_file.py [--rows 5000000] [--pool trees] [--out FILE]
+
+A model is fitted on a small table of the same kind: eight numbers, one of them with gaps,
+and a category. Then the command judges the large file, in a process of its own, and in
+another ``pandas.read_csv`` reads it by default. Wall time, CPU time and peak memory of
+each; the ratio is damvi's to that of pandas.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import csv
+
+import damvi
+
+BLOCK = 250_000
+
+
+def block(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """Some rows: 4 % positives that the numbers tell apart in part."""
+    values = rng.normal(size=(n, 8)).round(6)
+    score = values[:, 0] + 0.7 * values[:, 1] * values[:, 2] + 0.5 * rng.normal(size=n)
+    frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(8)])
+    frame.loc[rng.random(n) < 0.05, "x7"] = np.nan
+    frame["shop"] = rng.choice(["north", "south", "east", "west"], n)
+    frame["is_fraud"] = (score > 2.2).astype(int)
+    return frame
+
+
+def generate(path: Path, n: int, seed: int) -> None:
+    """Write the table block by block, so that this process stays small."""
+    rng = np.random.default_rng(seed)
+    writer = None
+    for start in range(0, n, BLOCK):
+        table = pa.Table.from_pandas(
+            block(rng, min(BLOCK, n - start)), preserve_index=False
+        )
+        writer = writer or csv.CSVWriter(path, table.schema)
+        writer.write_table(table)
+    assert writer is not None
+    writer.close()
+
+
+def run(command: list[str]) -> tuple[float, float, float]:
+    """Wall seconds, CPU seconds and peak memory in MB of a command."""
+    start = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit(f"failed: {' '.join(command)}")
+    return time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--pool", default="trees", choices=["trees", "strong"])
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args()
+    lines = [
+        f"python benchmarks/predict_file.py --rows {chosen.rows} --pool {chosen.pool} "
+        f"--repeat {chosen.repeat}",
+        f"damvi {damvi.__version__}, Python {platform.python_version()}, "
+        f"pandas {pd.__version__}, pyarrow {pa.__version__}, {os.cpu_count()} cores",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = Path(folder) / "small.csv", Path(folder) / "large.csv"
+        model, out = Path(folder) / "model.damvi", Path(folder) / "out.csv"
+        generate(small, 20_000, seed=0)
+        generate(large, chosen.rows, seed=1)
+        size = large.stat().st_size / 1e6
+        lines.append(f"{chosen.rows:,} rows, {size:,.0f} MB of CSV\n")
+        tool = [sys.executable, "-m", "damvi"]
+        fit = [*tool, "fit", str(small), "--target", "is_fraud", "--pool", chosen.pool]
+        run([*fit, "-o", str(model), "--quiet"])
+        predict = [*tool, "predict", str(model), "-o", str(out)]
+        run([*predict, str(small)])  # compiles the kernels, once on a machine
+        read = [sys.executable, "-c", f"import pandas; pandas.read_csv({str(large)!r})"]
+        lines.append(f"{'':24}{'wall s':>9}{'CPU s':>9}{'peak MB':>9}")
+        best = {}
+        for name, command in (("pandas reads", read), ("damvi predict", predict)):
+            command = command if name == "pandas reads" else [*command, str(large)]
+            runs = np.array([run(command) for _ in range(chosen.repeat)])
+            # The machine is shared: the least of several is the command's own.
+            best[name] = np.array([*runs[:, :2].min(axis=0), runs[:, 2].max()])
+            lines.append(f"{name:24}" + "".join(f"{x:9.1f}" for x in best[name]))
+        ratio = best["damvi predict"] / best["pandas reads"]
+        lines.append(f"{'ratio':24}" + "".join(f"{x:9.2f}" for x in ratio))
+    text = "\n".join(lines) + "\n"
+    print(text, end="")
+    if chosen.out:
+        chosen.out.parent.mkdir(parents=True, exist_ok=True)
+        chosen.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

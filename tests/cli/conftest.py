@@ -1,0 +1,62 @@
+"""The command in a folder of its own, and a small table to use it on."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from damvi.cli import main
+
+
+def fraud(n=600, seed=0):
+    """A messy table of payments; about 12 % are fraud."""
+    rng = np.random.default_rng(seed)
+    amount = rng.lognormal(3, 1, n).round(2)
+    hour = rng.integers(0, 24, n)
+    shop = rng.choice(["north", "south", "NA"], n)
+    risk = np.log(amount) + 0.1 * np.abs(hour - 12) + (shop == "NA") + rng.normal(size=n)
+    when = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(n) * 24 + hour, unit="h")
+    return pd.DataFrame(
+        {
+            "payment_id": np.arange(n) + 5000,
+            "amount": [f"{a:,.2f}" for a in amount],
+            "when": when.astype(str),
+            "shop": shop,
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.integers(18, 80, n)),
+            "country": "FR",
+            "comment": [f"paid order {i} by card" for i in range(n)],
+            "is_fraud": (risk > np.quantile(risk, 0.88)).astype(int),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def damvi():
+    def invoke(*arguments, code=0):
+        env = {"COLUMNS": "100", "DAMVI_DATA": "", "DAMVI_CACHE": os.getcwd()}
+        result = CliRunner().invoke(main, [str(a) for a in arguments], env=env)
+        assert result.exit_code == code, (result.output, result.exception)
+        return result
+
+    return invoke
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A model of trees, its data, and new data without the target."""
+    path = tmp_path_factory.mktemp("made")
+    fraud().to_csv(path / "data.csv", index=False)
+    fraud(200, seed=1).drop(columns="is_fraud").to_csv(path / "new.csv", index=False)
+    command = ["fit", path / "data.csv", "--target", "is_fraud", "--pool", "trees"]
+    command = [*command, "-o", path / "model.damvi", "--quiet"]
+    result = CliRunner().invoke(main, [str(word) for word in command])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return path

@@ -1,0 +1,143 @@
+"""What all commands share: JSON, silence, exit codes, errors on one line, quick help."""
+
+import json
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+
+from damvi.cli import main
+
+
+def commands(group=main, before=()):
+    for name, command in group.commands.items():
+        yield (*before, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*before, name))
+
+
+@pytest.mark.parametrize(("words", "command"), list(commands()), ids=str)
+def test_every_command_has_the_common_options(words, command):
+    names = {name for option in command.params for name in option.opts}
+    assert {"--json", "--quiet", "--debug"} <= names
+
+
+def test_json_is_all_of_the_standard_output(damvi, made, folder):
+    out = folder / "p.csv"
+    for command in (
+        ["evaluate", made / "model.damvi", made / "data.csv"],
+        ["predict", made / "model.damvi", made / "new.csv", "-o", out],
+        ["datasets"],
+        ["datasets", "show", "mammography"],
+        ["fit", made / "data.csv", "--target", "is_fraud", "--pool", "trees"],
+    ):
+        found = json.loads(damvi(*command, "--json").stdout)
+        assert found
+    assert found["positives"] == 72
+    assert set(found["models"]) == {"DAMVI", "plain forest", "LightGBM"}
+    beside = json.loads((folder / "model.scores.json").read_text())
+    assert beside["models"] == found["models"]
+    wrong = damvi("predict", "no.damvi", "no.csv", "--json", code=1)
+    assert "no.damvi" in json.loads(wrong.stdout)["error"]
+
+
+def test_quiet_is_quiet(damvi, made, folder):
+    for command in (
+        ["evaluate", made / "model.damvi", made / "data.csv"],
+        ["predict", made / "model.damvi", made / "new.csv", "-o", folder / "p.csv"],
+        ["datasets"],
+    ):
+        assert damvi(*command, "--quiet").output == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        (["fit", "data.csv"], 2, "--target"),
+        (["fit", "data.csv", "--target", "isfraud"], 1, "Did you mean 'is_fraud'?"),
+        (["fit", "gone.csv", "--target", "y"], 1, "there is no file gone.csv"),
+        (["fit", "data.csv", "--target", "age"], 1, "values, not two"),
+        (["fit", "data.csv", "--target", "is_fraud", "--positive", "2"], 1, "'2'"),
+        (["fit", "data.csv", "--target", "is_fraud", "--metric", "f9"], 1, "recall@0.9"),
+        (["fit", "data.csv", "--target", "is_fraud", "--metric", "cost"], 1, "--cost-miss"),
+        (
+            ["fit", "data.csv", "--target", "is_fraud", "-o", "no/m.damvi"],
+            1,
+            "no folder no",
+        ),
+        (["fit", "data.csv", "--target", "is_fraud", "--pool", "weak"], 2, "strong"),
+        (["fit", "data.csv", "--target", "is_fraud", "--time-limit", "0"], 2, "time-limit"),
+        (["predict", "model.damvi", "gone.csv"], 1, "there is no file gone.csv"),
+        (["predict", "gone.damvi", "data.csv"], 1, "gone.damvi"),
+        (["predict", "data.csv", "data.csv", "-o", "out.csv"], 1, "data.csv"),
+        (["predict", "model.damvi", "data.csv", "-o", "out.xlsx"], 2, ".csv or .parquet"),
+        (["predict", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
+        (["predict", "model.damvi", "short.csv"], 1, "lacks the columns 'when' and 'shop'"),
+        (["evaluate", "model.damvi", "new.csv"], 1, "no target column 'is_fraud'"),
+        (
+            ["evaluate", "model.damvi", "data.csv", "--target", "shop"],
+            1,
+            "the model knows '1'",
+        ),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_a_code(damvi, made, folder, command, code, words):
+    for name in ("data.csv", "new.csv", "model.damvi"):
+        (folder / name).write_bytes((made / name).read_bytes())
+    (folder / "short.csv").write_text("amount,age\n1,2\n")
+    result = damvi(*command, code=code)
+    assert words in result.output
+    assert "Traceback" not in result.output
+    said = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+    assert len(said) == 1
+
+
+def test_debug_shows_where(damvi, folder):
+    result = damvi("fit", "gone.csv", "--target", "y", "--debug", code=1)
+    assert isinstance(result.exception, FileNotFoundError)
+
+
+def test_what_nobody_foresaw_is_still_one_line(damvi, folder, monkeypatch):
+    from damvi import tabular
+
+    monkeypatch.setattr(tabular, "read_table", lambda *a, **k: [].pop())
+    result = damvi("fit", "data.csv", "--target", "y", code=1)
+    assert "IndexError: pop from empty list (this looks like a fault" in result.output
+
+
+def test_no_colour_in_a_pipe(made):
+    command = [sys.executable, "-m", "damvi", "evaluate"]
+    command += [str(made / "model.damvi"), str(made / "data.csv")]
+    said = subprocess.run(command, capture_output=True, check=True)
+    assert b"\x1b" not in said.stdout + said.stderr
+    assert b"found" in said.stdout
+
+
+@pytest.mark.parametrize("words", [[], ["fit"], ["predict"], ["evaluate"], ["demo"]])
+def test_help_imports_nothing_heavy(words):
+    code = (
+        f"from damvi.cli import main; main({[*words, '--help']}, standalone_mode=False)\n"
+        "import sys; heavy = {'numpy', 'pandas', 'pyarrow', 'sklearn', 'numba', 'rich'}\n"
+        "print(heavy & set(sys.modules))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.stdout.splitlines()[-1] == "set()"
+
+
+def test_help_is_quick():
+    def seconds():
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "damvi", "fit", "--help"]
+        subprocess.run(command, capture_output=True, check=True)
+        return time.perf_counter() - start
+
+    def bare():
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import click"], check=True)
+        return time.perf_counter() - start
+
+    # 0.3 s on a calm machine; on a busy one, not much more than Python and click alone.
+    assert min(seconds() for _ in range(5)) < max(0.3, 3 * min(bare() for _ in range(5)))

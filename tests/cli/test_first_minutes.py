@@ -1,0 +1,100 @@
+"""The first ten minutes of a user, command by command, with what they see kept beside.
+
+The snapshots are rewritten with DAMVI_SNAPSHOTS=write.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from damvi import __version__
+from damvi.voters import FastForestClassifier
+
+from .conftest import fraud
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+def small_pool(seed=None, **options):
+    """In place of the strong pool, which takes half a minute."""
+    from lightgbm import LGBMClassifier
+    from sklearn.pipeline import make_pipeline
+
+    from damvi.voters.encoding import NumberEncoder
+
+    boosted = LGBMClassifier(n_estimators=20, n_jobs=1, random_state=seed, verbose=-1)
+    return [
+        ("lightgbm", make_pipeline(NumberEncoder(), boosted)),
+        ("forest", FastForestClassifier(30, n_jobs=1, random_state=seed)),
+    ]
+
+
+def check(name, printed):
+    """Compare with the snapshot, but for what differs from machine to machine."""
+    said = printed.replace(__version__, "VERSION")
+    said = re.sub(r"\d+(\.\d+)? MB", "SIZE MB", said)
+    said = re.sub(r"[-+]?\d+\.\d{3}", "0.000", said)
+    said = re.sub(r"\d[\d,]* (found|missed|false alarms|passed|flagged)", r"N \1", said)
+    said = re.sub(r"\(\d+\.\d+%\)", "(N%)", said)
+    verdict = r"^(DAMVI|A plain forest|LightGBM) (?=and|does|alone).*$"
+    said = re.sub(verdict, "VERDICT", said, flags=re.M)
+    said = "\n".join(re.sub(r" +", " ", line).rstrip() for line in said.splitlines()) + "\n"
+    path = SNAPSHOTS / f"{name}.txt"
+    if os.environ.get("DAMVI_SNAPSHOTS") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(said, encoding="utf-8")
+    assert said == path.read_text(encoding="utf-8")
+
+
+def test_minute_1_demo(damvi, folder):
+    result = damvi("demo")
+    said = result.output
+    lines = said.splitlines()
+    rows = [line for line in lines if line.startswith(("DAMVI  ", "plain forest"))]
+    assert len(rows) == 2
+    for row in rows:
+        figures = [float(x) for x in re.findall(r"\d\.\d{3}", row)]
+        assert len(figures) == 8
+        assert all(0.5 < x < 0.9 for x in figures[::2]), row
+    assert "11,183 rows" in said
+    assert "260 rows, 2.32%" in said
+    assert (folder / "damvi-demo" / "model.damvi").is_file()
+    check("demo", said)
+    again = damvi("demo", "--json").output
+    assert '"positives": 260' in again
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_minutes_2_to_6(damvi, folder, monkeypatch, kind):
+    from damvi import electing
+
+    monkeypatch.setattr(electing, "strong_pool", small_pool)
+    data, new = fraud(), fraud(200, seed=1).drop(columns="is_fraud")
+    if kind == "csv":
+        data.to_csv("data.csv", index=False)
+        new.to_csv("new.csv", index=False)
+    else:
+        data.to_parquet("data.parquet")
+        new.to_parquet("new.parquet")
+    fitted = damvi("fit", f"data.{kind}", "--target", "is_fraud").output
+    check(f"fit_{kind}", fitted)
+    assert "72 rows, 12.00%" in fitted
+    assert Path("model.damvi").is_file()
+    assert Path("model.scores.json").is_file()
+    check(f"predict_{kind}", damvi("predict", "model.damvi", f"new.{kind}").output)
+    lines = Path("new.predictions.csv").read_text().splitlines()
+    assert lines[0] == "score,probability,decision"
+    assert len(lines) == 201
+    judged = damvi("evaluate", "model.damvi", f"data.{kind}").output
+    assert "All 600 rows are rows of the fit" in judged
+    check(f"evaluate_{kind}", judged)
+
+
+def test_minute_8_bench(damvi, folder):
+    fraud().to_csv("data.csv", index=False)
+    command = ["bench", "data.csv", "--target", "is_fraud", "--methods", "R-DT,DAMVI"]
+    result = damvi(*command, "--splits", "1", "--jobs", "1")
+    assert "F1 over" in result.output
+    assert "Written to damvi-bench/data" in result.output

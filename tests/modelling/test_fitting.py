@@ -1,0 +1,180 @@
+"""From a table to a model: classes, columns, budgets, honesty."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from damvi.modelling import budget, fit_table, parse_metric, prepare
+from damvi.voters import FastForestClassifier
+
+
+def table(n=400, rate=0.15, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    score = frame["a"] + 0.5 * rng.normal(size=n)
+    frame["y"] = np.where(score > score.quantile(1 - rate), "bad", "ok")
+    return frame
+
+
+def test_metrics():
+    assert parse_metric("f1").threshold == "f1"
+    assert parse_metric("ap").measure == "ap"
+    assert parse_metric("recall@90%").threshold == {"recall": 0.9}
+    assert parse_metric("precision@0.5").measure == "recall"
+    assert parse_metric("cost", (1, 20)).threshold == {"cost": (1, 20)}
+    for wrong in ("f2", "recall", "recall@", "recall@2", "recall@x", "accuracy@0.5"):
+        with pytest.raises(ValueError, match=r"is not known; give f1, ap, recall@0.9"):
+            parse_metric(wrong)
+    with pytest.raises(ValueError, match="--cost-miss"):
+        parse_metric("cost")
+
+
+def test_the_rarer_class_is_positive_unless_told():
+    found = prepare(table(), "y")
+    assert (found.target.positive, found.target.negative) == ("bad", "ok")
+    assert found.positive.sum() == 60
+    assert prepare(table(), "y", "ok").positive.sum() == 340
+
+
+def test_labels_of_any_type_and_missing_ones():
+    frame = table()
+    frame["y"] = np.where(frame["y"] == "bad", 1.0, 0.0)
+    frame.loc[:4, "y"] = np.nan
+    found = prepare(frame, "y")
+    assert found.target.positive == "1"
+    assert len(found.X) == 395
+    assert found.notes == ["Dropped 5 rows whose 'y' is missing."]
+    three = table().assign(y=list("abcc") * 100)
+    with pytest.raises(ValueError, match="3 values, not two"):
+        prepare(three, "y")
+    one = prepare(three, "y", "a")
+    assert (one.target.positive, one.target.negative) == ("a", "")
+
+
+def test_too_few_rows_of_a_class():
+    frame = table().assign(y=["bad"] + ["ok"] * 399)
+    with pytest.raises(ValueError, match="only 1 row is positive"):
+        prepare(frame, "y")
+
+
+@pytest.mark.parametrize("n_positive", [2, 6])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_few_positives_still_make_a_model(n_positive):
+    frame = table(120).assign(y=["bad"] * n_positive + ["ok"] * (120 - n_positive))
+    model, worth = fit_table(prepare(frame, "y"), parse_metric("f1"), pool="trees")
+    assert model.scores["positives"] == n_positive
+    assert 0 <= worth.figures["DAMVI"]["ap"].value <= 1
+
+
+def test_no_column_left():
+    frame = pd.DataFrame({"id": range(100), "one": 1, "y": [0, 1] * 50})
+    with pytest.raises(ValueError, match=r"no column is left to learn from.*'id'.*'one'"):
+        prepare(frame, "y")
+
+
+def test_columns_named_and_leaks_are_said():
+    frame = table()
+    frame["copy"] = frame["y"] == "bad"
+    found = prepare(frame, "y", drop=["c"])
+    assert [column.name for column in found.schema.used] == ["a", "b"]
+    assert "LEAKAGE: 'copy' equals the target" in found.warnings[0]
+    kept = prepare(frame, "y", keep=["copy"])
+    assert "copy" in [column.name for column in kept.schema.used]
+    with pytest.raises(ValueError, match="no named column 'z'"):
+        prepare(frame, "y", drop=["z"])
+    with pytest.raises(ValueError, match="is the target"):
+        prepare(frame, "y", keep=["y"])
+
+
+def test_coin_flips_are_worth_nothing_by_all_models():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(1500, 4)), columns=list("abcd"))
+    frame["y"] = rng.random(1500) < 0.2
+    _, worth = fit_table(prepare(frame, "y"), parse_metric("ap"), pool="trees")
+    assert set(worth.figures) == {"DAMVI", "plain forest", "LightGBM"}
+    for figures in worth.figures.values():
+        assert figures["ap"].value < 0.27
+        assert 0.43 < figures["roc_auc"].value < 0.57
+    assert all("tie" in verdict for verdict in worth.verdicts)
+
+
+def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
+    from damvi.modelling import fitting, worth
+
+    def pool(seed):
+        return [
+            ("forest", FastForestClassifier(20, n_jobs=1)),
+            ("other", FastForestClassifier(20, n_jobs=1, balanced=True)),
+        ]
+
+    # Half the pool is within the time, by a trial that says so.
+    monkeypatch.setattr(fitting, "strong_pool", pool)
+    monkeypatch.setattr(
+        fitting, "within", lambda named, *rest, **more: (named, ["catboost"])
+    )
+    monkeypatch.setattr(
+        worth.PoolVoters, "train", classmethod(counted(worth.PoolVoters.train))
+    )
+    said = []
+    groups = table().assign(who=np.arange(400) // 4)
+    prepared = prepare(groups, "y", group="who")
+    model, found = fit_table(
+        prepared, parse_metric("recall@0.8"), time_limit=5, say=said.append
+    )
+    assert TRAININGS == [1]  # no second cross-validation
+    assert set(found.figures) == {"DAMVI", "plain forest"}
+    assert "left out catboost" in said[0]
+    assert model.made["left_out"] == ["catboost"]
+    assert "who" not in [column.name for column in model.schema.used]
+    folds = model.classifier._ballots.folds.reshape(-1, 4)
+    assert (folds == folds[:, :1]).all()
+
+
+TRAININGS = []
+
+
+def counted(train):
+    function = train.__func__
+
+    def counting(cls, *arguments, **options):
+        TRAININGS.append(1)
+        return function(cls, *arguments, **options)
+
+    return counting
+
+
+def test_groups_need_a_pool():
+    prepared = prepare(table().assign(who=np.arange(400) // 4), "y", group="who")
+    with pytest.raises(ValueError, match="groups need the strong pool"):
+        fit_table(prepared, parse_metric("f1"), pool="trees")
+
+
+class Slow(FastForestClassifier):
+    """Says how long it takes by the clock of the test."""
+
+    clock = 0.0
+
+    def fit(self, X, y):
+        Slow.clock += self.n_estimators
+        return self
+
+
+def test_the_slowest_voters_are_left_out_first(monkeypatch):
+    prepared = prepare(table(4000), "y")
+    monkeypatch.setattr(Slow, "clock", 0.0)
+    monkeypatch.setattr(budget.time, "perf_counter", lambda: Slow.clock)
+    named = [("slow", Slow(9)), ("quick", Slow(1)), ("middle", Slow(4))]
+    options = {"n_jobs": 1, "seed": 0}
+
+    def left(seconds):
+        chosen, dropped = budget.within(
+            named, prepared.X, prepared.positive, seconds, **options
+        )
+        assert {name for name, _ in chosen} | set(dropped) == {"slow", "quick", "middle"}
+        return dropped
+
+    # On half of the rows they take 14; six trainings on all take 12 times as long.
+    assert left(1000) == []
+    assert left(110) == ["slow"]
+    assert left(40) == ["slow", "middle"]
+    assert left(5) == ["slow", "quick", "middle"]

@@ -1,0 +1,164 @@
+"""What is inferred of columns, and that the encoding is the same at fit and later."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from damvi.tabular import Schema
+from damvi.tabular.encoding import OTHER
+
+N = 200
+
+
+def infer(values, name="x", positive=None, **options):
+    frame = pd.DataFrame({name: values, "y": np.arange(len(values)) % 2})
+    return Schema.infer(frame, "y", positive, **options).columns[0]
+
+
+rng = np.random.default_rng(0)
+NUMBERS = rng.normal(size=N)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "reason"),
+    [
+        (NUMBERS, "number", ""),
+        (np.where(NUMBERS > 1, np.inf, NUMBERS), "number", "infinite"),
+        (rng.integers(0, 5, N), "number", ""),
+        (NUMBERS > 0, "number", ""),
+        ([f"{x:,.2f}" for x in NUMBERS * 1e6], "number", "thousands"),
+        ([f"{x:.2f}%" for x in NUMBERS], "number", "per cent"),
+        ([f"${abs(x):.2f}" for x in NUMBERS], "number", ""),
+        ([f"{x:.3f}".replace(".", ",") for x in NUMBERS * 10], "number", "points"),
+        ([f" {x:.2f} " if x < 1 else "?" for x in NUMBERS], "number", "'?' counts as"),
+        ([f"{x:.4f}" for x in NUMBERS[:-1]] + ["broken"], "number", "1 not numbers"),
+        (["yes" if x > 0 else "no" for x in NUMBERS], "category", "2 categories"),
+        ([f"0{i % 7}" for i in range(N)], "category", "7 categories"),
+        (["12%", "0.12"] * (N // 2), "category", "2 categories"),
+        (range(N), "dropped", "id"),
+        (rng.permutation(N) + 1000, "dropped", "id"),
+        ([f"user{i}" for i in range(N)], "dropped", "own value"),
+        ([7] * N, "dropped", "same value"),
+        (["same"] * N, "dropped", "same value"),
+        ([None] * N, "dropped", "no value"),
+        ([np.nan] * N, "dropped", "no value"),
+        ([np.inf] * N, "dropped", "no finite"),
+        (["some words that differ", f"{1}"] * (N // 2), "category", "2"),
+        ([[1, 2]] * N, "dropped", "lists or records"),
+        ([f"{i // 2} is a text of words" for i in range(N * 2)], "dropped", "free text"),
+        (pd.date_range("2024-01-01", periods=N, freq="D"), "date", "day, month, weekday"),
+        (pd.date_range("2024-01-01", periods=N, freq="h").astype(str), "date", "hour"),
+        ([f"{i % 28 + 1:02}/03/2024" for i in range(N)], "date", "day/month/year"),
+        ([f"03/{i % 28 + 1:02}/2024" for i in range(N)], "date", "month/day/year"),
+        ([f"{i % 24}:{i % 60:02}" for i in range(N)], "date", "hour"),
+        (pd.to_timedelta(np.arange(N) % 9, unit="h"), "number", ""),
+        (pd.Categorical(list("ab") * (N // 2)), "category", "2 categories"),
+    ],
+)
+def test_kinds(values, kind, reason):
+    column = infer(values)
+    assert column.kind == kind, column
+    assert reason in column.reason
+
+
+def test_ids_are_known_by_name_even_if_shuffled_and_sparse():
+    values = rng.permutation(N) * 17 + 3
+    assert infer(values, "customer_id").kind == "dropped"
+    assert infer(values, "amount").kind == "number"
+    assert infer(values, "customer_id", keep=["customer_id"]).kind == "number"
+
+
+def test_rare_categories_share_a_place():
+    values = ["often"] * 3000 + [f"c{i % 150}" for i in range(600)]
+    frame = pd.DataFrame({"x": values, "y": 0})
+    schema = Schema.infer(frame, "y")
+    assert schema.columns[0].categories == ("often", OTHER)
+    new = pd.DataFrame({"x": ["often", "c3", "never seen", None]})
+    assert schema.encode(new)["x"].tolist()[:3] == ["often", OTHER, OTHER]
+    assert schema.encode(new)["x"].isna().tolist() == [False, False, False, True]
+
+
+def test_the_target_in_disguise():
+    positive = np.arange(N) % 5 == 0
+    for copy in (positive, np.where(positive, "bad", "ok"), np.where(positive, 3.0, -1)):
+        column = infer(copy, positive=positive)
+        assert column.kind == "dropped"
+        assert "EQUALS THE TARGET" in column.reason
+        assert infer(copy, positive=positive, keep=["x"]).kind != "dropped"
+    only_then = np.where(positive, 3.5, np.nan)
+    assert "EQUALS" in infer(only_then, positive=positive).reason
+    score = np.where(positive, 10.0, 0.0) + rng.random(N)
+    column = infer(score, positive=positive)
+    assert column.kind == "number"
+    assert "ALONE" in column.reason
+    almost = score.copy()
+    almost[0] = 0.5
+    assert infer(almost, positive=positive).reason == ""
+
+
+def messy():
+    rng = np.random.default_rng(1)
+    when = pd.date_range("2023-05-01", periods=N, freq="5h").astype(str).to_series()
+    return pd.DataFrame(
+        {
+            "amount": [f"{x:,.2f}" for x in NUMBERS * 1e5],
+            "when": when.to_numpy(),
+            "kind": rng.choice(["a", "b", "NA"], N),
+            "n": rng.integers(0, 9, N),
+            "y": rng.integers(0, 2, N),
+        }
+    )
+
+
+def test_json_and_back():
+    schema = Schema.infer(messy(), "y")
+    again = Schema.from_dict(json.loads(json.dumps(schema.as_dict())))
+    assert again == schema
+    pd.testing.assert_frame_equal(again.encode(messy()), schema.encode(messy()))
+
+
+def test_order_extra_columns_and_types_do_not_matter():
+    frame = messy()
+    schema = Schema.infer(frame, "y")
+    expected = schema.encode(frame)
+    assert expected.columns.tolist() == [
+        "amount",
+        "when (day)",
+        "when (month)",
+        "when (weekday)",
+        "when (hour)",
+        "kind",
+        "n",
+    ]
+    other = frame[["y", "n", "kind", "when", "amount"]].assign(more=1)
+    other["when"] = pd.to_datetime(other["when"])
+    other["n"] = other["n"].astype("Int64").astype(str)
+    pd.testing.assert_frame_equal(schema.encode(other), expected)
+    first = expected.iloc[0]
+    stamp = pd.Timestamp(frame["when"].iloc[0])
+    assert first["when (month)"] == stamp.month
+    assert first["when (weekday)"] == stamp.day_of_week
+    assert first["when (day)"] == (stamp - pd.Timestamp(0)).days
+    assert expected["when (hour)"].tolist()[:3] == [0, 5, 10]
+
+
+def test_new_gaps_and_new_categories_count_as_missing():
+    schema = Schema.infer(messy(), "y")
+    new = pd.DataFrame(
+        {
+            "amount": ["x", None],
+            "when": ["soon", None],
+            "kind": ["zzz", None],
+            "n": [np.inf] * 2,
+        }
+    )
+    assert schema.encode(new).isna().all().all()
+
+
+def test_an_empty_block_and_missing_columns():
+    schema = Schema.infer(messy(), "y")
+    assert len(schema.encode(messy().iloc[:0])) == 0
+    with pytest.raises(ValueError, match="lacks the column 'kind'"):
+        schema.encode(messy().drop(columns="kind"))
