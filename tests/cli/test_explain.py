@@ -6,10 +6,11 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.report.toy import make_model, make_table
 
 from damvi.cli import main
 from damvi.modelfile import save
+
+from ..report.toy import make_model, make_table
 
 FORMULA = "=1+cmd"
 

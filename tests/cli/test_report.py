@@ -4,10 +4,11 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from tests.report.toy import make_model, make_table
 
 from damvi.cli import main
 from damvi.modelfile import save
+
+from ..report.toy import make_model, make_table
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from .evaluate import evaluate
 from .explain import explain
 from .fit import fit
 from .group import Commands
+from .info import info
 from .predict import predict
 from .report import report
 
@@ -26,5 +27,5 @@ def main() -> None:
     """
 
 
-for command in (bench, datasets, demo, evaluate, explain, fit, predict, report):
+for command in (bench, datasets, demo, evaluate, explain, fit, info, predict, report):
     main.add_command(command)
