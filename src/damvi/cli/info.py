@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from .errors import one_line_errors
+from .talking import talk
 
 MOST_VOTERS = 12
 """Voters shown; all are in the JSON."""
@@ -16,15 +15,14 @@ PLURALS = {"number": "numbers", "category": "categories", "date": "dates"}
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
-def info(model: str, as_json: bool) -> None:
+def info(model: str) -> None:
     """Say what MODEL is: its target, columns, voters, threshold and scores."""
-    with one_line_errors():
-        from ..modelfile.summary import summarize
+    from ..modelfile.summary import summarize
 
-        said = summarize(model)
-    if as_json:
-        click.echo(json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False))
+    talks = talk()
+    said = summarize(model)
+    talks.result(said)
+    if talks.as_json or talks.quiet:
         return
     from rich.console import Console
 
