@@ -28,11 +28,14 @@ _MODULES = {
     "datasets",
     "decision",
     "diversity",
+    "evaluation",
     "modelfile",
+    "modelling",
     "moments",
     "plots",
     "risks",
     "solvers",
+    "tabular",
     "voters",
 }
 
