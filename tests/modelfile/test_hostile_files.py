@@ -143,23 +143,23 @@ def test_random_numbers_in_any_array(trees, pool, tmp_path):
             array = array_from_bytes(members[name], name)
             if array.dtype.kind == "U" or array.size == 0:
                 continue
-            for odd in (-1, 2**31 - 1, 10**4):
-                changed = array.copy()
-                place = rng.randint(array.size)
-                with np.errstate(all="ignore"):
-                    changed.flat[place] = np.array(odd).astype(array.dtype)
-                changed_members = {**members, name: array_to_bytes(changed)}
-                path.write_bytes(sealed(said, changed_members))
-                try:
-                    loaded = load_model(path)
-                except ModelFileError:
-                    n_errors += 1
-                    continue
-                try:
-                    loaded.vote(X)
-                except ValueError:
-                    n_errors += 1
-    assert n_errors > 50
+            odd = (-1, 2**31 - 1, 10**4)[rng.randint(3)]
+            changed = array.copy()
+            place = rng.randint(array.size)
+            with np.errstate(all="ignore"):
+                changed.flat[place] = np.array(odd).astype(array.dtype)
+            changed_members = {**members, name: array_to_bytes(changed)}
+            path.write_bytes(sealed(said, changed_members))
+            try:
+                loaded = load_model(path)
+            except ModelFileError:
+                n_errors += 1
+                continue
+            try:
+                loaded.vote(X)
+            except ValueError:
+                n_errors += 1
+    assert n_errors > 20
 
 
 def find(said, kind):
