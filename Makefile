@@ -41,7 +41,7 @@ test-wheel: .venv/bin/python
 	@.venv/bin/python $(PIP) wheel --no-deps --wheel-dir dist .
 	@$(PYTHON) -m venv .venv-wheel
 	@.venv-wheel/bin/python $(PIP) install dist/*.whl
-	cd / && "$(CURDIR)/.venv-wheel/bin/damvi" demo
+	cd "$$(mktemp -d)" && "$(CURDIR)/.venv-wheel/bin/damvi" demo
 
 bench-quick: .venv/bench.stamp
 	.venv/bin/damvi bench --quick

@@ -28,13 +28,16 @@ _MODULES = {
     "datasets",
     "decision",
     "diversity",
+    "evaluation",
     "explanation",
     "modelfile",
+    "modelling",
     "moments",
     "plots",
     "report",
     "risks",
     "solvers",
+    "tabular",
     "voters",
 }
 

@@ -12,7 +12,7 @@ from .conftest import fraud
 
 
 @pytest.mark.parametrize("out", ["p.csv", "p.parquet"])
-@pytest.mark.parametrize("block", [3000, 1 << 22])
+@pytest.mark.parametrize("block", [3000, 1 << 21])
 def test_the_same_as_the_classifier_says(damvi, made, folder, monkeypatch, out, block):
     from damvi.tabular import reading
 

@@ -12,7 +12,8 @@ from damvi import DAMVIClassifier
 from damvi.evaluation.voters import voter_names
 from damvi.explanation import contributions, explain, importances
 from damvi.explanation.columns import as_text
-from tests.report.toy import make_model, make_table
+
+from ..report.toy import make_model, make_table
 
 
 class Formula:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -82,13 +82,14 @@ def _write_data(path: Path) -> None:
         frame.to_csv(part, index=False)
 
 
-def _report(model: object, data: Path, page: Path) -> bool:
-    """Write the report, if this version has one."""
-    try:
-        write_report = import_module("damvi.report").write_report
-    except ImportError:
-        return False
+def _report(model: Any, data: Path, page: Path) -> bool:
+    """Write the report, if what it needs is installed."""
+    from ..report import write_report
     from ..tabular import read_table
 
-    write_report(model, read_table(data), page)
+    command = f"damvi report {page.with_name('model.damvi')} {data}"
+    try:
+        write_report(model, read_table(data), page, name=data.name, command=command)
+    except ImportError:
+        return False
     return True

@@ -51,7 +51,7 @@ class Flow:
         try:
             for frame in frames:
                 under_way.append(pool.submit(self._judge, frame))
-                if len(under_way) > 2 * self._jobs:
+                if len(under_way) > self._jobs:
                     yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()

@@ -54,7 +54,8 @@ def summarize(
                 "rate": positives / rows if rows else None,
             },
             "columns": columns,
-            "scores": model.scores,
+            # Of the voters' figures the report makes pictures; as text they are long.
+            "scores": {k: said for k, said in model.scores.items() if k != "voters"},
             "made": model.made,
         }
     return dict(_plain(said))

@@ -8,7 +8,7 @@ from math import ceil, floor, log10
 from typing import Any
 
 WIDTH, HEIGHT = 520, 330
-LEFT, RIGHT, TOP, BOTTOM = 58, 24, 14, 48
+LEFT, RIGHT, TOP, BOTTOM = 74, 24, 14, 48
 
 Point = tuple[float, float]
 

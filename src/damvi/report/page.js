@@ -117,7 +117,8 @@
 
   const ratio = () => cuts.ratios[Number(by("s-cost").value)];
   const floor = () => Number(by("s-recall").value) / 100;
-  let spoken;
+  // Nothing is spoken before something was moved.
+  let spoken, moved = false;
   const show = () => {
     if (state.mode === "own") state.at = cuts.own;
     if (state.mode === "cost") state.at = cheapest(ratio());
@@ -125,6 +126,9 @@
     const found = cuts.found[state.at], alarms = cuts.alarms[state.at];
     const missed = cuts.positives - found, passed = cuts.negatives - alarms;
     const flagged = found + alarms, threshold = cuts.threshold[state.at];
+    by("which").textContent = { own: "At the model's own line",
+      cost: `At the line that costs least when a miss costs ${short(ratio())} false alarms`,
+      recall: `At the most precise line that finds ${by("s-recall").value} % of the real ones` }[state.mode];
     by("c-found").textContent = count(found);
     by("c-missed").textContent = count(missed);
     by("c-alarms").textContent = count(alarms);
@@ -151,7 +155,7 @@
     place("mark-pr", "chart-pr", recall, flagged ? found / flagged : 1);
     place("mark-roc", "chart-roc", cuts.negatives ? alarms / cuts.negatives : 0, recall);
     clearTimeout(spoken);
-    spoken = setTimeout(() => {
+    if (moved) spoken = setTimeout(() => {
       by("live").textContent = `${count(found)} found, ${count(missed)} missed, ${count(alarms)} false alarms; `
         + `of 100 flagged ${flagged ? hundred(found / flagged) : "none"} are real. `
         + `Cost per 1,000 rows: ${short(cost(missed, alarms))}.`;
@@ -169,4 +173,5 @@
     radio.addEventListener("change", () => { state.mode = radio.value; show(); });
   }
   show();
+  moved = true;
 })();

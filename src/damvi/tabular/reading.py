@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-BLOCK = 1 << 22
+BLOCK = 1 << 21
 """Bytes of text that are parsed at a time."""
 LINES_AT_A_TIME = 1 << 16
 SUFFIXES = (".parquet", ".feather", *TEXTS, *LINES)

@@ -85,9 +85,13 @@ def _text(path: Path, schema: Schema) -> Iterator[Any]:
     written = dict(zip(tidy_names(path, header), header, strict=True))
     raw = [written[name] for name in names]
     text = {written[name] for name in schema.text_columns}
-    # Each distinct text once: categories repeat.
-    words = pa.dictionary(pa.int32(), pa.string())
-    types = {name: words if name in text else pa.float64() for name in raw}
+    # Each distinct category once: they repeat.
+    kinds = {
+        "number": pa.float64(),
+        "category": pa.dictionary(pa.int32(), pa.string()),
+        "date": pa.string(),
+    }
+    types = {written[column.name]: kinds[column.kind] for column in schema.used}
     done = 0
     try:
         for batch in _batches(path, dialect, types, 0):

@@ -109,6 +109,22 @@ def split_mask(
 
 
 @kernel
+def mark_side(
+    column: Any, here: Any, threshold: Any, shift: Any, to_left: Any, positive: Any
+) -> None:
+    """Mark the rows of a node that go to the one of its two leaves that votes for them."""
+    limit, turn = np.uint8(threshold), np.uint8(shift)
+    if to_left:
+        for i in range(len(column)):
+            within = np.uint8((np.int32(column[i]) - np.int32(turn)) & 255) <= limit
+            positive[i] |= here[i] if within else np.uint8(0)
+    else:
+        for i in range(len(column)):
+            within = np.uint8((np.int32(column[i]) - np.int32(turn)) & 255) <= limit
+            positive[i] |= np.uint8(0) if within else here[i]
+
+
+@kernel
 def find_positives(
     columns: Any, nodes: Any, sets: Any, ballot: Any, masks: Any, positive: Any
 ) -> None:
@@ -126,21 +142,21 @@ def find_positives(
         n -= 1
         k = waiting[n]
         left = nodes[k, LEFT]
-        if left != k:
-            split_mask(
-                columns[nodes[k, FEATURE]],
-                masks[n],
-                nodes[k, THRESHOLD],
-                nodes[k, SHIFT],
-                sets,
-                masks[n + 1],
-            )
-            waiting[n] = left + 1
-            waiting[n + 1] = left
-            n += 2
-        elif ballot[k] > 0:
-            for i in range(len(positive)):
-                positive[i] |= masks[n, i]
+        if left == k:
+            if ballot[k] > 0:
+                for i in range(len(positive)):
+                    positive[i] |= masks[n, i]
+            continue
+        column = columns[nodes[k, FEATURE]]
+        threshold, shift = nodes[k, THRESHOLD], nodes[k, SHIFT]
+        last = nodes[left, LEFT] == left and nodes[left + 1, LEFT] == left + 1
+        if last and shift != CATEGORIES and ballot[left] != ballot[left + 1]:
+            mark_side(column, masks[n], threshold, shift, ballot[left] > 0, positive)
+            continue
+        split_mask(column, masks[n], threshold, shift, sets, masks[n + 1])
+        waiting[n] = left + 1
+        waiting[n + 1] = left
+        n += 2
 
 
 @kernel
