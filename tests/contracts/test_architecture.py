@@ -151,6 +151,7 @@ def test_private_names_of_other_libraries_are_touched_in_one_place():
         "from damvi.cli import main; main(['--help'], standalone_mode=False)",
         "from damvi.cli import main; main(['demo', '--help'], standalone_mode=False)",
         "from damvi.cli import main; main(['datasets', '--help'], standalone_mode=False)",
+        "from damvi.cli import main; main(['info', '--help'], standalone_mode=False)",
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_used(code):

@@ -11,6 +11,7 @@ from .demo import demo
 from .evaluate import evaluate
 from .fit import fit
 from .group import Commands
+from .info import info
 from .predict import predict
 
 
@@ -24,5 +25,5 @@ def main() -> None:
     """
 
 
-for command in (bench, datasets, demo, evaluate, fit, predict):
+for command in (bench, datasets, demo, evaluate, fit, info, predict):
     main.add_command(command)

@@ -19,6 +19,7 @@ from .errors import ModelFileError
 FORMAT = 1
 MOST_SHRUNK = 50
 """What shrinks by more is stored as it is, so that a small file cannot fill the memory."""
+WORTH_SHRINKING = 512
 LEVEL = 4
 ZLIB_FRAME = 6
 """Bytes that zlib adds, and a zip archive does without."""
@@ -40,9 +41,10 @@ def pack(members: dict[str, bytes]) -> bytes:
             assert MEMBER.fullmatch(name), name
             info = zipfile.ZipInfo(name, EPOCH)
             info.create_system, info.external_attr = 3, 0o644 << 16
-            shrunk = len(zlib.compress(content, LEVEL)) - ZLIB_FRAME
-            if MOST_SHRUNK * shrunk >= len(content) > shrunk:
-                info.compress_type = zipfile.ZIP_DEFLATED
+            if len(content) >= WORTH_SHRINKING:
+                shrunk = len(zlib.compress(content, LEVEL)) - ZLIB_FRAME
+                if MOST_SHRUNK * shrunk >= len(content) > shrunk:
+                    info.compress_type = zipfile.ZIP_DEFLATED
             file.writestr(info, content, compresslevel=LEVEL)
     payload = archive.getvalue()
     digest = hashlib.sha256(payload).hexdigest()

@@ -91,15 +91,12 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Model:
     ModelFileError
         If the file is damaged, hostile, of another format, or a classifier alone.
     """
-    with _blaming(path):
-        reader, said = _open(path, trusted)
-        if "schema" not in said:
-            raise ModelFileError(
-                "it holds a classifier without a table's columns, which Python can load "
-                "with damvi.load_model; damvi fit makes whole models"
-            )
-        model = _read_model(reader, said)
-        reader.finish()
+    model, _ = load_any(path, trusted=trusted)
+    if not isinstance(model, Model):
+        raise ModelFileError(
+            f"{os.fspath(path)} holds a classifier without a table's columns, which Python "
+            f"can load with damvi.load_model; damvi fit makes whole models"
+        )
     return model
 
 
@@ -112,13 +109,24 @@ def load_model(
     ``reweigh`` needs a new ``fit``. See :func:`load` for the parameters and :func:`save`
     for an example.
     """
+    model, _ = load_any(path, trusted=trusted)
+    return model.classifier if isinstance(model, Model) else model
+
+
+def load_any(
+    path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
+) -> tuple[Model | DAMVIClassifier, dict[str, str]]:
+    """What is in a file, and the versions of the libraries that it was made with."""
+    model: Model | DAMVIClassifier
     with _blaming(path):
         reader, said = _open(path, trusted)
         if "schema" in said:
-            return _read_model(reader, said).classifier
-        classifier = read_classifier(reader, said["classifier"])
+            model = _read_model(reader, said)
+        else:
+            model = read_classifier(reader, said["classifier"])
         reader.finish()
-    return classifier
+        versions = {str(name): str(value) for name, value in said["versions"].items()}
+    return model, versions
 
 
 save_model = save

@@ -46,16 +46,19 @@ def write_classifier(writer: Writer, model: DAMVIClassifier) -> dict[str, Json]:
         )
     if not hasattr(model, "weights_"):
         raise ModelFileError("the classifier is not fitted yet; call fit, then save it")
-    with writer.within("the classifier's parameter 'estimator' or 'cv'"):
-        # Shallow: a pool's members are parameters of the pool, and so in it already.
-        params = writer.state(model.get_params(deep=False))
+    # The voters come first: where one cannot be saved, it is named.
     known = vars(model)
-    values = {name: known[name] for name in ATTRIBUTES if name in known}
-    return {"params": params, "fitted": writer.state(values)}
+    fitted = writer.state({name: known[name] for name in ATTRIBUTES if name in known})
+    params = {}
+    for name, value in model.get_params(deep=False).items():
+        with writer.within(f"the parameter {name!r} of the classifier"):
+            params[name] = writer.write(value)
+    return {"fitted": fitted, "params": params}
 
 
 def read_classifier(reader: Reader, said: dict[str, Json]) -> DAMVIClassifier:
     """The classifier that was written."""
+    fitted = reader.state(said["fitted"])
     params = reader.state(said["params"])
     model = DAMVIClassifier()
     if params.keys() != model.get_params(deep=False).keys():
@@ -65,7 +68,6 @@ def read_classifier(reader: Reader, said: dict[str, Json]) -> DAMVIClassifier:
         )
     for name, value in params.items():
         setattr(model, name, value)
-    fitted = reader.state(said["fitted"])
     if not set(ATTRIBUTES) - SOMETIMES <= fitted.keys() <= set(ATTRIBUTES):
         odd = sorted(set(ATTRIBUTES) ^ fitted.keys())
         raise ModelFileError(f"the classifier is not whole ({', '.join(odd)})")

@@ -1,0 +1,133 @@
+"""``damvi info``: what a model file holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .talking import talk
+
+MOST_VOTERS = 12
+"""Voters shown; all are in the JSON."""
+PLURALS = {"number": "numbers", "category": "categories", "date": "dates"}
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+def info(model: str) -> None:
+    """Say what MODEL is: its target, columns, voters, threshold and scores."""
+    from ..modelfile.summary import summarize
+
+    talks = talk()
+    said = summarize(model)
+    talks.result(said)
+    if talks.as_json or talks.quiet:
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for heading, lines in _sections(said):
+        console.print(_harmless(heading), style="bold", markup=False)
+        for line in lines:
+            console.print(f"  {_harmless(line)}", markup=False)
+
+
+def _harmless(line: str) -> str:
+    """The line without control characters: names come from data, and act on terminals."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+
+
+def _sections(said: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """Headings, and the lines below each."""
+    sections = [(said["file"], _first_lines(said))]
+    if "columns" in said:
+        sections.append(("Columns", _column_lines(said["columns"])))
+    sections.append(("Voters", _voter_lines(said["voters"])))
+    sections.append(("Threshold", _threshold_lines(said["threshold"])))
+    if said.get("scores"):
+        sections.append(("Scores, out of sample", _lines_of(said["scores"])))
+    if said.get("made"):
+        sections.append(("Made by", _lines_of(said["made"])))
+    versions = ", ".join(f"{name} {value}" for name, value in said["versions"].items())
+    return [*sections, ("Versions", [versions])]
+
+
+def _first_lines(said: dict[str, Any]) -> list[str]:
+    size = f"{said['bytes']:,} bytes, format {said['format']}"
+    if "target" not in said:
+        other = next(label for label in said["classes"] if label != said["positive"])
+        return [
+            f"a classifier of {said['positive']!r} (positive) against {other!r}",
+            f"{said['n_features']} features; no table's columns, so for Python only",
+            size,
+        ]
+    target = said["target"]
+    rate = "" if target["rate"] is None else f" ({target['rate']:.2%})"
+    return [
+        f"predicts {target['name']!r}: {target['positive']!r} is positive, against "
+        f"{target['negative']!r}",
+        f"fitted on {target['rows']:,} rows, {target['positives']:,} of them "
+        f"positive{rate}",
+        size,
+    ]
+
+
+def _column_lines(columns: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for kind, plural in PLURALS.items():
+        names = [column["name"] for column in columns if column["kind"] == kind]
+        if names:
+            noun = kind if len(names) == 1 else plural
+            lines.append(f"{len(names)} {noun}: {', '.join(names)}")
+    for column in columns:
+        if column["kind"] == "dropped":
+            why = f" ({column['reason']})" if column["reason"] else ""
+            lines.append(f"not used: {column['name']}{why}")
+    return lines
+
+
+def _voter_lines(voters: dict[str, Any]) -> list[str]:
+    lines = [
+        f"{voters['number']} ({', '.join(voters['kinds'])}), "
+        f"{voters['with_weight']} with a weight"
+    ]
+    heavy = [voter for voter in voters["weights"] if voter["weight"] > 0]
+    shown = heavy[:MOST_VOTERS]
+    width = max(len(voter["name"]) for voter in shown)
+    lines += [f"{voter['name']:<{width}}  {voter['weight']:.3f}" for voter in shown]
+    if len(heavy) > len(shown):
+        rest = sum(voter["weight"] for voter in heavy[MOST_VOTERS:])
+        lines.append(f"and {len(heavy) - len(shown)} more, {rest:.3f} together")
+    return lines
+
+
+def _threshold_lines(threshold: dict[str, Any]) -> list[str]:
+    value = threshold["value"]
+    shown = "none" if value is None else f"{value:.4g}"
+    tuning = threshold["tuning"]
+    if tuning is None:
+        return [f"a vote above {shown} is flagged; not tuned"]
+    return [
+        f"a vote above {shown} is flagged; tuned for {threshold['tuned_for']}",
+        f"{_number(tuning['honest_value'])} on rows not tuned on, with recall "
+        f"{_number(tuning['honest_recall'])} and precision "
+        f"{_number(tuning['honest_precision'])}",
+    ]
+
+
+def _lines_of(values: dict[str, Any]) -> list[str]:
+    """Names and values, those of a group in one line."""
+    return [f"{name}: {_in_words(value)}" for name, value in values.items()]
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_in_words(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(_in_words(item) for item in value)
+    return _number(value) if isinstance(value, float) or value is None else str(value)
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3g}"

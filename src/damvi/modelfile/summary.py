@@ -1,0 +1,110 @@
+"""What a model file holds, as plain values for people and for machines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..classifier import DAMVIClassifier
+from ..voters import PoolVoters
+from .container import FORMAT
+from .files import load_any
+from .model import Model
+
+
+def summarize(
+    path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
+) -> dict[str, Any]:
+    """All that ``damvi info`` shows: plain values, ready for JSON; NaN is None.
+
+    Parameters
+    ----------
+    path : path
+    trusted : iterable of str, optional
+        See :func:`damvi.modelfile.load`.
+    """
+    model, versions = load_any(path, trusted=trusted)
+    classifier = model.classifier if isinstance(model, Model) else model
+    said: dict[str, Any] = {
+        "file": os.fspath(path),
+        "format": FORMAT,
+        "bytes": Path(path).stat().st_size,
+        "versions": versions,
+        "classes": [_plain(label) for label in classifier.classes_.tolist()],
+        "positive": _plain(classifier.pos_label_),
+        "n_features": classifier.n_features_in_,
+        "voters": _voters(classifier),
+        "threshold": _threshold(classifier),
+        "c_bound": classifier.c_bound_,
+    }
+    if isinstance(model, Model):
+        rows, positives = len(model.training.positive), int(model.training.positive.sum())
+        columns = [vars(column) for column in model.schema.columns]
+        said |= {
+            "target": {
+                "name": model.target.name,
+                "positive": model.target.positive,
+                "negative": model.target.negative,
+                "rows": rows,
+                "positives": positives,
+                "rate": positives / rows if rows else None,
+            },
+            "columns": columns,
+            "scores": model.scores,
+            "made": model.made,
+        }
+    return dict(_plain(said))
+
+
+def _voters(classifier: DAMVIClassifier) -> dict[str, Any]:
+    voters, weights = classifier._voters, classifier.weights_
+    by_name = isinstance(voters, PoolVoters)
+    names = voters.names if by_name else [f"voter {k}" for k in range(len(voters))]
+    kinds = sorted({_kind(one) for one in voters.estimators})
+    order = np.argsort(-weights, kind="stable")
+    return {
+        "number": len(voters),
+        "with_weight": int((weights > 0).sum()),
+        "kinds": kinds,
+        "weights": [{"name": names[k], "weight": float(weights[k])} for k in order],
+    }
+
+
+def _kind(estimator: Any) -> str:
+    """The class that decides, of a pipeline the last step's."""
+    if hasattr(estimator, "models"):
+        return _kind(estimator.models[0])
+    return (
+        _kind(estimator.steps[-1][1])
+        if hasattr(estimator, "steps")
+        else type(estimator).__name__
+    )
+
+
+def _threshold(classifier: DAMVIClassifier) -> dict[str, Any]:
+    tuning = classifier.tuning_
+    return {
+        "value": classifier.threshold_,
+        "tuned_for": None if tuning is None else tuning.objective,
+        "tuning": None if tuning is None else tuning.as_dict(),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The value for JSON, which has no NaN and no numpy."""
+    match value:
+        case dict():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case np.generic() | np.ndarray():
+            return _plain(value.tolist())
+        case float():
+            return value if np.isfinite(value) else None
+        case None | bool() | int() | str():
+            return value
+    return str(value)
