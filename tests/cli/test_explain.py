@@ -11,8 +11,6 @@ from damvi.cli import main
 from damvi.modelfile import save
 from tests.report.toy import make_model, make_table
 
-from ..report.toy import make_model, make_table
-
 FORMULA = "=1+cmd"
 
 

@@ -9,8 +9,6 @@ from damvi.cli import main
 from damvi.modelfile import save
 from tests.report.toy import make_model, make_table
 
-from ..report.toy import make_model, make_table
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
