@@ -152,7 +152,9 @@ def open_text(
     """
     from pyarrow import csv as arrow_csv
 
-    return arrow_csv.open_csv(path, **_how(dialect, types, columns))
+    # Where the other core is busy with what was read, more threads are in the way.
+    threads = (os.cpu_count() or 1) > 2
+    return arrow_csv.open_csv(path, **_how(dialect, types, columns, threads))
 
 
 def header_of(path: Path, dialect: Dialect) -> list[str]:
