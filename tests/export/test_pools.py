@@ -155,7 +155,7 @@ def test_what_cannot_be_written_is_named(table, voter, message):
 )
 def test_encoders_that_cannot_be_written(encoder):
     X = pd.DataFrame({"c": pd.Categorical(list("abcd") * 30), "x": np.arange(120.0)})
-    places = make_column_transformer((encoder, ["c"]), remainder="passthrough")
+    places = make_column_transformer((encoder, ["c"]), ("passthrough", ["x"]))
     if encoder.min_frequency:
         encoder.set_params(handle_unknown="infrequent_if_exist")
     pool = [("linear", make_pipeline(places, LogisticRegression()))]

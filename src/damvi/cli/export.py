@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .talking import talk
+from .fit import check_folder
+from .talking import Talk, talk
 
 if TYPE_CHECKING:
     from ..modelfile import Model
@@ -38,9 +39,10 @@ def export(model: Path, form: str, output: Path | None) -> None:
     from ..modelfile import load
 
     talks = talk()
-    said = write(load(model), form, output or model.with_name(model.stem + ENDINGS[form]))
-    for line in _lines(said):
-        talks.say(line)
+    path = output or model.with_name(model.stem + ENDINGS[form])
+    check_folder(path)
+    said = write(load(model), form, path)
+    _tell(said, talks)
     talks.result(said)
 
 
@@ -69,19 +71,21 @@ def write(model: Model, form: str, path: Path) -> dict[str, Any]:
 
 def _unknown(model: Model) -> dict[str, str | None]:
     """What the schema makes of categories that it does not know."""
+    from ..tabular.encoding import OTHER
+
     return {
-        column.name: "(other)" if "(other)" in column.categories else None
+        column.name: OTHER if OTHER in column.categories else None
         for column in model.schema.columns
         if column.kind == "category"
     }
 
 
-def _lines(said: dict[str, Any]) -> list[str]:
-    lines = [f"Wrote {said['path']} ({said['bytes']:,} bytes)."]
+def _tell(said: dict[str, Any], talks: Talk) -> None:
+    talks.say(f"Wrote {said['path']} ({said['bytes']:,} bytes).")
     if said["to"] == "onnx":
-        return [
-            *lines,
-            f"Inputs: {', '.join(said['inputs'])}",
-            f"Outputs: {', '.join(said['outputs'])}",
-        ]
-    return [*lines, "To load it, trust these types:", *(f"  {n}" for n in said["trusted"])]
+        talks.say(f"Inputs: {', '.join(said['inputs'])}")
+        talks.say(f"Outputs: {', '.join(said['outputs'])}")
+        return
+    talks.say("To load it, trust these types:")
+    for name in said["trusted"]:
+        talks.say(f"  {name}")

@@ -101,10 +101,12 @@ def parts_of(transformer: Any) -> Iterator[tuple[Any, list[int]]]:
     """The steps of a fitted ``ColumnTransformer`` and the places of their columns."""
     names = list(getattr(transformer, "feature_names_in_", []))
     for _, step, columns in transformer.transformers_:
+        if isinstance(step, str) and step == "drop":
+            continue
         if isinstance(columns, slice) or np.asarray(columns).dtype.kind == "b":
             columns = np.arange(transformer.n_features_in_)[columns]
         wanted = np.atleast_1d(np.asarray(columns, dtype=object)).tolist()
-        if not wanted or (isinstance(step, str) and step == "drop"):
+        if not wanted:
             continue
         yield (
             step,

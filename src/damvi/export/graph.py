@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
-OPSET, ML_OPSET, IR_VERSION = 18, 5, 9
-"""The operators used: TreeEnsemble in doubles came with ai.onnx.ml 5 (onnx 1.16)."""
+OPSET, ML_OPSET, IR_VERSION = 18, 5, 12
+"""The operators used: TreeEnsemble in doubles came with ai.onnx.ml 5.
+
+onnxruntime 1.21 to 1.23 run it, and without a word give wrong values for splits by set and
+for some small trees. They refuse files of IR version 12, which 1.24 is the first to take.
+"""
 
 
 class Graph:

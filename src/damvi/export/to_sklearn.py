@@ -44,7 +44,8 @@ def to_sklearn(model: DAMVIClassifier) -> FixedThresholdClassifier:
     Notes
     -----
     scikit-learn's trees round X to single precision before they compare: decisions can
-    differ for values that only double precision tells apart.
+    differ for values that only double precision tells apart. Probabilities are shares of
+    the votes, also where the model's own are calibrated.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def to_sklearn(model: DAMVIClassifier) -> FixedThresholdClassifier:
     check_is_fitted(model, "weights_")
     asked = np.flatnonzero(model.weights_).tolist()
     positive = int(model.pos_label_ == model.classes_[1])
-    trees = [_hard(tree, positive, model) for tree in _trees(model, asked)]
+    trees = [_hard(tree, positive) for tree in _trees(model, asked)]
     vote = VotingClassifier(
         [(f"voter_{k}", tree) for k, tree in zip(asked, trees, strict=True)],
         voting="soft",
@@ -69,7 +70,7 @@ def to_sklearn(model: DAMVIClassifier) -> FixedThresholdClassifier:
     vote.estimators_ = trees
     vote.le_ = LabelEncoder().fit(model.classes_)
     vote.classes_ = vote.le_.classes_
-    # Up to and including the threshold means positive there, and a tie is the majority's.
+    # From the threshold on means positive there, and here a tie is the majority's.
     margin = -TIED if model._majority == positive else TIED
     decision = FixedThresholdClassifier(
         vote,
@@ -89,8 +90,8 @@ def _trees(model: DAMVIClassifier, asked: list[int]) -> list[Any]:
     voters = model._voters
     if not isinstance(voters, TreeVoters | BaggedVoters):
         raise ValueError(
-            "a pool's votes are soft, calibrated, and cut for its threshold, which no "
-            "class of scikit-learn does; export it to onnx or skops"
+            "a pool's votes are soft, and each is calibrated and rounded before it counts, "
+            "which no class of scikit-learn does; export it to onnx or skops"
         )
     estimators = voters.estimators
     trees = []
@@ -135,7 +136,7 @@ def _leaf(label: int, n_features: int) -> DecisionTreeClassifier:
     return tree
 
 
-def _hard(tree: Any, positive: int, model: DAMVIClassifier) -> Any:
+def _hard(tree: Any, positive: int) -> Any:
     """A copy whose leaves say 0 and 1, in the order of the model's classes.
 
     So the mean probability of the trees is the share of the votes.

@@ -14,7 +14,8 @@ def write_trees(graph: Graph, X: str, trees: Trees) -> str:
     """The values (n, T) of the leaves that the rows of ``X``, doubles, come to.
 
     A target a tree, so that whoever adds them up says in what order. TreeEnsemble has no
-    trees that are one leaf: such a tree gets a split, with equal leaves.
+    trees that are one leaf: such a tree gets a split, with two equal leaves. (One leaf as
+    both children is misread by some releases of onnxruntime.)
     """
     from onnx import numpy_helper
 
@@ -70,13 +71,15 @@ def _as_attributes(trees: Trees) -> tuple[dict[str, Any], Any]:
         "nodes_modes": with_stumps(mode, 0),
         "nodes_truenodeids": with_stumps(place[left], place[stumps]),
         "nodes_trueleafs": with_stumps(is_leaf[left].astype(np.int64), 1),
-        "nodes_falsenodeids": with_stumps(place[right], place[stumps]),
+        "nodes_falsenodeids": with_stumps(
+            place[right], len(leaves) + np.arange(len(stumps))
+        ),
         "nodes_falseleafs": with_stumps(is_leaf[right].astype(np.int64), 1),
         "nodes_missing_value_tracks_true": with_stumps(
             trees.missing_left[inner].astype(np.int64), 0
         ),
-        "leaf_targetids": _tree_of_each_node(trees)[leaves],
-        "leaf_weights": trees.value[leaves],
+        "leaf_targetids": _tree_of_each_node(trees)[np.append(leaves, stumps)],
+        "leaf_weights": trees.value[np.append(leaves, stumps)],
     }
     return attributes, np.concatenate(members) if members else np.empty(0)
 
