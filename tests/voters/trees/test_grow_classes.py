@@ -139,9 +139,9 @@ def test_large_nodes_with_histograms_grow_the_reference_tree(
 @pytest.mark.parametrize("seed", range(4))
 def test_categories_are_cut_along_their_first_principal_component(n_classes, seed):
     rng = np.random.default_rng(seed)
-    codes = np.column_stack(
-        [rng.integers(0, 12, 400), rng.integers(1, 5, 400)]
-    ).astype(np.uint8)
+    codes = np.column_stack([rng.integers(0, 12, 400), rng.integers(1, 5, 400)]).astype(
+        np.uint8
+    )
     labels = (codes[:, 0] * 5 + rng.integers(0, 3, 400)) % n_classes
     weights = rng.integers(1, 1000, 400)
     table = codes, weights, labels, n_classes, np.array([1, 0], np.uint8)
