@@ -3,8 +3,9 @@
 A feature's rows come as keys in order: code, class and weight packed in one number. As a
 key moves from the right of a cut to its left, the sums of squares that the Gini impurity
 asks for change by one class alone, so a cut costs the same for any number of classes.
+Large nodes keep a histogram for each class instead.
 
-Weights are whole numbers whose sum is at most 2**30, so that every sum is exact and no
+Weights are whole numbers whose sum is below 2**30, so that every sum is exact and no
 result depends on the order of the rows.
 """
 
@@ -15,14 +16,16 @@ from typing import Any
 import numpy as np
 
 from ..._jit import kernel
-from .splits import N_CODES
 
-CLASS_SHIFT, CODE_SHIFT = 32, 48
-"""A key is code, class, weight; a row's tag is the same without the code."""
-WEIGHT_MASK = 2**CLASS_SHIFT - 1
-CLASS_MASK = 2 ** (CODE_SHIFT - CLASS_SHIFT) - 1
-MAX_TOTAL_BITS = 30
-"""The sum of all weights is at most 2 to this."""
+CODE_SHIFT, CLASS_SHIFT, PLACE_SHIFT = 55, 47, 30
+"""A key is code, class, place among the rows, weight; a row's tag is class and weight."""
+CLASS_MASK, PLACE_MASK, WEIGHT_MASK = 2**8 - 1, 2**17 - 1, 2**30 - 1
+MAX_TOTAL_BITS = 29
+"""The sum of all weights, but for what rounding adds, is at most 2 to this."""
+
+# What is known of the left child of a cut after each bin: its sum of squares and that of
+# the right child, its weight, twice the products with the missing, and its rows.
+SQUARES, RIGHT_SQUARES, WEIGHT, MIXED, N_ROWS, SUMS = 0, 1, 2, 3, 4, 5
 
 
 @kernel
@@ -63,30 +66,26 @@ def keys_of_histograms(
 
 
 @kernel
-def keys_of_rows(codes: Any, tags: Any, rows: Any, f: Any, ends: Any, keys: Any) -> Any:
+def keys_of_rows(codes: Any, tags: Any, rows: Any, f: Any, ends: Any, keys: Any) -> None:
     """The same from the rows of a node, one key each; ``ends`` (256) comes as zeros."""
-    low, high = np.uint64(N_CODES), np.uint64(0)
     for row in rows:
+        ends[np.uint64(codes[row, f])] += 1
+    total = 0
+    for b in range(len(ends)):
+        count = ends[b]
+        ends[b] = total
+        total += count
+    for i in range(len(rows)):
+        row = rows[i]
         code = np.uint64(codes[row, f])
+        place = np.int64(i & PLACE_MASK) << PLACE_SHIFT
+        keys[np.uint64(ends[code])] = np.int64(code) << CODE_SHIFT | place | tags[row]
         ends[code] += 1
-        low, high = min(low, code), max(high, code)
-    if low < high:
-        total = 0
-        for b in range(np.int64(low), np.int64(high) + 1):
-            count = ends[b]
-            ends[b] = total
-            total += count
-        for row in rows:
-            code = np.uint64(codes[row, f])
-            keys[ends[code]] = np.int64(code) << CODE_SHIFT | tags[row]
-            ends[code] += 1
-    for b in range(np.int64(low), np.int64(high) + 1):
-        ends[b] = 0
-    return len(rows) if low < high else 0
+    ends[:] = 0
 
 
 @kernel
-def keys_of_few_rows(codes: Any, tags: Any, rows: Any, f: Any, keys: Any) -> Any:
+def keys_of_few_rows(codes: Any, tags: Any, rows: Any, f: Any, keys: Any) -> None:
     """The same for a handful of rows, put in order as they come."""
     for i in range(len(rows)):
         key = np.int64(codes[rows[i], f]) << CODE_SHIFT | tags[rows[i]]
@@ -95,113 +94,158 @@ def keys_of_few_rows(codes: Any, tags: Any, rows: Any, f: Any, keys: Any) -> Any
             keys[j] = keys[j - 1]
             j -= 1
         keys[j] = key
-    return len(rows)
 
 
 @kernel
-def list_bins(keys: Any, n: Any, bins: Any) -> Any:
-    """List the codes of the keys, each once, as they come; return their number."""
+def sums_of_missing(missing: Any, totals: Any, rows: Any, sums: Any) -> None:
+    """The missing are bin 0: their squares, products with the node, weight and rows."""
+    squares, products, weight = np.int64(0), np.int64(0), np.int64(0)
+    for c in range(len(totals)):
+        squares += missing[c] * missing[c]
+        products += missing[c] * totals[c]
+        weight += missing[c]
+    sums[SQUARES, 0], sums[RIGHT_SQUARES, 0] = squares, products
+    sums[WEIGHT, 0], sums[N_ROWS, 0] = weight, rows
+
+
+@kernel
+def sums_of_keys(
+    keys: Any,
+    first: Any,
+    totals: Any,
+    node_squares: Any,
+    left: Any,
+    missing: Any,
+    bins: Any,
+    sums: Any,
+) -> Any:
+    """The sums after each bin, and the bins' codes; returns the number of bins.
+
+    With ``first`` = 1 there are missing values, which are bin 0.
+    """
+    start = 0
+    if first == 1:
+        missing[:] = 0
+        while keys[start] >> CODE_SHIFT == 0:
+            missing[keys[start] >> CLASS_SHIFT] += keys[start] & WEIGHT_MASK
+            start += 1
+        sums_of_missing(missing, totals, start, sums)
+        bins[0] = 0
+    left[:] = 0
+    squares, right, weight, mixed = np.int64(0), np.int64(node_squares), np.int64(0), 0
+    b, previous = first - 1, np.int64(-1)
+    for i in range(start, len(keys)):
+        key = keys[i]
+        code, w = key >> CODE_SHIFT, key & WEIGHT_MASK
+        c = np.uint64(key >> CLASS_SHIFT & CLASS_MASK)
+        twice = 2 * left[c] + w
+        squares += w * twice
+        right += w * (twice - 2 * totals[c])
+        weight += w
+        left[c] += w
+        # Written at every key, and the last of a bin stays: no branch to guess.
+        b += 1 if code != previous else 0
+        previous = code
+        bins[b] = code
+        sums[SQUARES, b] = float(squares)
+        sums[RIGHT_SQUARES, b] = float(right)
+        sums[WEIGHT, b] = float(weight)
+        sums[N_ROWS, b] = float(i + 1 - start)
+        if first == 1:
+            mixed += 2 * w * missing[c]
+            sums[MIXED, b] = float(mixed)
+    return b + 1
+
+
+@kernel
+def sums_of_histograms(
+    histograms: Any,
+    present: Any,
+    n_present: Any,
+    start: Any,
+    end: Any,
+    totals: Any,
+    node_squares: Any,
+    running: Any,
+    missing: Any,
+    bins: Any,
+    sums: Any,
+) -> Any:
+    """The same from the histograms of a feature, class by class.
+
+    ``running`` (5, 256) is scratch. The rows are not known.
+    """
+    n = np.int64(end) - np.int64(start)
+    lefts, squares, products = running[0, :n], running[1, :n], running[2, :n]
+    weights, mixed = running[3, :n], running[4, :n]
+    for b in range(n):
+        squares[b], products[b], weights[b], mixed[b] = 0, 0, 0, 0
+    missing[:] = 0
+    for j in range(n_present):
+        c = present[j]
+        histogram = histograms[c, start:end]
+        missing[c] = histogram[0]
+        total, absent, left = 2 * totals[c], 2 * missing[c], np.int64(0)
+        for b in range(1, n):
+            left += np.int64(histogram[b])
+            lefts[b] = left
+        for b in range(1, n):
+            squares[b] += lefts[b] * lefts[b]
+            products[b] += total * lefts[b]
+            weights[b] += lefts[b]
+        if absent > 0:
+            for b in range(1, n):
+                mixed[b] += absent * lefts[b]
+    sums_of_missing(missing, totals, 0, sums)
     m = 0
-    for i in range(n):
-        code = keys[i] >> CODE_SHIFT
-        if m == 0 or bins[m - 1, 0] != code:
-            bins[m, 0] = code
-            m += 1
+    if sums[WEIGHT, 0] > 0:
+        bins[0] = 0
+        m = 1
+    for b in range(1, n):
+        bins[m] = b
+        sums[SQUARES, m] = float(squares[b])
+        sums[RIGHT_SQUARES, m] = float(node_squares - products[b] + squares[b])
+        sums[WEIGHT, m] = float(weights[b])
+        sums[MIXED, m] = float(mixed[b])
+        m += 1 if weights[b] > weights[b - 1] else 0
     return m
 
 
 @kernel
-def children_purity(left: Any, product: Any, weight: Any, node: Any, total: Any) -> Any:
-    """The sums of squares of both children, each over its weight.
-
-    ``left`` is the sum of squares of the left child's class weights, and ``product`` that
-    of their products with the node's, whose own sum of squares is ``node``.
-    """
-    right = node - 2 * product + left
-    return float(left) / float(weight) + float(right) / float(total - weight)
-
-
-@kernel
 def best_class_cut(
-    keys: Any,
-    n: Any,
-    first: Any,
-    totals: Any,
-    min_leaf: Any,
-    left: Any,
-    missing: Any,
-    cut: Any,
+    sums: Any, first: Any, m: Any, total: Any, rows: Any, min_leaf: Any, cut: Any
 ) -> Any:
-    """Cut the bins of ``n`` keys in two; a bin before the ``first`` is the missing.
+    """Cut the bins ``first`` to ``m`` in two; a bin before the first is the missing.
 
-    ``totals`` are the node's class weights. With ``min_leaf`` above 1 each key must be one
-    row. ``cut`` becomes (last bin on the left, whether the missing go left, the weight on
-    the left). Returns the purity of the children, or -1 when no cut is allowed.
+    ``total`` is the weight of the node. ``cut`` becomes (last bin on the left, whether the
+    missing go left, the weight on the left). Returns the purity of the children, or -1
+    when no cut is allowed.
     """
-    total, node = np.int64(0), np.int64(0)
-    for c in range(len(totals)):
-        left[c] = 0
-        total += totals[c]
-        node += totals[c] * totals[c]
-    start = 0
-    missing_square, missing_product, missing_weight = np.int64(0), np.int64(0), np.int64(0)
-    if first == 1:
-        missing[:] = 0
-        while keys[start] >> CODE_SHIFT == 0:
-            missing[keys[start] >> CLASS_SHIFT & CLASS_MASK] += keys[start] & WEIGHT_MASK
-            start += 1
-        for c in range(len(totals)):
-            missing_square += missing[c] * missing[c]
-            missing_product += missing[c] * totals[c]
-            missing_weight += missing[c]
-
-    best, i, b, previous = -1.0, start, first, -1
-    # Sums over the left child: of squares, of products with the node, with the missing.
-    square, product, mixed, weight = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    while True:
-        # A cut before this bin, once it is known whether the bin has a single class.
-        rows, before_square, before_product = i - start, square, product
-        before_mixed, before_weight = mixed, weight
-        only = -1
-        if i < n:
-            key = keys[i]
-            code = key >> CODE_SHIFT
-            only = key >> CLASS_SHIFT & CLASS_MASK
-            while key >> CODE_SHIFT == code:
-                c, w = key >> CLASS_SHIFT & CLASS_MASK, key & WEIGHT_MASK
-                square += w * (2 * left[c] + w)
-                product += w * totals[c]
-                if first == 1:
-                    mixed += w * missing[c]
-                left[c] += w
-                weight += w
-                only = only if only == c else -1
-                i += 1
-                if i == n:
-                    break
-                key = keys[i]
-        elif first == 0 or b == first:
-            break
-        is_end = before_weight == weight  # all values left, only the missing right
-        # Between two bins that hold the same single class no cut is best.
-        if b > first and not (min_leaf == 1 and only >= 0 and only == previous):
-            for missing_left in range(1 if first == 0 or is_end else 2):
-                s, p, w = before_square, before_product, before_weight
-                if missing_left == 1:
-                    s += 2 * before_mixed + missing_square
-                    p += missing_product
-                    w += missing_weight
-                    rows += start
-                if min_leaf > 1 and (rows < min_leaf or n - rows < min_leaf):
-                    continue
-                value = children_purity(s, p, w, node, total)
-                if value > best:
-                    best = value
-                    cut[0] = b - 1
-                    cut[1] = missing_left
-                    cut[2] = w
-        if is_end:
-            break
-        previous = only
-        b += 1
+    left, right, weight, values = (
+        sums[SQUARES],
+        sums[RIGHT_SQUARES],
+        sums[WEIGHT],
+        sums[SUMS],
+    )
+    last = m - 1 if first == 0 else m  # with missing values, they alone may go right
+    for b in range(first, last):
+        values[b] = left[b] / weight[b] + right[b] / (total - weight[b])
+    best = -1.0
+    for b in range(first, last):
+        n_left = sums[N_ROWS, b]
+        if values[b] > best and (
+            min_leaf == 1 or (n_left >= min_leaf and rows - n_left >= min_leaf)
+        ):
+            best = values[b]
+            cut[0], cut[1], cut[2] = b, 0, np.int64(weight[b])
+        if first == 0 or b == m - 1:
+            continue
+        more, w = sums[MIXED, b] + left[0], weight[b] + weight[0]
+        value = (left[b] + more) / w + (right[b] + more - 2 * right[0]) / (total - w)
+        n_left += sums[N_ROWS, 0]
+        if value > best and (
+            min_leaf == 1 or (n_left >= min_leaf and rows - n_left >= min_leaf)
+        ):
+            best = value
+            cut[0], cut[1], cut[2] = b, 1, np.int64(w)
     return best

@@ -10,12 +10,14 @@ from ..._jit import kernel
 from .class_order import order_by_class_rates
 from .class_splits import (
     CODE_SHIFT,
+    SUMS,
     best_class_cut,
     count_classes,
     keys_of_few_rows,
     keys_of_histograms,
     keys_of_rows,
-    list_bins,
+    sums_of_histograms,
+    sums_of_keys,
     weigh_classes,
 )
 from .grow import NO_SLOT, SORT_ROWS, histograms_at_once, taller
@@ -28,6 +30,7 @@ from .homes import (
     settle,
     should_move,
 )
+from .sorted_keys import mark_sides, rows_to_sort, share_out, sort_keys
 from .splits import (
     FEATURE,
     LEFT,
@@ -44,6 +47,19 @@ from .splits import (
 
 # Columns of the stack of nodes that wait to be grown.
 NODE, START, END, DEPTH, SLOT, N_VARYING, STACK_COLUMNS = 0, 1, 2, 3, 4, 5, 6
+SORTED = -2
+"""The slot of a node whose keys are sorted, and of all below it."""
+HISTOGRAM_GAIN = 4
+"""Bins of a class that are looked through in the time that a row takes."""
+
+
+@kernel
+def n_occupied(weights: Any) -> Any:
+    """The number of classes that are there."""
+    n = 0
+    for weight in weights:
+        n += 1 if weight > 0 else 0
+    return n
 
 
 @kernel
@@ -77,12 +93,14 @@ def grow_classes(
 
     use_histograms = max_features == n_features and min_leaf == 1
     # A node that splits has two classes at least.
-    slots = histograms_at_once(n_rows * n_features, 2 * n_bins) if use_histograms else 1
+    least = max(1, 2 * n_bins // HISTOGRAM_GAIN)
+    slots = histograms_at_once(n_rows * n_features, least) if use_histograms else 1
     histograms = np.empty((slots, n_classes, n_bins if use_histograms else 1), np.int32)
     free_slots, n_free = np.arange(slots), slots
     keys = np.empty(max(n_rows, N_CODES * n_classes) + 1, np.int64)
-    ends = np.zeros(N_CODES, np.int64)
-    best_bins, split = np.empty((N_CODES, 1), np.int64), np.empty(2, np.int64)
+    ends, running = np.zeros(N_CODES, np.int64), np.empty((5, N_CODES), np.int64)
+    bins, best_bins = np.empty(N_CODES, np.int64), np.empty((N_CODES, 1), np.int64)
+    sums, split = np.empty((SUMS + 1, N_CODES)), np.empty(2, np.int64)
     cut, best_cut_so_far = np.empty(3, np.int64), np.empty(3, np.int64)
     totals, present = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     left_scratch, missing_scratch = np.empty_like(totals), np.empty_like(totals)
@@ -94,6 +112,10 @@ def grow_classes(
     block, block_tags = np.empty((room, n_features), np.uint8), np.empty(room, np.int64)
     all_codes, all_tags = codes, tags
 
+    few_rows = min(rows_to_sort(n_features), n_rows) if max_features == n_features else 0
+    sorted_keys, sorted_start = np.empty((n_features, few_rows), np.int64), 0
+    sides, spare_keys = np.empty(few_rows, np.uint8), np.empty(few_rows, np.int64)
+
     stack = np.zeros((64, STACK_COLUMNS), np.int64)
     varying = np.empty((64, n_features), np.int32)
     seeds = np.empty((64, 1), np.uint64)
@@ -101,7 +123,7 @@ def grow_classes(
     varying[0] = np.arange(n_features)
     seeds[0, 0] = seed
     weigh_classes(tags, rows, node_weights[0])
-    if use_histograms and n_rows * n_features > n_bins * n_classes:
+    if use_histograms and n_rows * n_features * HISTOGRAM_GAIN > n_bins * n_classes:
         n_free -= 1
         stack[0, SLOT] = free_slots[n_free]
         histograms[free_slots[n_free]] = 0
@@ -115,14 +137,14 @@ def grow_classes(
         depth, slot, n_varying = top[DEPTH], top[SLOT], top[N_VARYING]
         own, own_rows = rows[start:end], end - start
         node_rows[k, 0] = own_rows
-        n_present, total, squares = 0, 0.0, 0.0
+        n_present, total, squares = 0, np.int64(0), np.int64(0)
         for c in range(n_classes):
             totals[c] = node_weights[k, c]
             if totals[c] > 0:
                 present[n_present] = c
                 n_present += 1
-                total += float(totals[c])
-                squares += float(totals[c]) * float(totals[c])
+                total += totals[c]
+                squares += totals[c] * totals[c]
         node_seed = seeds[n_stack, 0]
         while homes[level, FLOOR] > n_stack:
             level -= 1
@@ -134,7 +156,11 @@ def grow_classes(
         n_kept, n_tied = 0, 0
         may_split = n_present > 1 and own_rows >= 2 * min_leaf
         if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
-            if should_move(own_rows, homes[level], near_rows):
+            if slot == NO_SLOT and own_rows <= few_rows:
+                active = varying[n_stack, :n_varying]
+                sort_keys(codes, tags, own, active, ends, sorted_keys)
+                slot, sorted_start = SORTED, start
+            elif slot != SORTED and should_move(own_rows, homes[level], near_rows):
                 level = settle(
                     codes, tags, own, own[:0], n_stack, homes, level, block, block_tags
                 )
@@ -151,26 +177,61 @@ def grow_classes(
                     j = i + random_below(node_seed, i, n_varying - i)
                     order[i], order[j] = order[j], order[i]
                 f = order[i]
-                if slot >= 0:
-                    n = keys_of_histograms(
-                        histograms[slot], present, n_present, starts[f], starts[f + 1], keys
+                n, own_keys = own_rows, keys[:own_rows]
+                if slot >= 0 and not categorical[f]:
+                    m = sums_of_histograms(
+                        histograms[slot],
+                        present,
+                        n_present,
+                        starts[f],
+                        starts[f + 1],
+                        totals,
+                        squares,
+                        running,
+                        missing_scratch,
+                        bins,
+                        sums,
                     )
-                elif own_rows <= SORT_ROWS:
-                    n = keys_of_few_rows(codes, tags, own, f, keys)
+                    if m < 2:
+                        continue
+                    first = 1 if bins[0] == 0 else 0
                 else:
-                    n = keys_of_rows(codes, tags, own, f, ends, keys)
-                if n == 0 or keys[0] >> CODE_SHIFT == keys[n - 1] >> CODE_SHIFT:
-                    continue
+                    if slot >= 0:
+                        n = keys_of_histograms(
+                            histograms[slot],
+                            present,
+                            n_present,
+                            starts[f],
+                            starts[f + 1],
+                            keys,
+                        )
+                        own_keys = keys[:n]
+                    elif slot == SORTED:
+                        at = start - sorted_start
+                        own_keys = sorted_keys[f, at : at + own_rows]
+                    elif own_rows <= SORT_ROWS:
+                        keys_of_few_rows(codes, tags, own, f, keys)
+                    else:
+                        keys_of_rows(codes, tags, own, f, ends, keys)
+                    low = own_keys[0] >> CODE_SHIFT
+                    if low == own_keys[n - 1] >> CODE_SHIFT:
+                        continue
+                    first = 1 if low == 0 and not categorical[f] else 0
+                    if categorical[f]:
+                        own_keys = order_by_class_rates(own_keys, n_classes)
+                    m = sums_of_keys(
+                        own_keys,
+                        first,
+                        totals,
+                        squares,
+                        left_scratch,
+                        missing_scratch,
+                        bins,
+                        sums,
+                    )
                 varying[n_stack, n_kept] = f
                 n_kept += 1
-                first = 0
-                if categorical[f]:
-                    order_by_class_rates(keys, n, n_classes)
-                elif keys[0] >> CODE_SHIFT == 0:
-                    first = 1
-                value = best_class_cut(
-                    keys, n, first, totals, min_leaf, left_scratch, missing_scratch, cut
-                )
+                value = best_class_cut(sums, first, m, total, own_rows, min_leaf, cut)
                 # Of features that tie, each is as likely to win.
                 n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
                 if value > best or (
@@ -178,9 +239,9 @@ def grow_classes(
                     and value > 0
                     and random_below(node_seed, n_features + i, n_tied) == 0
                 ):
-                    best, best_feature, best_first = value, f, first
+                    best, best_feature, best_first, best_m = value, f, first, m
                     best_cut_so_far[:] = cut
-                    best_m = list_bins(keys, n, best_bins)
+                    best_bins[:m, 0] = bins[:m]
 
         if best_feature < 0:
             nodes[k, FEATURE], nodes[k, LEFT] = 0, k
@@ -197,7 +258,7 @@ def grow_classes(
                 sets = taller(sets)
             place = n_sets
             n_sets += 1
-        left_is_heavier = 2.0 * float(best_cut_so_far[2]) >= total
+        left_is_heavier = 2 * best_cut_so_far[2] >= total
         write_split(
             best_bins,
             best_first,
@@ -210,7 +271,7 @@ def grow_classes(
         )
         nodes[k, FEATURE], nodes[k, LEFT] = f, left
         nodes[k, THRESHOLD], nodes[k, SHIFT] = split[0], split[1]
-        decrease[f] += best - squares / total
+        decrease[f] += best - float(squares) / float(total)
         n_nodes += 2
         if n_nodes > len(nodes):
             nodes, node_weights, node_rows = (
@@ -218,18 +279,32 @@ def grow_classes(
                 taller(node_weights),
                 taller(node_rows),
             )
-        middle = start + partition(codes, own, f, split[0], split[1], sets, spare)
+        if slot == SORTED:
+            at = start - sorted_start
+            own_keys = sorted_keys[f, at : at + own_rows]
+            middle = start + mark_sides(
+                own_keys, split[0], split[1], sets, sides, node_weights[left]
+            )
+        else:
+            middle = start + partition(codes, own, f, split[0], split[1], sets, spare)
+            weigh_classes(tags, rows[start:middle], node_weights[left])
+        for c in range(n_classes):
+            node_weights[left + 1, c] = totals[c] - node_weights[left, c]
         left_is_smaller = 2 * (middle - start) <= own_rows
         small = rows[start:middle] if left_is_smaller else rows[middle:end]
-        smaller = left if left_is_smaller else left + 1
-        weigh_classes(tags, small, node_weights[smaller])
-        for c in range(n_classes):
-            node_weights[2 * left + 1 - smaller, c] = totals[c] - node_weights[smaller, c]
+        may_go_on = (
+            n_occupied(node_weights[left]) > 1 or n_occupied(node_weights[left + 1]) > 1
+        )
+        if slot == SORTED and may_go_on:
+            for i in range(n_kept):
+                share_out(
+                    sorted_keys[varying[n_stack, i], at : at + own_rows], sides, spare_keys
+                )
 
         # The larger child takes its parent's histograms, less those of its sibling,
         # where that is cheaper than to count its rows.
-        smaller_slot = NO_SLOT
-        cells = n_bins * n_present
+        smaller_slot = SORTED if slot == SORTED else NO_SLOT
+        cells = n_bins * n_present // HISTOGRAM_GAIN
         if slot >= 0 and (own_rows - len(small)) * n_kept <= cells:
             free_slots[n_free] = slot
             n_free += 1
