@@ -27,8 +27,8 @@ ROUNDS = 30
 
 
 @kernel
-def order_by_class_rates(keys: Any, n_classes: Any) -> Any:
-    """The keys with their categories along the first principal component."""
+def order_by_class_rates(keys: Any, n_classes: Any, out: Any) -> None:
+    """Put the keys' categories in ``out`` along the first principal component."""
     n = len(keys)
     firsts = np.empty(257, np.int64)
     m = 0
@@ -45,13 +45,11 @@ def order_by_class_rates(keys: Any, n_classes: Any) -> Any:
         rates[j] /= weights[j]
     scores = first_component(rates, weights)
     order = np.argsort(scores, kind="mergesort")  # stable
-    ordered = np.empty_like(keys)
-    place = 0
+    old, place = keys.copy(), 0
     for j in order:
         for i in range(firsts[j], firsts[j + 1]):
-            ordered[place] = keys[i]
+            out[place] = old[i]
             place += 1
-    return ordered
 
 
 @kernel

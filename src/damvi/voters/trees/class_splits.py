@@ -5,6 +5,9 @@ key moves from the right of a cut to its left, the sums of squares that the Gini
 asks for change by one class alone, so a cut costs the same for any number of classes.
 Large nodes keep a histogram for each class instead.
 
+The kernels of small nodes are given whole arrays and places in them, not slices: to make a
+slice takes as long as to look at a dozen rows.
+
 Weights are whole numbers whose sum is below 2**30, so that every sum is exact and no
 result depends on the order of the rows.
 """
@@ -66,11 +69,16 @@ def keys_of_histograms(
 
 
 @kernel
-def keys_of_rows(codes: Any, tags: Any, rows: Any, f: Any, ends: Any, keys: Any) -> None:
-    """The same from the rows of a node, one key each; ``ends`` (256) comes as zeros."""
+def keys_of_rows(
+    codes: Any, tags: Any, rows: Any, f: Any, ends: Any, keys: Any, begin: Any
+) -> None:
+    """The same from the rows of a node, one key each, from the place ``begin`` on.
+
+    ``ends`` (256) comes and goes as zeros.
+    """
     for row in rows:
         ends[np.uint64(codes[row, f])] += 1
-    total = 0
+    total = begin
     for b in range(len(ends)):
         count = ends[b]
         ends[b] = total
@@ -111,30 +119,36 @@ def sums_of_missing(missing: Any, totals: Any, rows: Any, sums: Any) -> None:
 @kernel
 def sums_of_keys(
     keys: Any,
+    begin: Any,
+    end: Any,
     first: Any,
     totals: Any,
     node_squares: Any,
     left: Any,
     missing: Any,
+    min_leaf: Any,
     bins: Any,
     sums: Any,
 ) -> Any:
     """The sums after each bin, and the bins' codes; returns the number of bins.
 
-    With ``first`` = 1 there are missing values, which are bin 0.
+    The keys are those from ``begin`` to ``end``. With ``first`` = 1 there are missing
+    values, which are bin 0.
     """
-    start = 0
-    if first == 1:
+    start = begin
+    if first == 1 or min_leaf > 1:
         missing[:] = 0
+    if first == 1:
         while keys[start] >> CODE_SHIFT == 0:
             missing[keys[start] >> CLASS_SHIFT] += keys[start] & WEIGHT_MASK
             start += 1
-        sums_of_missing(missing, totals, start, sums)
+        sums_of_missing(missing, totals, start - begin, sums)
         bins[0] = 0
-    left[:] = 0
-    squares, right, weight, mixed = np.int64(0), np.int64(node_squares), np.int64(0), 0
-    b, previous = first - 1, np.int64(-1)
-    for i in range(start, len(keys)):
+    for c in range(len(left)):
+        left[c] = 0
+    squares, right, weight = np.int64(0), np.int64(node_squares), np.int64(0)
+    b, previous = np.uint64(first), keys[start] >> CODE_SHIFT
+    for i in range(np.uint64(start), np.uint64(end)):
         key = keys[i]
         code, w = key >> CODE_SHIFT, key & WEIGHT_MASK
         c = np.uint64(key >> CLASS_SHIFT & CLASS_MASK)
@@ -143,18 +157,30 @@ def sums_of_keys(
         right += w * (twice - 2 * totals[c])
         weight += w
         left[c] += w
-        # Written at every key, and the last of a bin stays: no branch to guess.
-        b += 1 if code != previous else 0
+        # Written at every key, and the last of a bin stays: no branch to guess. Places
+        # are unsigned, which spares a test for a negative index.
+        b += np.uint64(1) if code != previous else np.uint64(0)
         previous = code
         bins[b] = code
-        sums[SQUARES, b] = float(squares)
-        sums[RIGHT_SQUARES, b] = float(right)
-        sums[WEIGHT, b] = float(weight)
-        sums[N_ROWS, b] = float(i + 1 - start)
-        if first == 1:
-            mixed += 2 * w * missing[c]
-            sums[MIXED, b] = float(mixed)
-    return b + 1
+        sums[SQUARES, b], sums[RIGHT_SQUARES, b], sums[WEIGHT, b] = squares, right, weight
+    m = np.int64(b) + 1
+    if first == 1 or min_leaf > 1:
+        more_sums_of_keys(keys, start, end, first, missing, sums)
+    return m
+
+
+@kernel
+def more_sums_of_keys(
+    keys: Any, start: Any, end: Any, first: Any, missing: Any, sums: Any
+) -> None:
+    """What only missing values or a least number of rows ask for."""
+    b, mixed = first, np.int64(0)
+    for i in range(start, end):
+        if i > start and keys[i] >> CODE_SHIFT != keys[i - 1] >> CODE_SHIFT:
+            b += 1
+        mixed += 2 * (keys[i] & WEIGHT_MASK) * missing[keys[i] >> CLASS_SHIFT & CLASS_MASK]
+        sums[MIXED, b] = mixed
+        sums[N_ROWS, b] = i + 1 - start
 
 
 @kernel
@@ -203,17 +229,24 @@ def sums_of_histograms(
         m = 1
     for b in range(1, n):
         bins[m] = b
-        sums[SQUARES, m] = float(squares[b])
-        sums[RIGHT_SQUARES, m] = float(node_squares - products[b] + squares[b])
-        sums[WEIGHT, m] = float(weights[b])
-        sums[MIXED, m] = float(mixed[b])
+        sums[SQUARES, m] = squares[b]
+        sums[RIGHT_SQUARES, m] = node_squares - products[b] + squares[b]
+        sums[WEIGHT, m] = weights[b]
+        sums[MIXED, m] = mixed[b]
         m += 1 if weights[b] > weights[b - 1] else 0
     return m
 
 
 @kernel
 def best_class_cut(
-    sums: Any, first: Any, m: Any, total: Any, rows: Any, min_leaf: Any, cut: Any
+    sums: Any,
+    first: Any,
+    m: Any,
+    total: Any,
+    rows: Any,
+    min_leaf: Any,
+    values: Any,
+    cut: Any,
 ) -> Any:
     """Cut the bins ``first`` to ``m`` in two; a bin before the first is the missing.
 
@@ -221,31 +254,29 @@ def best_class_cut(
     missing go left, the weight on the left). Returns the purity of the children, or -1
     when no cut is allowed.
     """
-    left, right, weight, values = (
-        sums[SQUARES],
-        sums[RIGHT_SQUARES],
-        sums[WEIGHT],
-        sums[SUMS],
-    )
     last = m - 1 if first == 0 else m  # with missing values, they alone may go right
     for b in range(first, last):
-        values[b] = left[b] / weight[b] + right[b] / (total - weight[b])
+        w = sums[WEIGHT, b]
+        left, right = float(sums[SQUARES, b]), float(sums[RIGHT_SQUARES, b])
+        values[b] = left / float(w) + right / float(total - w)
     best = -1.0
     for b in range(first, last):
-        n_left = sums[N_ROWS, b]
+        n_left = sums[N_ROWS, b] if min_leaf > 1 else 0
         if values[b] > best and (
             min_leaf == 1 or (n_left >= min_leaf and rows - n_left >= min_leaf)
         ):
             best = values[b]
-            cut[0], cut[1], cut[2] = b, 0, np.int64(weight[b])
+            cut[0], cut[1], cut[2] = b, 0, sums[WEIGHT, b]
         if first == 0 or b == m - 1:
             continue
-        more, w = sums[MIXED, b] + left[0], weight[b] + weight[0]
-        value = (left[b] + more) / w + (right[b] + more - 2 * right[0]) / (total - w)
+        more, w = sums[MIXED, b] + sums[SQUARES, 0], sums[WEIGHT, b] + sums[WEIGHT, 0]
+        left = float(sums[SQUARES, b] + more)
+        right = float(sums[RIGHT_SQUARES, b] + more - 2 * sums[RIGHT_SQUARES, 0])
+        value = left / float(w) + right / float(total - w)
         n_left += sums[N_ROWS, 0]
         if value > best and (
             min_leaf == 1 or (n_left >= min_leaf and rows - n_left >= min_leaf)
         ):
             best = value
-            cut[0], cut[1], cut[2] = b, 1, np.int64(w)
+            cut[0], cut[1], cut[2] = b, 1, w
     return best

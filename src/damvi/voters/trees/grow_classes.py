@@ -97,10 +97,10 @@ def grow_classes(
     slots = histograms_at_once(n_rows * n_features, least) if use_histograms else 1
     histograms = np.empty((slots, n_classes, n_bins if use_histograms else 1), np.int32)
     free_slots, n_free = np.arange(slots), slots
-    keys = np.empty(max(n_rows, N_CODES * n_classes) + 1, np.int64)
     ends, running = np.zeros(N_CODES, np.int64), np.empty((5, N_CODES), np.int64)
     bins, best_bins = np.empty(N_CODES, np.int64), np.empty((N_CODES, 1), np.int64)
-    sums, split = np.empty((SUMS + 1, N_CODES)), np.empty(2, np.int64)
+    sums, values = np.empty((SUMS, N_CODES), np.int64), np.empty(N_CODES)
+    split = np.empty(2, np.int64)
     cut, best_cut_so_far = np.empty(3, np.int64), np.empty(3, np.int64)
     totals, present = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     left_scratch, missing_scratch = np.empty_like(totals), np.empty_like(totals)
@@ -113,7 +113,9 @@ def grow_classes(
     all_codes, all_tags = codes, tags
 
     few_rows = min(rows_to_sort(n_features), n_rows) if max_features == n_features else 0
-    sorted_keys, sorted_start = np.empty((n_features, few_rows), np.int64), 0
+    # The keys of one feature, and behind them those of small subtrees.
+    block_start = max(n_rows, N_CODES * n_classes)
+    keys, sorted_at = np.empty(block_start + n_features * few_rows, np.int64), block_start
     sides, spare_keys = np.empty(few_rows, np.uint8), np.empty(few_rows, np.int64)
 
     stack = np.zeros((64, STACK_COLUMNS), np.int64)
@@ -158,8 +160,8 @@ def grow_classes(
         if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
             if slot == NO_SLOT and own_rows <= few_rows:
                 active = varying[n_stack, :n_varying]
-                sort_keys(codes, tags, own, active, ends, sorted_keys)
-                slot, sorted_start = SORTED, start
+                sort_keys(codes, tags, own, active, ends, keys, block_start, few_rows)
+                slot, sorted_at = SORTED, block_start - start
             elif slot != SORTED and should_move(own_rows, homes[level], near_rows):
                 level = settle(
                     codes, tags, own, own[:0], n_stack, homes, level, block, block_tags
@@ -177,7 +179,7 @@ def grow_classes(
                     j = i + random_below(node_seed, i, n_varying - i)
                     order[i], order[j] = order[j], order[i]
                 f = order[i]
-                n, own_keys = own_rows, keys[:own_rows]
+                begin, stop = 0, own_rows
                 if slot >= 0 and not categorical[f]:
                     m = sums_of_histograms(
                         histograms[slot],
@@ -197,7 +199,7 @@ def grow_classes(
                     first = 1 if bins[0] == 0 else 0
                 else:
                     if slot >= 0:
-                        n = keys_of_histograms(
+                        stop = keys_of_histograms(
                             histograms[slot],
                             present,
                             n_present,
@@ -205,33 +207,38 @@ def grow_classes(
                             starts[f + 1],
                             keys,
                         )
-                        own_keys = keys[:n]
                     elif slot == SORTED:
-                        at = start - sorted_start
-                        own_keys = sorted_keys[f, at : at + own_rows]
+                        begin = sorted_at + f * few_rows + start
+                        stop = begin + own_rows
                     elif own_rows <= SORT_ROWS:
                         keys_of_few_rows(codes, tags, own, f, keys)
                     else:
-                        keys_of_rows(codes, tags, own, f, ends, keys)
-                    low = own_keys[0] >> CODE_SHIFT
-                    if low == own_keys[n - 1] >> CODE_SHIFT:
+                        keys_of_rows(codes, tags, own, f, ends, keys, 0)
+                    low = keys[begin] >> CODE_SHIFT
+                    if low == keys[stop - 1] >> CODE_SHIFT:
                         continue
                     first = 1 if low == 0 and not categorical[f] else 0
                     if categorical[f]:
-                        own_keys = order_by_class_rates(own_keys, n_classes)
+                        order_by_class_rates(keys[begin:stop], n_classes, keys)
+                        begin, stop = 0, stop - begin
                     m = sums_of_keys(
-                        own_keys,
+                        keys,
+                        begin,
+                        stop,
                         first,
                         totals,
                         squares,
                         left_scratch,
                         missing_scratch,
+                        min_leaf,
                         bins,
                         sums,
                     )
                 varying[n_stack, n_kept] = f
                 n_kept += 1
-                value = best_class_cut(sums, first, m, total, own_rows, min_leaf, cut)
+                value = best_class_cut(
+                    sums, first, m, total, own_rows, min_leaf, values, cut
+                )
                 # Of features that tie, each is as likely to win.
                 n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
                 if value > best or (
@@ -280,10 +287,16 @@ def grow_classes(
                 taller(node_rows),
             )
         if slot == SORTED:
-            at = start - sorted_start
-            own_keys = sorted_keys[f, at : at + own_rows]
+            begin = sorted_at + f * few_rows + start
             middle = start + mark_sides(
-                own_keys, split[0], split[1], sets, sides, node_weights[left]
+                keys,
+                begin,
+                begin + own_rows,
+                split[0],
+                split[1],
+                sets,
+                sides,
+                node_weights[left],
             )
         else:
             middle = start + partition(codes, own, f, split[0], split[1], sets, spare)
@@ -292,14 +305,12 @@ def grow_classes(
             node_weights[left + 1, c] = totals[c] - node_weights[left, c]
         left_is_smaller = 2 * (middle - start) <= own_rows
         small = rows[start:middle] if left_is_smaller else rows[middle:end]
-        may_go_on = (
+        if slot == SORTED and (
             n_occupied(node_weights[left]) > 1 or n_occupied(node_weights[left + 1]) > 1
-        )
-        if slot == SORTED and may_go_on:
+        ):
             for i in range(n_kept):
-                share_out(
-                    sorted_keys[varying[n_stack, i], at : at + own_rows], sides, spare_keys
-                )
+                begin = sorted_at + varying[n_stack, i] * few_rows + start
+                share_out(keys, begin, begin + own_rows, sides, spare_keys)
 
         # The larger child takes its parent's histograms, less those of its sibling,
         # where that is cheaper than to count its rows.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..._jit import kernel
 from .class_splits import (
     CLASS_MASK,
@@ -34,16 +36,30 @@ def rows_to_sort(n_features: Any) -> Any:
 
 @kernel
 def sort_keys(
-    codes: Any, tags: Any, rows: Any, features: Any, ends: Any, block: Any
+    codes: Any,
+    tags: Any,
+    rows: Any,
+    features: Any,
+    ends: Any,
+    keys: Any,
+    begin: Any,
+    room: Any,
 ) -> None:
-    """Fill the block (d, rows) for a node."""
+    """Fill the block for a node: from ``begin`` on, with ``room`` for each feature."""
     for f in features:
-        keys_of_rows(codes, tags, rows, f, ends, block[f])
+        keys_of_rows(codes, tags, rows, f, ends, keys, begin + f * room)
 
 
 @kernel
 def mark_sides(
-    keys: Any, threshold: Any, shift: Any, sets: Any, sides: Any, weights: Any
+    keys: Any,
+    begin: Any,
+    end: Any,
+    threshold: Any,
+    shift: Any,
+    sets: Any,
+    sides: Any,
+    weights: Any,
 ) -> Any:
     """Mark the places of the rows that go left by 1, others by 0; return how many do.
 
@@ -51,22 +67,25 @@ def mark_sides(
     """
     weights[:] = 0
     n_left = 0
-    for key in keys:
+    for i in range(begin, end):
+        key = keys[i]
         left = 1 if goes_left(key >> CODE_SHIFT, threshold, shift, sets) else 0
-        sides[key >> PLACE_SHIFT & PLACE_MASK] = left
+        sides[np.uint64(key >> PLACE_SHIFT & PLACE_MASK)] = left
         weights[key >> CLASS_SHIFT & CLASS_MASK] += left * (key & WEIGHT_MASK)
         n_left += left
     return n_left
 
 
 @kernel
-def share_out(keys: Any, sides: Any, spare: Any) -> None:
+def share_out(keys: Any, begin: Any, end: Any, sides: Any, spare: Any) -> None:
     """Move the keys of the rows that go left to the front; each side keeps its order."""
-    n_left = 0
-    for i in range(len(keys)):
+    place, n_right = np.uint64(begin), np.uint64(0)
+    for i in range(np.uint64(begin), np.uint64(end)):
         key = keys[i]
-        keys[n_left] = key
-        spare[i - n_left] = key
-        n_left += sides[key >> PLACE_SHIFT & PLACE_MASK]
-    for i in range(n_left, len(keys)):
-        keys[i] = spare[i - n_left]
+        keys[place] = key
+        spare[n_right] = key
+        left = np.uint64(sides[np.uint64(key >> PLACE_SHIFT & PLACE_MASK)])
+        place += left
+        n_right += np.uint64(1) - left
+    for i in range(n_right):
+        keys[place + i] = spare[i]
