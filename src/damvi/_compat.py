@@ -50,7 +50,8 @@ def make_sklearn_tree(
     for name, column in columns.items():
         nodes[name] = column
     values = np.ascontiguousarray(value, dtype=np.float64)[:, np.newaxis, :]
-    return sklearn_tree(n_features, np.array([2], np.intp), nodes, values, max_depth)
+    n_classes = np.array([value.shape[1]], np.intp)
+    return sklearn_tree(n_features, n_classes, nodes, values, max_depth)
 
 
 def sklearn_tree(

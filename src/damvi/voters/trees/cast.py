@@ -110,32 +110,38 @@ def split_mask(
 
 @kernel
 def mark_side(
-    column: Any, here: Any, threshold: Any, shift: Any, to_left: Any, positive: Any
+    column: Any,
+    here: Any,
+    threshold: Any,
+    shift: Any,
+    to_left: Any,
+    mark: Any,
+    found: Any,
 ) -> None:
-    """Mark the rows of a node that go to the one of its two leaves that votes for them."""
+    """Mark the rows of a node that go to the one of its leaves with a ballot above 0."""
     limit, turn = np.uint8(threshold), np.uint8(shift)
     if to_left:
         for i in range(len(column)):
             within = np.uint8((np.int32(column[i]) - np.int32(turn)) & 255) <= limit
-            positive[i] |= here[i] if within else np.uint8(0)
+            found[i] |= here[i] & mark if within else np.uint8(0)
     else:
         for i in range(len(column)):
             within = np.uint8((np.int32(column[i]) - np.int32(turn)) & 255) <= limit
-            positive[i] |= np.uint8(0) if within else here[i]
+            found[i] |= np.uint8(0) if within else here[i] & mark
 
 
 @kernel
-def find_positives(
-    columns: Any, nodes: Any, sets: Any, ballot: Any, masks: Any, positive: Any
+def find_ballots(
+    columns: Any, nodes: Any, sets: Any, ballot: Any, masks: Any, found: Any
 ) -> None:
-    """Which rows (a byte each) the tree votes for: every node splits all rows at once.
+    """The ballots above 0 (a byte each), and else 0: every node splits all rows at once.
 
     That is more work than a walk, and much faster while the tree is small. The tree is
     gone through in depth: what waits is a mask a level, which the nearest cache holds.
     """
     waiting = np.empty(len(masks), np.int64)
     masks[0, :] = 255
-    positive[:] = 0
+    found[:] = 0
     waiting[0] = 0
     n = 1
     while n > 0:
@@ -144,14 +150,17 @@ def find_positives(
         left = nodes[k, LEFT]
         if left == k:
             if ballot[k] > 0:
-                for i in range(len(positive)):
-                    positive[i] |= masks[n, i]
+                mark = np.uint8(ballot[k])
+                for i in range(len(found)):
+                    found[i] |= masks[n, i] & mark
             continue
         column = columns[nodes[k, FEATURE]]
         threshold, shift = nodes[k, THRESHOLD], nodes[k, SHIFT]
         last = nodes[left, LEFT] == left and nodes[left + 1, LEFT] == left + 1
-        if last and shift != CATEGORIES and ballot[left] != ballot[left + 1]:
-            mark_side(column, masks[n], threshold, shift, ballot[left] > 0, positive)
+        one, other = ballot[left], ballot[left + 1]
+        if last and shift != CATEGORIES and (one > 0) != (other > 0):
+            mark = np.uint8(max(one, other))
+            mark_side(column, masks[n], threshold, shift, one > 0, mark, found)
             continue
         split_mask(column, masks[n], threshold, shift, sets, masks[n + 1])
         waiting[n] = left + 1
@@ -167,11 +176,15 @@ def cast_tile(
     set_starts: Any,
     sets: Any,
     ballot: Any,
+    lowest: Any,
     at_once: Any,
     asked: Any,
     votes: Any,
 ) -> None:
-    """The votes (rows, trees) of the trees asked on a tile of rows."""
+    """The votes (rows, trees) of the trees asked on a tile of rows.
+
+    Ballots are +1 and ``lowest`` = -1, or the numbers of classes, of which 0 is lowest.
+    """
     n = len(codes)
     columns = np.empty((codes.shape[1], n), np.uint8)
     for i in range(n):
@@ -182,16 +195,16 @@ def cast_tile(
         if at_once[t]:
             largest = max(largest, roots[t + 1] - roots[t])
     masks = np.empty((largest, n), np.uint8)
-    positive = np.empty(n, np.uint8)
+    found = np.empty(n, np.uint8)
     leaves = np.empty(n, np.uint32)
     for t in asked:
         own = nodes[roots[t] : roots[t + 1]]
         own_sets = sets[set_starts[t] : set_starts[t + 1]]
         own_ballot = ballot[roots[t] : roots[t + 1]]
         if at_once[t]:
-            find_positives(columns, own, own_sets, own_ballot, masks, positive)
+            find_ballots(columns, own, own_sets, own_ballot, masks, found)
             for i in range(n):
-                votes[i, t] = 1 if positive[i] != 0 else -1
+                votes[i, t] = found[i] if found[i] != 0 else lowest
         else:
             find_leaves(codes, own, own_sets, leaves)
             for i in range(n):
@@ -205,3 +218,20 @@ def weigh(votes: Any, asked: Any, weights: Any, total: Any) -> None:
         weight = weights[t]
         for i in range(len(total)):
             total[i] += weight * votes[i, t]
+
+
+@kernel
+def weigh_by_class(votes: Any, asked: Any, weights: Any, total: Any) -> None:
+    """Add the weights of the trees asked to the classes (rows, C) that they vote for."""
+    for t in asked:
+        weight = weights[t]
+        for i in range(len(total)):
+            total[i, votes[i, t]] += weight
+
+
+@kernel
+def add_shares(leaves: Any, shares: Any, total: Any) -> None:
+    """Add the class shares of the rows' leaves."""
+    for i in range(len(leaves)):
+        for c in range(total.shape[1]):
+            total[i, c] += shares[leaves[i], c]

@@ -1,0 +1,282 @@
+"""How a node of three or more classes is split.
+
+A feature's rows come as keys in order: code, class and weight packed in one number. As a
+key moves from the right of a cut to its left, the sums of squares that the Gini impurity
+asks for change by one class alone, so a cut costs the same for any number of classes.
+Large nodes keep a histogram for each class instead.
+
+The kernels of small nodes are given whole arrays and places in them, not slices: to make a
+slice takes as long as to look at a dozen rows.
+
+Weights are whole numbers whose sum is below 2**30, so that every sum is exact and no
+result depends on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._jit import kernel
+
+CODE_SHIFT, CLASS_SHIFT, PLACE_SHIFT = 55, 47, 30
+"""A key is code, class, place among the rows, weight; a row's tag is class and weight."""
+CLASS_MASK, PLACE_MASK, WEIGHT_MASK = 2**8 - 1, 2**17 - 1, 2**30 - 1
+MAX_TOTAL_BITS = 29
+"""The sum of all weights, but for what rounding adds, is at most 2 to this."""
+
+# What is known of the left child of a cut after each bin: its sum of squares and that of
+# the right child, its weight, twice the products with the missing, and its rows.
+SQUARES, RIGHT_SQUARES, WEIGHT, MIXED, N_ROWS, SUMS = 0, 1, 2, 3, 4, 5
+
+
+@kernel
+def weigh_classes(tags: Any, rows: Any, weights: Any) -> None:
+    """Set ``weights`` to the weight of each class among the rows."""
+    weights[:] = 0
+    for row in rows:
+        weights[tags[row] >> CLASS_SHIFT] += tags[row] & WEIGHT_MASK
+
+
+@kernel
+def count_classes(codes: Any, tags: Any, rows: Any, starts: Any, histograms: Any) -> None:
+    """Add the rows' weights to the bins of all features, in the histograms by class.
+
+    Nodes keep their rows in the order of the classes, so one histogram at a time is used.
+    """
+    n_features = codes.shape[1]
+    for row in rows:
+        histogram = histograms[tags[row] >> CLASS_SHIFT]
+        weight = np.int32(tags[row] & WEIGHT_MASK)
+        for f in range(n_features):
+            histogram[np.uint64(starts[f]) + np.uint64(codes[row, f])] += weight
+
+
+@kernel
+def keys_of_histograms(
+    histograms: Any, present: Any, n_present: Any, start: Any, end: Any, keys: Any
+) -> Any:
+    """List the keys of a feature from its histograms, and return their number."""
+    n = 0
+    for b in range(start, end):
+        code = np.int64(b) - np.int64(start)
+        for j in range(n_present):
+            weight = np.int64(histograms[present[j], b])
+            keys[n] = code << CODE_SHIFT | np.int64(present[j]) << CLASS_SHIFT | weight
+            n += 1 if weight > 0 else 0
+    return n
+
+
+@kernel
+def keys_of_rows(
+    codes: Any, tags: Any, rows: Any, f: Any, ends: Any, keys: Any, begin: Any
+) -> None:
+    """The same from the rows of a node, one key each, from the place ``begin`` on.
+
+    ``ends`` (256) comes and goes as zeros.
+    """
+    for row in rows:
+        ends[np.uint64(codes[row, f])] += 1
+    total = begin
+    for b in range(len(ends)):
+        count = ends[b]
+        ends[b] = total
+        total += count
+    for i in range(len(rows)):
+        row = rows[i]
+        code = np.uint64(codes[row, f])
+        place = np.int64(i & PLACE_MASK) << PLACE_SHIFT
+        keys[np.uint64(ends[code])] = np.int64(code) << CODE_SHIFT | place | tags[row]
+        ends[code] += 1
+    ends[:] = 0
+
+
+@kernel
+def keys_of_few_rows(codes: Any, tags: Any, rows: Any, f: Any, keys: Any) -> None:
+    """The same for a handful of rows, put in order as they come."""
+    for i in range(len(rows)):
+        key = np.int64(codes[rows[i], f]) << CODE_SHIFT | tags[rows[i]]
+        j = i
+        while j > 0 and keys[j - 1] > key:
+            keys[j] = keys[j - 1]
+            j -= 1
+        keys[j] = key
+
+
+@kernel
+def sums_of_missing(missing: Any, totals: Any, rows: Any, sums: Any) -> None:
+    """The missing are bin 0: their squares, products with the node, weight and rows."""
+    squares, products, weight = np.int64(0), np.int64(0), np.int64(0)
+    for c in range(len(totals)):
+        squares += missing[c] * missing[c]
+        products += missing[c] * totals[c]
+        weight += missing[c]
+    sums[SQUARES, 0], sums[RIGHT_SQUARES, 0] = squares, products
+    sums[WEIGHT, 0], sums[N_ROWS, 0] = weight, rows
+
+
+@kernel
+def sums_of_keys(
+    keys: Any,
+    begin: Any,
+    end: Any,
+    first: Any,
+    totals: Any,
+    node_squares: Any,
+    left: Any,
+    missing: Any,
+    min_leaf: Any,
+    bins: Any,
+    sums: Any,
+) -> Any:
+    """The sums after each bin, and the bins' codes; returns the number of bins.
+
+    The keys are those from ``begin`` to ``end``. With ``first`` = 1 there are missing
+    values, which are bin 0.
+    """
+    start = begin
+    if first == 1 or min_leaf > 1:
+        missing[:] = 0
+    if first == 1:
+        while keys[start] >> CODE_SHIFT == 0:
+            missing[keys[start] >> CLASS_SHIFT] += keys[start] & WEIGHT_MASK
+            start += 1
+        sums_of_missing(missing, totals, start - begin, sums)
+        bins[0] = 0
+    for c in range(len(left)):
+        left[c] = 0
+    squares, right, weight = np.int64(0), np.int64(node_squares), np.int64(0)
+    b, previous = np.uint64(first), keys[start] >> CODE_SHIFT
+    for i in range(np.uint64(start), np.uint64(end)):
+        key = keys[i]
+        code, w = key >> CODE_SHIFT, key & WEIGHT_MASK
+        c = np.uint64(key >> CLASS_SHIFT & CLASS_MASK)
+        twice = 2 * left[c] + w
+        squares += w * twice
+        right += w * (twice - 2 * totals[c])
+        weight += w
+        left[c] += w
+        # Written at every key, and the last of a bin stays: no branch to guess. Places
+        # are unsigned, which spares a test for a negative index.
+        b += np.uint64(1) if code != previous else np.uint64(0)
+        previous = code
+        bins[b] = code
+        sums[SQUARES, b], sums[RIGHT_SQUARES, b], sums[WEIGHT, b] = squares, right, weight
+    m = np.int64(b) + 1
+    if first == 1 or min_leaf > 1:
+        more_sums_of_keys(keys, start, end, first, missing, sums)
+    return m
+
+
+@kernel
+def more_sums_of_keys(
+    keys: Any, start: Any, end: Any, first: Any, missing: Any, sums: Any
+) -> None:
+    """What only missing values or a least number of rows ask for."""
+    b, mixed = first, np.int64(0)
+    for i in range(start, end):
+        if i > start and keys[i] >> CODE_SHIFT != keys[i - 1] >> CODE_SHIFT:
+            b += 1
+        mixed += 2 * (keys[i] & WEIGHT_MASK) * missing[keys[i] >> CLASS_SHIFT & CLASS_MASK]
+        sums[MIXED, b] = mixed
+        sums[N_ROWS, b] = i + 1 - start
+
+
+@kernel
+def sums_of_histograms(
+    histograms: Any,
+    present: Any,
+    n_present: Any,
+    start: Any,
+    end: Any,
+    totals: Any,
+    node_squares: Any,
+    running: Any,
+    missing: Any,
+    bins: Any,
+    sums: Any,
+) -> Any:
+    """The same from the histograms of a feature, class by class.
+
+    ``running`` (5, 256) is scratch. The rows are not known.
+    """
+    n = np.int64(end) - np.int64(start)
+    lefts, squares, products = running[0, :n], running[1, :n], running[2, :n]
+    weights, mixed = running[3, :n], running[4, :n]
+    for b in range(n):
+        squares[b], products[b], weights[b], mixed[b] = 0, 0, 0, 0
+    missing[:] = 0
+    for j in range(n_present):
+        c = present[j]
+        histogram = histograms[c, start:end]
+        missing[c] = histogram[0]
+        total, absent, left = 2 * totals[c], 2 * missing[c], np.int64(0)
+        for b in range(1, n):
+            left += np.int64(histogram[b])
+            lefts[b] = left
+        for b in range(1, n):
+            squares[b] += lefts[b] * lefts[b]
+            products[b] += total * lefts[b]
+            weights[b] += lefts[b]
+        if absent > 0:
+            for b in range(1, n):
+                mixed[b] += absent * lefts[b]
+    sums_of_missing(missing, totals, 0, sums)
+    m = 0
+    if sums[WEIGHT, 0] > 0:
+        bins[0] = 0
+        m = 1
+    for b in range(1, n):
+        bins[m] = b
+        sums[SQUARES, m] = squares[b]
+        sums[RIGHT_SQUARES, m] = node_squares - products[b] + squares[b]
+        sums[WEIGHT, m] = weights[b]
+        sums[MIXED, m] = mixed[b]
+        m += 1 if weights[b] > weights[b - 1] else 0
+    return m
+
+
+@kernel
+def best_class_cut(
+    sums: Any,
+    first: Any,
+    m: Any,
+    total: Any,
+    rows: Any,
+    min_leaf: Any,
+    values: Any,
+    cut: Any,
+) -> Any:
+    """Cut the bins ``first`` to ``m`` in two; a bin before the first is the missing.
+
+    ``total`` is the weight of the node. ``cut`` becomes (last bin on the left, whether the
+    missing go left, the weight on the left). Returns the purity of the children, or -1
+    when no cut is allowed.
+    """
+    last = m - 1 if first == 0 else m  # with missing values, they alone may go right
+    for b in range(first, last):
+        w = sums[WEIGHT, b]
+        left, right = float(sums[SQUARES, b]), float(sums[RIGHT_SQUARES, b])
+        values[b] = left / float(w) + right / float(total - w)
+    best = -1.0
+    for b in range(first, last):
+        n_left = sums[N_ROWS, b] if min_leaf > 1 else 0
+        if values[b] > best and (
+            min_leaf == 1 or (n_left >= min_leaf and rows - n_left >= min_leaf)
+        ):
+            best = values[b]
+            cut[0], cut[1], cut[2] = b, 0, sums[WEIGHT, b]
+        if first == 0 or b == m - 1:
+            continue
+        more, w = sums[MIXED, b] + sums[SQUARES, 0], sums[WEIGHT, b] + sums[WEIGHT, 0]
+        left = float(sums[SQUARES, b] + more)
+        right = float(sums[RIGHT_SQUARES, b] + more - 2 * sums[RIGHT_SQUARES, 0])
+        value = left / float(w) + right / float(total - w)
+        n_left += sums[N_ROWS, 0]
+        if value > best and (
+            min_leaf == 1 or (n_left >= min_leaf and rows - n_left >= min_leaf)
+        ):
+            best = value
+            cut[0], cut[1], cut[2] = b, 1, w
+    return best

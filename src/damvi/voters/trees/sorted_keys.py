@@ -1,0 +1,91 @@
+"""Small subtrees of three or more classes: the keys of all features, sorted once.
+
+Where all features are tried at each split, every node below needs all of them in order.
+So a node of few rows sorts them, and a split shares out the keys of each feature to its
+children, in order still. Nodes are grown depth first, so one block serves all subtrees.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._jit import kernel
+from .class_splits import (
+    CLASS_MASK,
+    CLASS_SHIFT,
+    CODE_SHIFT,
+    PLACE_MASK,
+    PLACE_SHIFT,
+    WEIGHT_MASK,
+    keys_of_rows,
+)
+from .splits import goes_left
+
+SORTED_ROWS = 1024
+SORTED_CELLS = 2**18
+"""The block stays in the caches."""
+
+
+@kernel
+def rows_to_sort(n_features: Any) -> Any:
+    """The largest node that sorts its keys."""
+    return min(SORTED_ROWS, max(SORTED_CELLS // n_features, 32))
+
+
+@kernel
+def sort_keys(
+    codes: Any,
+    tags: Any,
+    rows: Any,
+    features: Any,
+    ends: Any,
+    keys: Any,
+    begin: Any,
+    room: Any,
+) -> None:
+    """Fill the block for a node: from ``begin`` on, with ``room`` for each feature."""
+    for f in features:
+        keys_of_rows(codes, tags, rows, f, ends, keys, begin + f * room)
+
+
+@kernel
+def mark_sides(
+    keys: Any,
+    begin: Any,
+    end: Any,
+    threshold: Any,
+    shift: Any,
+    sets: Any,
+    sides: Any,
+    weights: Any,
+) -> Any:
+    """Mark the places of the rows that go left by 1, others by 0; return how many do.
+
+    ``keys`` are those of the feature that splits; ``weights`` become the left child's.
+    """
+    weights[:] = 0
+    n_left = 0
+    for i in range(begin, end):
+        key = keys[i]
+        left = 1 if goes_left(key >> CODE_SHIFT, threshold, shift, sets) else 0
+        sides[np.uint64(key >> PLACE_SHIFT & PLACE_MASK)] = left
+        weights[key >> CLASS_SHIFT & CLASS_MASK] += left * (key & WEIGHT_MASK)
+        n_left += left
+    return n_left
+
+
+@kernel
+def share_out(keys: Any, begin: Any, end: Any, sides: Any, spare: Any) -> None:
+    """Move the keys of the rows that go left to the front; each side keeps its order."""
+    place, n_right = np.uint64(begin), np.uint64(0)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        key = keys[i]
+        keys[place] = key
+        spare[n_right] = key
+        left = np.uint64(sides[np.uint64(key >> PLACE_SHIFT & PLACE_MASK)])
+        place += left
+        n_right += np.uint64(1) - left
+    for i in range(n_right):
+        keys[place + i] = spare[i]
