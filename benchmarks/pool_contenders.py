@@ -40,9 +40,9 @@ Array = NDArray[Any]
 
 ROUNDS = 50
 """Of greedy ensemble selection."""
-CALIBRATIONS = ("raw", "platt", "isotonic", "auto")
-BALANCES = (0.0, 0.25, 0.5, 0.75, 1.0)
-SHRINKAGES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
+CALIBRATIONS = ("raw", "isotonic", "auto")
+BALANCES = (0.0, 0.25, 0.5, 1.0)
+SHRINKAGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 N_BINS = 20
 """Of a reliability diagram, with equally many rows in each."""
 
@@ -90,9 +90,8 @@ def default_setting() -> Setting:
     """What ``DAMVIClassifier("strong")`` does."""
     model = DAMVIClassifier("strong")
     reweight = float(model._choice(model.reweight, True, False)) > 0
-    return Setting(
-        model.calibration or "raw", model.balance, reweight, float(model.shrinkage)
-    )
+    balance = model._choice(model.balance, 0.0, 0.25)
+    return Setting(model.calibration or "raw", balance, reweight, model._rule().shrinkage)
 
 
 def settings() -> list[Setting]:
@@ -105,7 +104,7 @@ def settings() -> list[Setting]:
     ]
     grid += [
         usual._replace(balance=balance, shrinkage=shrinkage, reweight=reweight)
-        for balance in (usual.balance, 0.5)
+        for balance in (0.0, usual.balance)
         for shrinkage in SHRINKAGES
         for reweight in (False, True)
     ]

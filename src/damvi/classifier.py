@@ -67,13 +67,15 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         Lean on the positives that the plain vote misses, as in the paper, or not; a
         number from 0 to 1 is the strength. "auto" does so for a single voter, and not
         for a pool.
-    balance : float, default=0.0
+    balance : "auto" or float, default="auto"
         How much more a positive counts than a negative when votes are calibrated and
         weighted: 0 is not at all, at 1 both classes count the same, and in between the
         log-odds of the classes are scaled down. Thresholds and probabilities are those
-        of the natural class rate in any case.
-    shrinkage : float, default=0.0
-        How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
+        of the natural class rate in any case. "auto" is 0 for a single voter, as in the
+        paper, and 0.25 for a pool.
+    shrinkage : "auto" or float, default="auto"
+        How far the weights are drawn towards equal ones, from 0 to 1 (excluded). "auto"
+        is 0 for a single voter, as in the paper, and 0.001 for a pool.
     solver : {"exact", "slsqp", "uniform"}, default="exact"
         How to weight the voters: the exact minimum of the C-bound, the paper's local
         solver, or the plain vote for comparison.
@@ -170,8 +172,8 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
             Interval(Real, 0, 1, closed="both"),
             StrOptions({"auto"}),
         ],
-        "balance": [Interval(Real, 0, 1, closed="both")],
-        "shrinkage": [Interval(Real, 0, 1, closed="left")],
+        "balance": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "shrinkage": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "threshold": "no_validation",  # type: ignore[dict-item]
         "solver": [StrOptions(set(SOLVERS))],
         "pos_label": "no_validation",  # type: ignore[dict-item]
@@ -195,8 +197,8 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         refit: bool = True,
         calibration: str | None = "auto",
         reweight: bool | float | str = "auto",
-        balance: float = 0.0,
-        shrinkage: float = 0.0,
+        balance: float | str = "auto",
+        shrinkage: float | str = "auto",
         threshold: Any = "auto",
         solver: str = "exact",
         pos_label: Any = None,

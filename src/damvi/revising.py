@@ -17,7 +17,7 @@ from .electing import ElectsVoters
 from .pruning import price
 from .weighing import Rule, weigh
 
-SHRINKAGES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
+SHRINKAGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
 EMPHASES = (0.0, 0.5, 1.0)
 
 
@@ -25,7 +25,7 @@ class RevisesWeights(ElectsVoters):
     """The part of :class:`~damvi.DAMVIClassifier` that weights the voters."""
 
     reweight: Any
-    shrinkage: float
+    shrinkage: float | str
     solver: str
     threshold: Any
     _ballots: Ballots
@@ -132,7 +132,7 @@ class RevisesWeights(ElectsVoters):
     def _rule(self) -> Rule:
         return Rule(
             emphasis=float(self._choice(self.reweight, True, False)),
-            shrinkage=self.shrinkage,
+            shrinkage=float(self._choice(self.shrinkage, 0.0, 0.001)),
             solver=self.solver,
             jointly=isinstance(self.threshold, str) and self.threshold == JOINT,
         )
