@@ -55,7 +55,7 @@ def main() -> int:
     from damvi.voters import Draws, FastTreeClassifier
     from damvi.voters.trees.features import Features
     from damvi.voters.trees.forest import Forest
-    from damvi.voters.trees.voters import grow_tree
+    from damvi.voters.trees.growth import grow_tree
     from voters import load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -84,7 +84,7 @@ def main() -> int:
             stamps.append(clock())
             own = codes[rows]
             stamps.append(clock())
-            tree = grow_tree(options, features, own, times, positive[rows], k)
+            tree = grow_tree(options, features, 2, own, times, positive[rows], k)
             stamps.append(clock())
             if k > 0:  # the first loads the kernels
                 spent[:3] += np.diff(stamps)

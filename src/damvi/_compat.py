@@ -42,7 +42,7 @@ def make_sklearn_tree(
     columns |= {"left_child": left, "right_child": right}
     for name, column in columns.items():
         nodes[name] = column
-    tree = Tree(n_features, np.array([2], dtype=np.intp), 1)
+    tree = Tree(n_features, np.array([value.shape[1]], dtype=np.intp), 1)
     tree.__setstate__(
         {
             "max_depth": max_depth,

@@ -61,12 +61,7 @@ def encode_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], Any, NDArray[np
             f"there yet; name one class against the rest, as in "
             f"y == {classes.tolist()[0]!r}"
         )
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only ({classes.tolist()[0]!r}, {counts[0]} rows), and "
-            f"there is nothing to tell apart; if a split left the other class out, "
-            f"stratify it: train_test_split(..., stratify=y)"
-        )
+    _refuse_one_class(classes, counts)
     if pos_label is None:
         # Of two equal classes, the last in order, as in scikit-learn.
         positive = int(counts[1] <= counts[0])
@@ -82,8 +77,35 @@ def encode_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], Any, NDArray[np
     return classes, classes[positive], signs
 
 
-def read_weights(sample_weight: Any, signs: NDArray[np.int8]) -> NDArray[np.float64] | None:
-    """The rows' weights scaled to a maximum of 1, or None when there are none."""
+def read_classes(y: Any, most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes in order, two or more, and the number of each row's."""
+    check_classification_targets(y)
+    classes, labels, counts = np.unique(y, return_inverse=True, return_counts=True)
+    _refuse_one_class(classes, counts)
+    if len(classes) > most:
+        raise ValueError(
+            f"y has {len(classes)} classes, and at most {most} are supported; merge the "
+            f"rarest, or, if y holds amounts, use a regressor"
+        )
+    return classes, labels.astype(np.intp)
+
+
+def _refuse_one_class(classes: NDArray[Any], counts: NDArray[np.intp]) -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes.tolist()[0]!r}, {counts[0]} rows), and "
+            f"there is nothing to tell apart; if a split left the other class out, "
+            f"stratify it: train_test_split(..., stratify=y)"
+        )
+
+
+def read_weights(
+    sample_weight: Any, signs: NDArray[np.integer[Any]]
+) -> NDArray[np.float64] | None:
+    """The rows' weights scaled to a maximum of 1, or None when there are none.
+
+    ``signs`` tell the classes of the rows apart: any numbers will do.
+    """
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)

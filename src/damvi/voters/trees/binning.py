@@ -16,10 +16,11 @@ from ..._threads import in_threads, run_in_threads
 from .table import blocks, dense, row_slices, take
 
 MAX_BINS = 255
-SAMPLE_ROWS = 2**15
-"""Rows of each class that set the edges of features with more values than bins."""
+SAMPLE_ROWS = 2**16
+"""Rows that set the edges of features with more values than bins, as many of each class."""
 ROWS_TO_HASH = 2**18
-POSITIVE_CUTS = 64
+RARE_CUTS = 64
+"""Quantiles of their own that all classes but the common one share."""
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ class Binning:
     def learn(
         cls,
         X: Any,
-        signs: NDArray[np.int8],
+        signs: NDArray[np.integer[Any]],
         categorical: NDArray[np.bool_],
         seed: int,
         n_jobs: int | None = None,
@@ -67,7 +68,8 @@ class Binning:
         A feature with at most 255 values keeps them all. Beyond, the edges are
         quantiles taken class by class, so that a few positives in a tail keep bins of
         their own. Of more than 255 categories, the rarest share a code. ``signs`` are
-        +1 and -1, and 0 for rows that do not count.
+        -1 for the common class and 1 (2, 3, ...) for the others, and 0 for rows that do
+        not count.
         """
         distinct = Distinct(X.shape[1])
         for block in _blocks_that_count(X, signs):
@@ -127,7 +129,7 @@ class Distinct:
         return self._values[f, : self._counts[f]]
 
 
-def _blocks_that_count(X: Any, signs: NDArray[np.int8]) -> Iterator[Floats]:
+def _blocks_that_count(X: Any, signs: NDArray[np.integer[Any]]) -> Iterator[Floats]:
     for rows, block in blocks(X):
         count = signs[rows] != 0
         yield block if count.all() else np.ascontiguousarray(block[count])
@@ -164,47 +166,56 @@ def sample_rows(members: NDArray[np.int64], seed: int, size: int) -> NDArray[np.
     return np.sort(members[np.argpartition(hashes, size)[:size]])
 
 
-def _sample_of(side: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:
+def _sample_of(side: NDArray[np.bool_], seed: int, size: int) -> NDArray[np.int64]:
     """A sample of the rows of a class, found part by part."""
     chosen = np.empty(0, dtype=np.int64)
     for start in range(0, len(side), ROWS_TO_HASH):
         more = start + np.flatnonzero(side[start : start + ROWS_TO_HASH])
-        chosen = sample_rows(np.concatenate([chosen, more]), seed, SAMPLE_ROWS)
+        chosen = sample_rows(np.concatenate([chosen, more]), seed, size)
     return chosen
 
 
 def _sampled_edges(
-    X: Any, signs: NDArray[np.int8], features: NDArray[Any], seed: int, n_jobs: int | None
+    X: Any,
+    signs: NDArray[np.integer[Any]],
+    features: NDArray[Any],
+    seed: int,
+    n_jobs: int | None,
 ) -> dict[int, Floats]:
     if not len(features):
         return {}
-    negatives, positives = (
-        take(X, _sample_of(side, seed))[:, features] for side in (signs < 0, signs > 0)
+    n_classes = max(2, 1 + int(signs.max()))
+    size = SAMPLE_ROWS // n_classes
+    common, *rare = (
+        take(X, _sample_of(signs == sign, seed, size))[:, features]
+        for sign in (-1, *range(1, n_classes))
     )
+    if len(rare) > 1:  # the common class is then but one of many
+        common = np.concatenate([common, *rare])
     find = (
-        partial(class_quantile_edges, negatives[:, j], positives[:, j])
+        partial(class_quantile_edges, common[:, j], *(sample[:, j] for sample in rare))
         for j in range(len(features))
     )
     edges = in_threads(find, n_jobs)
     return dict(zip(features.tolist(), edges, strict=True))
 
 
-def class_quantile_edges(negatives: Floats, positives: Floats) -> Floats:
-    """At most 254 edges: around quantiles of the positives, then of the negatives.
+def class_quantile_edges(common: Floats, *rare: Floats) -> Floats:
+    """At most 254 edges: around quantiles of each rare class, then of the common values.
 
-    An edge lies half way to the next value of either class. NaN has none.
+    An edge lies half way to the next value of any class. NaN has none. Of very many rare
+    classes, the first have a quantile each.
     """
-    negatives, positives = (
-        np.sort(side[~np.isnan(side)]) for side in (negatives, positives)
-    )
-    values = np.unique(np.concatenate([negatives, positives]))
+    common, *others = (np.sort(side[~np.isnan(side)]) for side in (common, *rare))
+    values = np.unique(np.concatenate([common, *others]))
     if len(values) <= MAX_BINS:
         return midpoints(values)
     between = midpoints(values)
-    chosen = _quantiles(positives, POSITIVE_CUTS)
+    own = max(1, RARE_CUTS // len(others))
+    chosen = np.concatenate([_quantiles(side, own) for side in others[:RARE_CUTS]])
     above = np.searchsorted(values, chosen)
     edges = np.unique(np.concatenate([above, above - 1]).clip(0, len(between) - 1))
-    rest = _quantiles(negatives, MAX_BINS - 1 - len(edges))
+    rest = _quantiles(common, MAX_BINS - 1 - len(edges))
     return between[
         np.union1d(edges, np.searchsorted(values, rest).clip(0, len(between) - 1))
     ]
@@ -218,7 +229,7 @@ def _quantiles(values: Floats, n: int) -> Floats:
 
 
 def _categories(
-    X: Any, signs: NDArray[np.int8], features: NDArray[Any]
+    X: Any, signs: NDArray[np.integer[Any]], features: NDArray[Any]
 ) -> dict[int, tuple[Floats, NDArray[np.uint8]]]:
     """The categories of each feature, in order, and their codes; one pass over ``X``."""
     if not len(features):

@@ -104,15 +104,15 @@ def split_mask(
 
 
 @kernel
-def find_positives(
-    columns: Any, nodes: Any, sets: Any, ballot: Any, masks: Any, positive: Any
+def find_ballots(
+    columns: Any, nodes: Any, sets: Any, ballot: Any, masks: Any, found: Any
 ) -> None:
-    """Which rows (a byte each) the tree votes for: every node splits all rows at once.
+    """The ballots above 0 (a byte each), and else 0: every node splits all rows at once.
 
     That is more work than a walk, and much faster while the tree is small.
     """
     masks[0, :] = 255
-    positive[:] = 0
+    found[:] = 0
     for k in range(len(nodes)):
         left = nodes[k, LEFT]
         if left != k:
@@ -126,8 +126,9 @@ def find_positives(
                 masks[left + 1],
             )
         elif ballot[k] > 0:
-            for i in range(len(positive)):
-                positive[i] |= masks[k, i]
+            mark = np.uint8(ballot[k])
+            for i in range(len(found)):
+                found[i] |= masks[k, i] & mark
 
 
 @kernel
@@ -138,11 +139,15 @@ def cast_tile(
     set_starts: Any,
     sets: Any,
     ballot: Any,
+    lowest: Any,
     at_once: Any,
     asked: Any,
     votes: Any,
 ) -> None:
-    """The votes (rows, trees) of the trees asked on a tile of rows."""
+    """The votes (rows, trees) of the trees asked on a tile of rows.
+
+    Ballots are +1 and ``lowest`` = -1, or the numbers of classes, of which 0 is lowest.
+    """
     n = len(codes)
     columns = np.empty((codes.shape[1], n), np.uint8)
     for i in range(n):
@@ -153,16 +158,16 @@ def cast_tile(
         if at_once[t]:
             largest = max(largest, roots[t + 1] - roots[t])
     masks = np.empty((largest, n), np.uint8)
-    positive = np.empty(n, np.uint8)
+    found = np.empty(n, np.uint8)
     leaves = np.empty(n, np.uint32)
     for t in asked:
         own = nodes[roots[t] : roots[t + 1]]
         own_sets = sets[set_starts[t] : set_starts[t + 1]]
         own_ballot = ballot[roots[t] : roots[t + 1]]
         if at_once[t]:
-            find_positives(columns, own, own_sets, own_ballot, masks, positive)
+            find_ballots(columns, own, own_sets, own_ballot, masks, found)
             for i in range(n):
-                votes[i, t] = 1 if positive[i] != 0 else -1
+                votes[i, t] = found[i] if found[i] != 0 else lowest
         else:
             find_leaves(codes, own, own_sets, leaves)
             for i in range(n):
@@ -176,3 +181,20 @@ def weigh(votes: Any, asked: Any, weights: Any, total: Any) -> None:
         weight = weights[t]
         for i in range(len(total)):
             total[i] += weight * votes[i, t]
+
+
+@kernel
+def weigh_by_class(votes: Any, asked: Any, weights: Any, total: Any) -> None:
+    """Add the weights of the trees asked to the classes (rows, C) that they vote for."""
+    for t in asked:
+        weight = weights[t]
+        for i in range(len(total)):
+            total[i, votes[i, t]] += weight
+
+
+@kernel
+def add_shares(leaves: Any, shares: Any, total: Any) -> None:
+    """Add the class shares of the rows' leaves."""
+    for i in range(len(leaves)):
+        for c in range(total.shape[1]):
+            total[i, c] += shares[leaves[i], c]

@@ -13,13 +13,16 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import Interval, StrOptions, fit_context
-from ...reading import encode_labels, read_table, read_weights
+from ...reading import read_classes, read_table, read_weights
 from .frames import needs_reading
 
 if TYPE_CHECKING:
     from .voters import TreeVoters
 
 # The kernels (and with them numba) are imported by the methods that need them.
+
+MAX_CLASSES = 256
+"""A vote is one byte."""
 
 
 class FastTreeClassifier(ClassifierMixin, BaseEstimator):
@@ -40,13 +43,15 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
     categorical_features : array of bool, int or str, default=None
         Columns whose values are names rather than amounts, by mask, place or name.
         Columns of a categorical dtype (pandas, polars) need no mention. A split sends
-        any subset of the categories to one side; it is the best of all subsets.
+        any subset of the categories to one side. With two classes it is the best of all
+        subsets; with more it is a good one, cut along the first principal component of
+        the categories' class rates.
     random_state : int, RandomState instance or None, default=None
         Breaks ties between equal splits, and draws features if ``max_features`` is set.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
     feature_importances_ : ndarray of shape (n_features_in_,)
@@ -107,7 +112,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array, sparse matrix or dataframe of shape (n, n_features)
         y : array of shape (n,)
-            Labels of two classes.
+            Labels of 2 to 256 classes.
         sample_weight : array of shape (n,), optional
 
         Returns
@@ -115,34 +120,33 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         from .features import Features
-        from .voters import TreeVoters, fixed_point, grow_tree, signs_that_count
+        from .growth import fixed_point, grow_tree, signs_that_count
+        from .voters import TreeVoters
 
         X, y = read_table(self, X, y, keep_frame=self.wants_frame(X))
-        self.classes_, _, signs = encode_labels(y, None)
-        positive = np.asarray(y) == self.classes_[1]
-        weights = read_weights(sample_weight, signs)
-        counts = (
-            np.ones(len(positive), np.int64) if weights is None else fixed_point(weights)
-        )
+        self.classes_, labels = read_classes(y, MAX_CLASSES)
+        weights, n = read_weights(sample_weight, labels), len(self.classes_)
+        counts = np.ones(len(labels), np.int64)
+        if weights is not None:
+            counts = fixed_point(weights, n)
         used = counts > 0
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        features = Features.learn(self, X, signs_that_count(positive, weights), seed)
+        features = Features.learn(self, X, signs_that_count(labels, n, weights), seed)
         codes = features.encode(X)[used]
-        tree = grow_tree(self, features, codes, counts[used], positive[used], seed)
+        tree = grow_tree(self, features, n, codes, counts[used], labels[used], seed)
         self._voters = TreeVoters(self, features, tree)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row's leaf; a tied leaf is of ``classes_[0]``."""
-        above = self.predict_proba(X)[:, 1] > 0.5
-        return self.classes_[above.astype(np.intp)]
+        """The class of each row's leaf; of classes that tie, the first in ``classes_``."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The share of each class in the row's leaf."""
         check_is_fitted(self)
         X = read_table(self, X, keep_frame=self._voters.features.categories is not None)
-        last = self._voters.share_of_positives(X)
-        return np.column_stack([1 - last, last])
+        return self._voters.class_shares(X)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -177,9 +181,9 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         return as_sklearn_tree(self)
 
     def view(self, voters: TreeVoters) -> FastTreeClassifier:
-        """A fitted tree with these options, on the labels 0 and 1."""
+        """A fitted tree with these options, on the labels 0, 1, ..."""
         tree: FastTreeClassifier = clone(self)
-        tree.classes_ = np.array([0, 1])
+        tree.classes_ = np.arange(voters.n_classes)
         tree.n_features_in_ = len(voters.features)
         tree._voters = voters
         return tree
@@ -241,5 +245,4 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
-        tags.classifier_tags.multi_class = False
         return tags

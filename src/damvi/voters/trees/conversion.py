@@ -51,7 +51,7 @@ def as_sklearn_tree(tree: FastTreeClassifier) -> DecisionTreeClassifier:
         max_features=tree.max_features,
     )
     model.tree_, model.classes_ = converted, tree.classes_
-    model.n_classes_, model.n_outputs_ = 2, 1
+    model.n_classes_, model.n_outputs_ = len(tree.classes_), 1
     model.n_features_in_, model.max_features_ = tree.n_features_in_, tree.n_features_in_
     if hasattr(tree, "feature_names_in_"):
         model.feature_names_in_ = tree.feature_names_in_

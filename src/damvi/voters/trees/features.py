@@ -28,7 +28,7 @@ class Features:
         cls,
         tree: FastTreeClassifier,
         X: Any,
-        signs: NDArray[np.int8],
+        signs: NDArray[np.integer[Any]],
         seed: int,
         n_jobs: int | None = None,
     ) -> Features:

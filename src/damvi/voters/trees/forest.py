@@ -14,6 +14,8 @@ from ..interface import Votes
 from .cast import TILE, WALK_TILE, cast_tile
 from .splits import CATEGORIES, FEATURE, LEFT, SHIFT, THRESHOLD
 
+ClassVotes = NDArray[np.uint8]
+
 
 @dataclass(frozen=True, eq=False)
 class Forest:
@@ -33,8 +35,9 @@ class Forest:
         Sets of codes that go left, as bits.
     set_starts : ndarray of shape (K + 1,)
         The first set of each tree, and the number of sets.
-    weights : ndarray of int64, shape (nodes, 2)
-        Weight of the negatives and of the positives in each node.
+    weights : ndarray of int64, shape (nodes, 2), or of int32, shape (nodes, C)
+        Weight of the negatives and of the positives in each node, or of each class where
+        there are more.
     rows : ndarray of int32
         Rows in each node.
     importances : ndarray of shape (K, d)
@@ -45,7 +48,7 @@ class Forest:
     nodes: NDArray[np.int32]
     sets: NDArray[np.uint8]
     set_starts: NDArray[np.int64]
-    weights: NDArray[np.int64]
+    weights: NDArray[np.int64] | NDArray[np.int32]
     rows: NDArray[np.int32]
     importances: NDArray[np.float64]
 
@@ -102,8 +105,25 @@ class Forest:
     def __len__(self) -> int:
         return len(self.roots) - 1
 
-    def cast(self, codes: NDArray[np.uint8], asked: NDArray[np.intp], votes: Votes) -> None:
-        """Write the votes of the trees asked, +1 and -1, into ``votes`` (rows, trees)."""
+    @property
+    def n_classes(self) -> int:
+        return self.weights.shape[1]
+
+    def no_votes(self, n_rows: int) -> Any:
+        """Zeros for the votes of all trees, tree by tree in memory."""
+        return np.zeros((n_rows, len(self)), dtype=self.ballot.dtype, order="F")
+
+    def cast(
+        self,
+        codes: NDArray[np.uint8],
+        asked: NDArray[np.intp],
+        votes: Votes | ClassVotes,
+    ) -> None:
+        """Write the votes of the trees asked into ``votes`` (rows, trees).
+
+        They are +1 and -1, or the numbers of classes where there are more than two.
+        """
+        lowest = self.ballot.dtype.type(-1 if self.n_classes == 2 else 0)
         small = self.at_once[asked]
         for some, step in ((asked[small], TILE), (asked[~small], WALK_TILE)):
             for start in range(0, len(codes) if len(some) else 0, step):
@@ -115,6 +135,7 @@ class Forest:
                     self.set_starts,
                     self.sets,
                     self.ballot,
+                    lowest,
                     self.at_once,
                     some,
                     votes[tile],
@@ -128,17 +149,19 @@ class Forest:
         return inner * self.rows[self.roots[:-1]] < 30 * walked
 
     @cached_property
-    def ballot(self) -> NDArray[np.int8]:
-        """The vote of each node; a tie goes to the negatives."""
+    def ballot(self) -> NDArray[np.int8] | NDArray[np.uint8]:
+        """The vote of each node; a tie goes to the first class: of two, the negatives."""
+        if self.n_classes > 2:
+            return self.weights.argmax(axis=1).astype(np.uint8)
         return np.where(self.weights[:, 1] > self.weights[:, 0], 1, -1).astype(np.int8)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def share(self) -> NDArray[np.float64]:
-        """The share of positives in each node."""
-        return self.weights[:, 1] / self.weights.sum(axis=1)
+    def shares(self) -> NDArray[np.float64]:
+        """The share of each class in each node."""
+        return np.asarray(self.weights / self.weights.sum(axis=1, keepdims=True))
 
     @property
     def feature(self) -> NDArray[np.int32]:

@@ -12,9 +12,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import Interval, fit_context
-from ...reading import encode_labels, read_table, read_weights
+from ...reading import read_classes, read_table, read_weights
 from ..draws import Draws
-from .classifier import FastTreeClassifier
+from .classifier import MAX_CLASSES, FastTreeClassifier
 
 if TYPE_CHECKING:
     from .voters import TreeVoters
@@ -33,8 +33,9 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
     max_samples : float or int, default=1.0
         Rows drawn for each tree, with replacement: a fraction or a count.
     balanced : bool, default=False
-        Draw both classes alike, from as many rows as twice the rarer one has: a balanced
-        random forest [1]_, which trains fast and looks at the classes from nearby. Its
+        Draw all classes alike, from as many rows as twice the rarer one has (or, of C
+        classes, C times the rarest): a balanced random forest [1]_, which trains fast and
+        looks at the classes from nearby. Its
         probabilities are then those of balanced classes; calibrate them.
     max_features : int, float, {"sqrt", "log2"} or None, default="sqrt"
     max_depth : int, default=None
@@ -46,7 +47,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
     feature_importances_ : ndarray of shape (n_features_in_,)
@@ -111,7 +112,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array, sparse matrix or dataframe of shape (n, n_features)
         y : array of shape (n,)
-            Labels of two classes.
+            Labels of 2 to 256 classes.
         sample_weight : array of shape (n,), optional
             How likely each row is to be drawn.
 
@@ -128,46 +129,46 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
             categorical_features=self.categorical_features,
         )
         X, y = read_table(self, X, y, keep_frame=tree.wants_frame(X))
-        self.classes_, _, signs = encode_labels(y, None)
-        weights = read_weights(sample_weight, signs)
-        positive = np.asarray(y) == self.classes_[1]
+        self.classes_, labels = read_classes(y, MAX_CLASSES)
+        weights = read_weights(sample_weight, labels)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         self._voters, _ = TreeVoters.grow(
             tree,
             X,
-            positive.astype(np.int8),
-            self._plan_draws(signs, weights, seed),
+            labels,
+            self._plan_draws(labels, weights, seed),
             self.n_estimators,
+            n_classes=len(self.classes_),
             sample_weight=weights,
             n_jobs=self.n_jobs,
         )
         return self
 
     def _plan_draws(
-        self, signs: NDArray[np.int8], weights: NDArray[np.float64] | None, seed: int
+        self, labels: NDArray[np.intp], weights: NDArray[np.float64] | None, seed: int
     ) -> Draws:
         size = self.max_samples
         if self.balanced:
-            own = np.ones(len(signs)) if weights is None else weights
-            up = signs > 0
-            weights = np.where(up, own / own[up].sum(), own / own[~up].sum())
-            rarer = min(np.count_nonzero(own[up]), np.count_nonzero(own[~up]))
+            own = np.ones(len(labels)) if weights is None else weights
+            classes = [own[labels == c] for c in range(len(self.classes_))]
+            sums = np.array([part.sum() for part in classes])
+            rows = [np.count_nonzero(part) for part in classes if part.any()]
+            weights = own / np.where(sums > 0, sums, 1)[labels]
             if not isinstance(size, Integral):
-                size = max(1, round(float(size) * 2 * rarer))
-        return Draws.plan(signs, max_samples=size, seed=seed, sample_weight=weights)
+                size = max(1, round(float(size) * len(rows) * min(rows)))
+        return Draws.plan(labels, max_samples=size, seed=seed, sample_weight=weights)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the larger mean share; ``classes_[0]`` in a tie."""
-        above = self.predict_proba(X)[:, 1] > 0.5
-        return self.classes_[above.astype(np.intp)]
+        """The class with the largest mean share; of those that tie, the first."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The share of each class in the row's leaves, in the mean over the trees."""
         check_is_fitted(self)
         X = read_table(self, X, keep_frame=self._voters.features.categories is not None)
-        last = self._voters.share_of_positives(X, self.n_jobs)
-        return np.column_stack([1 - last, last])
+        return self._voters.class_shares(X, self.n_jobs)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -179,5 +180,4 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
-        tags.classifier_tags.multi_class = False
         return tags

@@ -238,8 +238,16 @@ def grow(
                 sets = taller(sets)
             place = n_sets
             n_sets += 1
+        left_weight = best_cut_so_far[2] + best_cut_so_far[3]
         write_split(
-            best_bins, best_first, best_m, best_cut_so_far, node, place, sets, split
+            best_bins,
+            best_first,
+            best_m,
+            best_cut_so_far,
+            2 * left_weight >= node[0] + node[1],
+            place,
+            sets,
+            split,
         )
         nodes[k, FEATURE], nodes[k, LEFT] = f, left
         nodes[k, THRESHOLD], nodes[k, SHIFT] = split[0], split[1]

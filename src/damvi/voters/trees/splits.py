@@ -216,7 +216,14 @@ def partition(
 
 @kernel
 def write_split(
-    bins: Any, first: Any, m: Any, cut: Any, node: Any, place: Any, sets: Any, split: Any
+    bins: Any,
+    first: Any,
+    m: Any,
+    cut: Any,
+    left_is_heavier: Any,
+    place: Any,
+    sets: Any,
+    split: Any,
 ) -> None:
     """From a cut to a split: ``split`` becomes (threshold, shift).
 
@@ -224,7 +231,6 @@ def write_split(
     the node has not seen (missing values, other categories) goes to the heavier child.
     """
     last = cut[0]
-    left_is_heavier = 2 * (cut[2] + cut[3]) >= node[0] + node[1]
     if place >= 0:
         split[0], split[1] = place, CATEGORIES
         sets[place, :] = 255 if left_is_heavier else 0

@@ -15,18 +15,15 @@ from sklearn.base import clone
 from ..._threads import in_threads, run_in_threads
 from ..draws import Draws
 from ..interface import Progress, Votes
-from .cast import find_leaves, weigh
+from .cast import add_shares, find_leaves, weigh, weigh_by_class
 from .features import Features
-from .forest import Forest
-from .grow import grow
-from .homes import NEAR_CELLS
+from .forest import ClassVotes, Forest
+from .growth import fixed_point, grow_tree, signs_that_count
 from .table import row_slices
 
 if TYPE_CHECKING:
     from .classifier import FastTreeClassifier
 
-WEIGHT_BITS = 30
-"""Sample weights are whole multiples of 2**-30 of the largest."""
 ROWS_AT_A_TIME = 2**14
 VOTES_WORTH_A_THREAD = 2**18
 """Votes below which a thread costs more than it brings."""
@@ -45,23 +42,28 @@ class TreeVoters:
         cls,
         estimator: FastTreeClassifier,
         X: Any,
-        y: NDArray[np.int8],
+        y: NDArray[np.integer[Any]],
         draws: Draws,
         n_voters: int,
         *,
+        n_classes: int = 2,
         known: TreeVoters | None = None,
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
-    ) -> tuple[TreeVoters, Votes]:
-        """See :meth:`damvi.voters.Voters.train`; the trees take no ``fit_params``."""
+    ) -> tuple[TreeVoters, Any]:
+        """See :meth:`damvi.voters.Voters.train`; the trees take no ``fit_params``.
+
+        With more than two classes ``y`` and the votes are their numbers, from 0.
+        """
         voters, codes = cls.grow(
             estimator,
             X,
             y,
             draws,
             n_voters,
+            n_classes=n_classes,
             known=known,
             sample_weight=sample_weight,
             n_jobs=n_jobs,
@@ -74,10 +76,11 @@ class TreeVoters:
         cls,
         estimator: FastTreeClassifier,
         X: Any,
-        y: NDArray[np.int8],
+        y: NDArray[np.integer[Any]],
         draws: Draws,
         n_voters: int,
         *,
+        n_classes: int = 2,
         known: TreeVoters | None = None,
         sample_weight: NDArray[np.float64] | None = None,
         n_jobs: int | None = None,
@@ -86,9 +89,9 @@ class TreeVoters:
         """The trees, without their votes, and the codes of ``X``."""
         estimator = clone(estimator)  # the caller may change theirs
         estimator._validate_params()
-        positive = y.astype(bool)
+        labels = y.astype(np.uint8)
         if known is None:
-            signs = signs_that_count(positive, sample_weight)
+            signs = signs_that_count(labels, n_classes, sample_weight)
             features = Features.learn(estimator, X, signs, draws.seed, n_jobs)
         else:
             features = known.features
@@ -96,11 +99,10 @@ class TreeVoters:
         trees = [] if known is None else [known.forest.tree(k) for k in range(len(known))]
         own_weight = None
         if not draws.replace and sample_weight is not None:
-            own_weight = fixed_point(sample_weight)
+            own_weight = fixed_point(sample_weight, n_classes)
+        grow_one = partial(grow_tree, estimator, features, n_classes)
         work = (
-            partial(
-                _grow_some, estimator, features, codes, positive, draws, share, own_weight
-            )
+            partial(_grow_some, grow_one, codes, labels, draws, share, own_weight)
             for share in _shares(len(trees), n_voters, effective_n_jobs(n_jobs))
         )
         grown: Iterable[Forest] = (
@@ -126,40 +128,61 @@ class TreeVoters:
         ]
 
     @property
+    def n_classes(self) -> int:
+        return self.forest.n_classes
+
+    @property
+    def n_without_class(self) -> NDArray[np.intp]:
+        """For each class, the trees that have seen none of it."""
+        return np.asarray((self.forest.weights[self.forest.roots[:-1]] == 0).sum(axis=0))
+
+    @property
     def n_without_positive(self) -> int:
         """Trees that have seen no positive."""
-        return int((self.forest.weights[self.forest.roots[:-1], 1] == 0).sum())
+        return int(self.n_without_class[1])
 
-    def votes(self, X: Any, n_jobs: int | None = None) -> Votes:
-        """The votes of all trees on ``X``, (n, K), +1 and -1."""
+    def votes(self, X: Any, n_jobs: int | None = None) -> Any:
+        """The votes of all trees on ``X``, (n, K), +1 and -1.
+
+        With more than two classes they are their numbers, in a byte each.
+        """
         return _votes(self.forest, self.features.encode(X, n_jobs), n_jobs)
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Sum of the trees' votes on ``X``; trees of weight 0 are not asked."""
+        """Sum of the trees' votes on ``X``; trees of weight 0 are not asked.
+
+        With more than two classes: the weight behind each, of shape (n, C).
+        """
         asked = np.flatnonzero(weights)
+        add = weigh if self.n_classes == 2 else weigh_by_class
 
         def vote(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
-            votes: Votes = np.zeros((len(codes), len(weights)), dtype=np.int8, order="F")
+            votes = self.forest.no_votes(len(codes))
             self.forest.cast(codes, asked, votes)
-            weigh(votes, asked, weights, total)
+            add(votes, asked, weights, total)
 
         return self._by_blocks(X, vote, len(asked), n_jobs)
 
-    def share_of_positives(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.float64]:
-        """The share of positives in each row's leaves, in the mean over the trees."""
+    def class_shares(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.float64]:
+        """The share of each class in the row's leaves, (n, C): the mean over the trees."""
         trees = [self.forest.tree(k) for k in range(len(self))]
-        shares = [tree.share for tree in trees]
+        two = self.n_classes == 2
+        shares = [tree.shares[:, 1] if two else tree.shares for tree in trees]
 
         def look_up(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
             leaves = np.empty(len(codes), dtype=np.uint32)
             for tree, share in zip(trees, shares, strict=True):
                 find_leaves(codes, tree.nodes, tree.sets, leaves)
-                total += share[leaves]
+                if two:
+                    total += share[leaves]
+                else:
+                    add_shares(leaves, share, total)
             total /= len(trees)
 
-        return self._by_blocks(X, look_up, len(trees), n_jobs)
+        mean = self._by_blocks(X, look_up, len(trees), n_jobs)
+        return np.column_stack([1 - mean, mean]) if two else mean
 
     def _by_blocks(
         self,
@@ -168,9 +191,12 @@ class TreeVoters:
         n_trees: int,
         n_jobs: int | None,
     ) -> NDArray[np.float64]:
-        """What ``work`` writes for each block of rows, from their codes."""
-        table = self.features.table(X)
-        total = np.zeros(table.shape[0])
+        """What ``work`` writes for each block of rows, from their codes.
+
+        One number a row, or one for each class where there are more than two.
+        """
+        table, more = self.features.table(X), self.n_classes > 2
+        total = np.zeros((table.shape[0], self.n_classes) if more else table.shape[0])
 
         def work_on(rows: slice) -> None:
             codes = np.empty((rows.stop - rows.start, table.shape[1]), dtype=np.uint8)
@@ -183,9 +209,11 @@ class TreeVoters:
         return total
 
 
-def _votes(forest: Forest, codes: NDArray[np.uint8], n_jobs: int | None) -> Votes:
+def _votes(
+    forest: Forest, codes: NDArray[np.uint8], n_jobs: int | None
+) -> Votes | ClassVotes:
     """The votes of all trees, in one pass over the rows."""
-    votes: Votes = np.empty((len(codes), len(forest)), dtype=np.int8, order="F")
+    votes = forest.no_votes(len(codes))
     starts = range(0, len(codes), ROWS_AT_A_TIME)
     parts = (slice(start, start + ROWS_AT_A_TIME) for start in starts)
     everyone = np.arange(len(forest))
@@ -201,10 +229,9 @@ def _shares(start: int, stop: int, n_jobs: int) -> Iterator[range]:
 
 
 def _grow_some(
-    estimator: FastTreeClassifier,
-    features: Features,
+    grow_one: Callable[..., Forest],
     codes: NDArray[np.uint8],
-    positive: NDArray[np.bool_],
+    labels: NDArray[np.uint8],
     draws: Draws,
     voters: range,
     own_weight: NDArray[np.int64] | None,
@@ -222,7 +249,7 @@ def _grow_some(
         own = room[: len(rows)]
         np.take(codes, rows, axis=0, out=own, mode="clip")  # other modes make a copy
         try:
-            tree = grow_tree(estimator, features, own, weights, positive[rows], seed)
+            tree = grow_one(own, weights, labels[rows], seed)
         except SystemError as error:
             # What becomes of a Ctrl-C that arrives while a kernel runs.
             if isinstance(error.__cause__, KeyboardInterrupt):
@@ -230,44 +257,3 @@ def _grow_some(
             raise
         trees.append(tree)
     return trees
-
-
-def signs_that_count(
-    positive: NDArray[np.bool_], sample_weight: NDArray[Any] | None
-) -> NDArray[np.int8]:
-    """+1 and -1 for the two classes, 0 for rows of weight 0."""
-    signs = np.where(positive, np.int8(1), np.int8(-1))
-    if sample_weight is not None:
-        signs[sample_weight <= 0] = 0
-    return signs
-
-
-def fixed_point(weights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Weights as whole numbers, the largest 2**30."""
-    return np.rint(np.ldexp(weights / weights.max(), WEIGHT_BITS)).astype(np.int64)
-
-
-def grow_tree(
-    estimator: FastTreeClassifier,
-    features: Features,
-    codes: NDArray[np.uint8],
-    weights: NDArray[np.int64],
-    positive: NDArray[np.bool_],
-    seed: int,
-) -> Forest:
-    """One tree on all the rows of ``codes``."""
-    return Forest.of_tree(
-        grow(
-            codes,
-            weights,
-            np.flatnonzero(~positive).astype(np.uint32),
-            np.flatnonzero(positive).astype(np.uint32),
-            features.binning.histogram_starts,
-            features.binning.categorical,
-            estimator.max_depth or 0,
-            estimator.min_samples_leaf,
-            estimator.features_to_try(len(features)),
-            np.uint64(seed + 1),
-            NEAR_CELLS // len(features),
-        )
-    )

@@ -1,0 +1,91 @@
+"""The slow, obvious way to grow a tree of several classes; see :mod:`.reference`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .reference import mix
+
+
+def purity(weights):
+    """The sum of squares over the sum."""
+    return float((weights * weights).sum()) / float(weights.sum())
+
+
+def order_of_rates(rates, weights):
+    """Categories along the first principal component, by numpy's own decomposition."""
+    centred = rates - np.average(rates, axis=0, weights=weights)
+    _, vectors = np.linalg.eigh(centred.T @ (weights[:, np.newaxis] * centred))
+    direction = vectors[:, -1]
+    return np.argsort(rates @ direction, kind="stable")
+
+
+def grow_slowly(
+    codes, weights, labels, n_classes, categorical, seed, max_depth=0, min_leaf=1
+):
+    """Nodes as (feature, left codes, left child, weights) or (None, weights)."""
+    nodes, n_features = [None], codes.shape[1]
+
+    def totals(rows):
+        return np.bincount(labels[rows], weights[rows], n_classes).astype(np.int64)
+
+    def cuts(rows, f):
+        """All ways to cut the node by a feature, as the set of codes that go left."""
+        present = sorted(set(codes[rows, f].tolist()))
+        if categorical[f]:
+            counts = np.array([totals(rows[codes[rows, f] == code]) for code in present])
+            sums = counts.sum(axis=1)
+            order = order_of_rates(counts / sums[:, np.newaxis], sums)
+            ordered = [present[j] for j in order]
+            for i in range(len(ordered) - 1):
+                yield set(ordered[: i + 1])
+            return
+        values = [code for code in present if code > 0]
+        has_missing = 0 in present
+        for i in range(len(values)):
+            low = set(values[: i + 1])
+            if i < len(values) - 1 or has_missing:
+                yield low
+            if i < len(values) - 1 and has_missing:
+                yield low | {0}
+
+    def visit(k, rows, depth, active, seed):
+        own = totals(rows)
+        nodes[k] = (None, own)
+        deep = max_depth and depth >= max_depth
+        if (own > 0).sum() < 2 or deep or len(rows) < 2 * min_leaf:
+            return
+        best, choice, kept, tied = -1.0, None, [], 0
+        for i, f in enumerate(active):
+            if len(set(codes[rows, f].tolist())) < 2:
+                continue
+            kept.append(f)
+            value_of_feature, cut_of_feature = -1.0, None
+            for left_codes in cuts(rows, f):
+                inside = np.isin(codes[rows, f], list(left_codes))
+                if inside.sum() < min_leaf or (~inside).sum() < min_leaf:
+                    continue
+                value = purity(totals(rows[inside])) + purity(totals(rows[~inside]))
+                if value > value_of_feature:
+                    value_of_feature, cut_of_feature = value, (f, left_codes, inside)
+            if cut_of_feature is None:
+                continue
+            tied = 1 if value_of_feature > best else tied + (value_of_feature == best)
+            if value_of_feature > best or (
+                value_of_feature == best and mix(seed, n_features + i + 2) % tied == 0
+            ):
+                best, choice = value_of_feature, cut_of_feature
+        if choice is None:
+            return
+        f, left_codes, inside = choice
+        child = len(nodes)
+        nodes.extend([None, None])
+        nodes[k] = (f, frozenset(left_codes), child, own)
+        order = [(0, rows[inside]), (1, rows[~inside])]
+        if inside.sum() * 2 > len(rows):
+            order.reverse()
+        for side, part in order:
+            visit(child + side, part, depth + 1, kept, mix(seed, side))
+
+    visit(0, np.arange(len(codes)), 0, list(range(n_features)), seed)
+    return nodes
