@@ -11,14 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._compat import HasMethods, Interval, StrOptions, fit_context
+from .contest import TIE as TIE
 from .decision import Tuning
 from .fingerprint import row_prints
 from .reading import read_table
 from .revising import RevisesWeights
 from .solvers import SOLVERS
-
-TIE = 2.0**-52
-"""A tie, where the majority is classes_[1]: the smallest step that votes can make."""
 
 
 class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -269,7 +267,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
     def oob_decision_function_(self) -> NDArray[np.float64]:
         """The decision function on the training rows, by those that do not know them."""
         check_is_fitted(self, "weights_")
-        return self._orient(self._decision.unseen_vote - self.threshold_)
+        return self._contest.scores(self._decision.unseen_vote, self.threshold_)
 
     def cast_votes(self, X: Any) -> NDArray[Any]:
         """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other."""
@@ -282,7 +280,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         check_is_fitted(self, "weights_")
         X = read_table(self, X, keep_frame=self._keeps_frames)
         vote = self._voters.weighted_vote(X, self.weights_, self.n_jobs)
-        return np.clip(vote, -1.0, 1.0)
+        return np.clip(vote, *self._contest.limits)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The weighted vote less the threshold; above 0 means ``classes_[1]``.
@@ -290,23 +288,16 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         A tie is 0, or the smallest positive step when ``classes_[1]`` is the majority
         class, so that the sign always is the decision.
         """
-        return self._orient(self.vote(X) - self.threshold_)
+        return self._contest.scores(self.vote(X), self.threshold_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that wins the vote; the majority class wins a tie."""
-        above = self.decision_function(X) > 0
-        return self.classes_[above.astype(np.intp)]
+        scores = self.decision_function(X)
+        return self.classes_[self._contest.winners(scores)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The chance of each class, for a pool; else the vote on a scale from 0 to 1."""
-        vote = self.vote(X)
-        calibrator = self._decision.calibrator
-        if calibrator is None:
-            last = (1 + self._orient(vote)) / 2
-        else:
-            positive = calibrator(vote)
-            last = positive if self.pos_label_ == self.classes_[1] else 1 - positive
-        return np.column_stack([1 - last, last])
+        return self._contest.chances(self.vote(X), self._decision.calibrator)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -327,11 +318,6 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         """The voters, in the order of their draws."""
         check_is_fitted(self, "weights_")
         return self._voters.estimators
-
-    def _orient(self, vote: NDArray[np.float64]) -> NDArray[np.float64]:
-        """From a vote for ``pos_label_`` to one for ``classes_[1]``, ties settled."""
-        towards_last = vote if self.pos_label_ == self.classes_[1] else -vote
-        return np.where(vote == 0, TIE if self._majority == 1 else 0.0, towards_last)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
