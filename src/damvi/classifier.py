@@ -288,7 +288,8 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         A tie is 0, or the smallest positive step when ``classes_[1]`` is the majority
         class, so that the sign always is the decision.
         """
-        return self._contest.scores(self.vote(X), self.threshold_)
+        vote = self.vote(X)
+        return self._contest.scores(vote, self.threshold_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that wins the vote; the majority class wins a tie."""
@@ -297,7 +298,8 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The chance of each class, for a pool; else the vote on a scale from 0 to 1."""
-        return self._contest.chances(self.vote(X), self._decision.calibrator)
+        vote = self.vote(X)
+        return self._contest.chances(vote, self._decision.calibrator)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
