@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -178,16 +179,15 @@ def main() -> None:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     cells = [json.loads(line) for line in text.splitlines()]
     done = {(cell["dataset"], cell["split"], cell["group"]) for cell in cells}
-    for split in range(0 if options.report else options.splits):
-        for name, make in DATASETS.items():
-            for group in GROUPS:
-                if (name, split, group.__name__) in done:
-                    continue
-                found = run(make(), name, split, group)
-                with path.open("a", encoding="utf-8") as file:
-                    file.writelines(json.dumps(cell) + "\n" for cell in found)
-                cells += found
-                print(name, split, group.__name__, found[0]["cpu_seconds"], flush=True)
+    splits = range(0 if options.report else options.splits)
+    for group, split, name in product(GROUPS, splits, DATASETS):
+        if (name, split, group.__name__) in done:
+            continue
+        found = run(DATASETS[name](), name, split, group)
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(cell) + "\n" for cell in found)
+        cells += found
+        print(name, split, group.__name__, found[0]["cpu_seconds"], flush=True)
     report(cells, options.out)
 
 

@@ -249,12 +249,12 @@ class ManyClasses:
             return None
         worst = int(np.argmax(missed))
         more = int((missed > 0).sum()) - 1
-        others = f" ({more} more classes were left out at times)" if more else ""
+        others = f" (and so for {more} of the other classes)" if more else ""
         return (
             f"{int(missed[worst])} of {len(voters)} samples drew none of the "
-            f"{int((labels == worst).sum())} rows of class {self.classes[worst]!r}, so "
-            f"these voters never vote for it{others}; stratified=True draws within each "
-            f"class"
+            f"{int((labels == worst).sum())} rows of class "
+            f"{self.classes.tolist()[worst]!r}, so these voters never vote for it{others}; "
+            f"stratified=True draws within each class"
         )
 
 
