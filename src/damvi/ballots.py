@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .crossfit import FoldWeights, out_of_bag_vote, out_of_fold_vote
 from .moments import Moments
 from .reweighting import emphasis, uniform_vote
 from .unseen_moments import UnseenMoments, nearest_semi_definite
@@ -16,21 +18,41 @@ from .unseen_moments import UnseenMoments, nearest_semi_definite
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The moments of some rows, class by class. Tallies add and subtract."""
+    """The moments of some rows, class by class. Tallies add and subtract.
+
+    Of three or more classes the rarer ones are the positives, all others the negatives,
+    and a vote is +1 where it is right.
+    """
 
     negatives: Any
     positives: Any
+    n_classes: int = 2
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(self.negatives + other.negatives, self.positives + other.positives)
+        return Tally(
+            self.negatives + other.negatives,
+            self.positives + other.positives,
+            self.n_classes,
+        )
 
     def __sub__(self, other: Tally) -> Tally:
-        return Tally(self.negatives - other.negatives, self.positives - other.positives)
+        return Tally(
+            self.negatives - other.negatives,
+            self.positives - other.positives,
+            self.n_classes,
+        )
 
     def moments(self) -> Moments:
-        """Of both classes, as a solver takes them."""
+        """Of all classes, as the C-bound takes them."""
+        return self._at(2)
+
+    def moments_to_learn(self) -> Moments:
+        """As a solver takes them: better than a guess among all classes counts for."""
+        return self._at(self.n_classes)
+
+    def _at(self, omega: int) -> Moments:
         both = self.negatives + self.positives
-        return both if isinstance(both, Moments) else both.moments()
+        return both.at(omega) if isinstance(both, Moments) else both.moments(omega)
 
     def centre(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The mean vote of each voter, and the mean sign of the rows it counts on."""
@@ -66,8 +88,28 @@ class _Positives(NamedTuple):
     plain: NDArray[np.float64]
 
 
+class Sheet:
+    """What all votes on labelled rows have: who has seen which row, and folds."""
+
+    folds: NDArray[Any]
+    unseen: NDArray[np.uint8] | None
+    only_unseen: bool
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_] | None:
+        """Which votes count (n, K), when not all do."""
+        if not self.only_unseen or self.unseen is None:
+            return None
+        n = len(self.folds)
+        return np.unpackbits(self.unseen, axis=1, count=n).astype(bool).T
+
+    @property
+    def n_folds(self) -> int:
+        return int(self.folds.max()) + 1
+
+
 @dataclass(frozen=True, eq=False)
-class Ballots:
+class Ballots(Sheet):
     """Votes on labelled rows, and what the voters know of these rows.
 
     Attributes
@@ -99,17 +141,13 @@ class Ballots:
     lean: float = 1.0
     plain: NDArray[np.float64] | None = None
 
-    @cached_property
-    def mask(self) -> NDArray[np.bool_] | None:
-        """Which votes count (n, K), when not all do."""
-        if not self.only_unseen or self.unseen is None:
-            return None
-        n = len(self.signs)
-        return np.unpackbits(self.unseen, axis=1, count=n).astype(bool).T
-
-    @property
-    def n_folds(self) -> int:
-        return int(self.folds.max()) + 1
+    def vote_by(
+        self, found: Sequence[FoldWeights], n_jobs: int | None
+    ) -> NDArray[np.float64]:
+        """The vote on each row by its fold's weights and voters that do not know it."""
+        if self.unseen is None:
+            return out_of_fold_vote(self.votes, self.folds, found, n_jobs)
+        return out_of_bag_vote(self.votes, self.unseen, self.folds, found, n_jobs)
 
     def take(self, some: NDArray[np.intp]) -> Ballots:
         """The votes of some voters alone."""

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
 from .ballots import Ballots, Tally
+from .class_ballots import ClassBallots
+from .class_judging import ClassJudge
+from .deciding import AVERAGE_PRECISION
 from .decision import Fixed, Objective, parse_objective
 from .decision.counts import counts_of
 from .decision.rows import read_rows
@@ -23,7 +26,6 @@ from .decision.threshold import search
 from .weighing import Rule, honest_vote
 
 Votes = NDArray[np.float64]
-AVERAGE_PRECISION = "average_precision"
 
 
 @dataclass(frozen=True)
@@ -113,14 +115,20 @@ class Judge:
         return float(self.aim.value(counts)), float(self.aim.preference(counts)[0])
 
 
+def judge_of(ballots: Any, metric: Any) -> Judge | ClassJudge:
+    """Who judges votes on two classes, or on many."""
+    many = isinstance(ballots, ClassBallots)
+    return (ClassJudge if many else Judge).of(ballots, metric)
+
+
 def choose_rule(
-    ballots: Ballots, rules: Sequence[Rule], metric: Any, n_jobs: int | None = None
+    ballots: Any, rules: Sequence[Rule], metric: Any, n_jobs: int | None = None
 ) -> Choice:
     """The rule whose votes on unseen rows are best; of equally good ones the first.
 
     ``metric`` is "average_precision" or what a threshold can be tuned for.
     """
-    judge, folds = Judge.of(ballots, metric), range(ballots.n_folds)
+    judge, folds = judge_of(ballots, metric), range(ballots.n_folds)
     values, worth = np.empty(len(rules)), np.empty((len(rules), 1 + len(folds)))
     blind: list[list[Votes]] = []
     for number, rule in enumerate(rules):
@@ -132,7 +140,7 @@ def choose_rule(
 
         blind.append([vote_without(fold) for fold in folds])
         # A fold's own entry is the vote by weights learned on all others.
-        own = np.select([ballots.folds == fold for fold in folds], blind[-1])
+        own = np.stack(blind[-1])[ballots.folds, np.arange(len(ballots.folds))]
         values[number], worth[number, 0] = judge([own] * len(folds))
         for fold in folds:
             worth[number, 1 + fold] = judge([blind[-1][fold]] * len(folds), fold)[1]

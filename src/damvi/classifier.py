@@ -11,14 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._compat import HasMethods, Interval, StrOptions, fit_context
-from .decision import Calibrator, Tuning
+from .contest import TIE as TIE
+from .decision import Calibrator, ClassTuning, Tuning
 from .fingerprint import row_prints
 from .reading import read_table
 from .revising import RevisesWeights
 from .solvers import SOLVERS
-
-TIE = 2.0**-52
-"""A tie, where the majority is classes_[1]: the smallest step that votes can make."""
 
 
 class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -26,7 +24,9 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     Many voters are trained on bootstrap samples; the positives that their plain vote
     misses gain weight; then the voters are weighted so as to minimise the PAC-Bayesian
-    C-bound, which trades their accuracy against their diversity [1]_.
+    C-bound, which trades their accuracy against their diversity [1]_. With three or more
+    classes it is the multiclass C-bound [2]_, and the missed rows of every class below its
+    even share gain weight.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         models that are fitted already ("prefit"; the rows given to ``fit`` then only set
         the weights).
     voting : {"auto", "hard", "soft"}, default="auto"
-        What a voter of a pool says: its decision, or 2p - 1 ("auto").
+        What a voter of a pool says: its decision, or 2p - 1 ("auto"; with three or more
+        classes, the probability of each).
     cv : int, splitter or iterable, default=None
         The folds of a pool's votes; None is 5. ``groups`` may be given to ``fit``.
     refit : bool, default=True
@@ -84,9 +85,11 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
         "auto" is "vote" for a single voter and "f1" for a pool. It is tuned on votes on
         unseen rows; see :mod:`damvi.decision`. "joint" fits it along with the weights,
-        by the C-bound.
+        by the C-bound. With three or more classes, by which factor the votes for each
+        count: "vote" (1 each), "macro_f1" ("auto" for a pool), or a list of numbers.
     pos_label : label, default=None
         The positive class. None: the rarer one (of two equal ones, the last in order).
+        Only for two classes.
     n_jobs : int, default=None
         Voters trained or asked at a time. No result depends on it.
     random_state : int, RandomState instance or None, default=None
@@ -99,13 +102,13 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         The labels, in order.
     pos_label_ : label
-        The class taken as positive.
+        The class taken as positive; None with three or more.
     estimators_ : list of K classifiers
         The voters, in the order of their draws. They are trained on the labels 0 and
-        1, where 1 is ``pos_label_``.
+        1, where 1 is ``pos_label_``; with three or more classes on their places.
     weights_ : ndarray of shape (K,)
         Their weights Q, on the simplex. Zeros are common, and skipped in prediction.
     c_bound_ : float
@@ -114,11 +117,11 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         data: the voters were trained on these rows.
     gibbs_risk_, disagreement_ : float
         The two quantities behind it: mean error of a voter, and diversity.
-    threshold_ : float
-        The vote above which a row is flagged.
-    tuning_ : Tuning or None
+    threshold_ : float or ndarray of shape (n_classes,)
+        The vote above which a row is flagged, or the factors of three or more classes.
+    tuning_ : Tuning, ClassTuning or None
         How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
-    oob_decision_function_ : ndarray of shape (n,)
+    oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
         The decision function on each training row by voters that have not seen it (out
         of bag, or out of fold), with weights learned on other rows. NaN where a row was
         never out of bag.
@@ -132,7 +135,8 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     Notes
     -----
-    A tied vote goes to the majority class, whatever the labels are called.
+    A tied vote goes to the majority class, whatever the labels are called; of three or
+    more classes, to the most frequent of those that tie.
 
     For a pool, ``predict_proba`` is calibrated on votes on unseen rows, and increases
     with the vote. For a single voter it is the vote on a scale from 0 to 1: it ranks
@@ -142,6 +146,8 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
     ----------
     .. [1] A. Goyal and J. Khiari (2020), Diversity-Aware Weighted Majority Vote
        Classifier for Imbalanced Data, IJCNN.
+    .. [2] F. Laviolette, E. Morvant, L. Ralaivola and J.-F. Roy (2014), On Generalizing
+       the C-Bound to the Multiclass and Multi-label Settings.
 
     Examples
     --------
@@ -242,7 +248,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         ----------
         X : array, sparse matrix or dataframe of shape (n, n_features)
         y : array of shape (n,)
-            Labels of two classes.
+            Labels of 2 to 256 classes.
         sample_weight : array of shape (n,), optional
             Only ratios matter: weights a factor 2**31 below the largest count as 0.
         **fit_params
@@ -261,7 +267,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         return self._weigh_and_decide()
 
     @property
-    def tuning_(self) -> Tuning | None:
+    def tuning_(self) -> Tuning | ClassTuning | None:
         """How the threshold was tuned, with an honest figure of what it gives."""
         check_is_fitted(self, "weights_")
         return self._decision.tuning
@@ -274,44 +280,47 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
     def oob_decision_function_(self) -> NDArray[np.float64]:
         """The decision function on the training rows, by those that do not know them."""
         check_is_fitted(self, "weights_")
-        return self._orient(self._decision.unseen_vote - self.threshold_)
+        return self._contest.scores(self._decision.unseen_vote, self.threshold_)
 
     def cast_votes(self, X: Any) -> NDArray[Any]:
-        """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other."""
+        """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other.
+
+        With three or more classes, their places in ``classes_``, or (n, K, n_classes)
+        for soft votes.
+        """
         check_is_fitted(self, "weights_")
         X = read_table(self, X, keep_frame=self._keeps_frames)
         return self._voters.votes(X, self.n_jobs)
 
     def vote(self, X: Any) -> NDArray[np.float64]:
-        """The weighted vote for ``pos_label_``, in [-1, 1]; step 4 cuts it."""
+        """The weighted vote for ``pos_label_``, in [-1, 1]; step 4 cuts it.
+
+        With three or more classes, the share of the vote for each: (n, n_classes).
+        """
         check_is_fitted(self, "weights_")
         X = read_table(self, X, keep_frame=self._keeps_frames)
         vote = self._voters.weighted_vote(X, self.weights_, self.n_jobs)
-        return np.clip(vote, -1.0, 1.0)
+        return np.clip(vote, *self._contest.limits)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The weighted vote less the threshold; above 0 means ``classes_[1]``.
 
         A tie is 0, or the smallest positive step when ``classes_[1]`` is the majority
-        class, so that the sign always is the decision.
+        class, so that the sign always is the decision. With three or more classes, the
+        vote for each times its factor, (n, n_classes), and the largest is the decision.
         """
-        return self._orient(self.vote(X) - self.threshold_)
+        vote = self.vote(X)
+        return self._contest.scores(vote, self.threshold_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that wins the vote; the majority class wins a tie."""
-        above = self.decision_function(X) > 0
-        return self.classes_[above.astype(np.intp)]
+        scores = self.decision_function(X)
+        return self.classes_[self._contest.winners(scores)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The chance of each class, for a pool; else the vote on a scale from 0 to 1."""
         vote = self.vote(X)
-        calibrator = self._decision.calibrator
-        if calibrator is None:
-            last = (1 + self._orient(vote)) / 2
-        else:
-            positive = calibrator(vote)
-            last = positive if self.pos_label_ == self.classes_[1] else 1 - positive
-        return np.column_stack([1 - last, last])
+        return self._contest.chances(vote, self._decision.calibrator)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -332,11 +341,6 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         """The voters, in the order of their draws."""
         check_is_fitted(self, "weights_")
         return self._voters.estimators
-
-    def _orient(self, vote: NDArray[np.float64]) -> NDArray[np.float64]:
-        """From a vote for ``pos_label_`` to one for ``classes_[1]``, ties settled."""
-        towards_last = vote if self.pos_label_ == self.classes_[1] else -vote
-        return np.where(vote == 0, TIE if self._majority == 1 else 0.0, towards_last)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

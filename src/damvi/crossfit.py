@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,16 +79,20 @@ def out_of_fold_vote(
     folds: NDArray[Any],
     fold_weights: Sequence[FoldWeights],
     n_jobs: int | None = None,
+    n_classes: int | None = None,
 ) -> NDArray[np.float64]:
-    """The vote on each row by the weights of its fold; no voter has seen the row."""
-    from ._unseen_vote import vote_by_fold  # imports numba
+    """The vote on each row by the weights of its fold; no voter has seen the row.
 
+    With ``n_classes``, votes are numbers of classes (n, K) or shares of them (n, K, C),
+    and the vote is (n, C): what each class gets.
+    """
+    kernels = _kernels(n_classes, soft=votes.ndim == 3)
     weights = np.stack([fold.weights for fold in fold_weights], axis=1)
     weights = weights / weights.sum(axis=0)
-    vote, asked = np.zeros(len(votes)), _asked(weights)
+    vote, asked = _room(len(votes), n_classes), _asked(weights)
     run_in_threads(
         (
-            partial(vote_by_fold, votes, folds, weights, asked, start, stop, vote)
+            partial(kernels.by_fold, votes, folds, weights, asked, start, stop, vote)
             for start, stop in _blocks(len(votes))
         ),
         n_jobs,
@@ -102,47 +106,82 @@ def out_of_bag_vote(
     folds: NDArray[Any],
     fold_weights: Sequence[FoldWeights],
     n_jobs: int | None = None,
+    n_classes: int | None = None,
 ) -> NDArray[np.float64]:
     """The vote on each row, by the voters and the weights that do not know its label.
 
     ``unseen`` holds a bit for each voter and row (see :func:`unseen_rows`). NaN where no
-    voter was out of bag.
+    voter was out of bag. With ``n_classes``, votes are numbers of classes, and the vote
+    is (n, C).
     """
+    kernels = _kernels(n_classes)
     n, n_voters = votes.shape
     # What one row can do to the weights fades as rows outnumber voters.
     sweeps = min(MAX_SWEEPS, round(200 * n_voters / n))
-    vote, rows = np.full(n, np.nan), np.arange(n)
+    vote, rows = _room(n, n_classes), np.arange(n)
     if sweeps == 0:
-        vote = _plainly(votes, unseen, folds, fold_weights, n_jobs)
-        rows = np.flatnonzero(np.isnan(vote))
-    _one_by_one(rows, votes, unseen, folds, fold_weights, sweeps, vote, n_jobs)
+        _plainly(kernels, votes, unseen, folds, fold_weights, vote, n_jobs)
+        rows = np.flatnonzero(np.isnan(vote if n_classes is None else vote[:, 0]))
+    else:
+        vote.fill(np.nan)
+    _one_by_one(kernels, rows, votes, unseen, folds, fold_weights, sweeps, vote, n_jobs)
     return vote
 
 
+class _Kernels(NamedTuple):
+    by_fold: Any
+    of_unseen: Any
+    without: Any
+
+
+def _kernels(n_classes: int | None, *, soft: bool = False) -> _Kernels:
+    """What adds up votes for one class against the other, or for each of many."""
+    if n_classes is None:
+        from ._leave_out import vote_without  # imports numba
+        from ._unseen_vote import vote_by_fold, vote_of_unseen
+
+        return _Kernels(vote_by_fold, vote_of_unseen, vote_without)
+    from ._class_vote import (
+        class_vote_by_fold,
+        class_vote_of_unseen,
+        soft_class_vote_by_fold,
+    )
+    from ._leave_out import class_vote_without
+
+    by_fold = soft_class_vote_by_fold if soft else class_vote_by_fold
+    return _Kernels(by_fold, class_vote_of_unseen, class_vote_without)
+
+
+def _room(n: int, n_classes: int | None) -> NDArray[np.float64]:
+    return np.zeros(n if n_classes is None else (n, n_classes))
+
+
 def _plainly(
+    kernels: _Kernels,
     votes: NDArray[Any],
     unseen: NDArray[np.uint8],
     folds: NDArray[Any],
     fold_weights: Sequence[FoldWeights],
+    vote: NDArray[np.float64],
     n_jobs: int | None,
-) -> NDArray[np.float64]:
+) -> None:
     """Voters that have seen the row left out, and no more; NaN where none is left."""
-    from ._unseen_vote import vote_of_unseen  # imports numba
-
     weights = np.stack([fold.weights for fold in fold_weights], axis=1)
-    vote, mass, asked = np.zeros(len(votes)), np.zeros(len(votes)), _asked(weights)
+    mass, asked = np.zeros(len(votes)), _asked(weights)
     settings = votes, unseen, folds, weights, asked
     run_in_threads(
         (
-            partial(vote_of_unseen, *settings, start, stop, vote, mass)
+            partial(kernels.of_unseen, *settings, start, stop, vote, mass)
             for start, stop in _blocks(len(votes))
         ),
         n_jobs,
     )
-    return np.divide(vote, mass, out=np.full(len(votes), np.nan), where=mass > 0)
+    mass[mass <= 0] = np.nan
+    vote /= mass if vote.ndim == 1 else mass[:, np.newaxis]
 
 
 def _one_by_one(
+    kernels: _Kernels,
     rows: NDArray[np.intp],
     votes: NDArray[Any],
     unseen: NDArray[np.uint8],
@@ -153,13 +192,11 @@ def _one_by_one(
     n_jobs: int | None,
 ) -> None:
     """Weights of its own for each of the rows."""
-    from ._leave_out import vote_without  # imports numba
-
     if not len(rows):
         return
     judge = (
         partial(
-            vote_without,
+            kernels.without,
             rows[folds[rows] == number],
             votes,
             unseen,

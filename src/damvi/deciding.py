@@ -28,6 +28,7 @@ from .weighing import Weighing
 
 JOINT = "joint"
 """The threshold that is fitted along with the weights."""
+AVERAGE_PRECISION = "average_precision"
 
 
 @dataclass(eq=False, repr=False)
@@ -49,7 +50,7 @@ class Decision:
     @classmethod
     def make(cls, weighing: Weighing, wanted: Any, *, calibrates: bool) -> Decision:
         """Check what is wanted of the threshold, and find it."""
-        aim = JOINT if _is_joint(wanted) else parse_objective(wanted)
+        aim = JOINT if is_joint(wanted) else parse_objective(wanted)
         decision = cls(weighing, aim, calibrates)
         decision.threshold  # noqa: B018  (warns now of a floor that is out of reach)
         return decision
@@ -64,7 +65,7 @@ class Decision:
     @cached_property
     def threshold(self) -> float:
         """The vote above which a row is flagged."""
-        if _is_joint(self.aim):
+        if is_joint(self.aim):
             return self.weighing.threshold
         if isinstance(self.aim, Fixed):
             return self.aim.threshold
@@ -80,7 +81,7 @@ class Decision:
     @cached_property
     def tuning(self) -> Tuning | None:
         """What the threshold is worth, if it was tuned."""
-        if _is_joint(self.aim) or isinstance(self.aim, Fixed):
+        if is_joint(self.aim) or isinstance(self.aim, Fixed):
             return None
         ballots = self.weighing.ballots
         with warnings.catch_warnings():
@@ -101,6 +102,12 @@ class Decision:
         ballots = self.weighing.ballots
         return calibrate(self.unseen_vote, ballots.signs, sample_weight=ballots.base)
 
+    @property
+    def metric(self) -> Any:
+        """What settings are chosen by: the threshold's aim, if it has one."""
+        plain = isinstance(self.aim, str | Fixed | np.ndarray)
+        return AVERAGE_PRECISION if plain else self.aim
+
     def __getstate__(self) -> dict[str, Any]:
         # The training rows' votes stay behind, so what they are good for is learned now.
         for name in ("threshold", "unseen_vote", "tuning", "calibrator"):
@@ -108,5 +115,6 @@ class Decision:
         return {name: value for name, value in vars(self).items() if name != "weighing"}
 
 
-def _is_joint(wanted: Any) -> bool:
+def is_joint(wanted: Any) -> bool:
+    """Whether the threshold is to be fitted along with the weights."""
     return isinstance(wanted, str) and wanted == JOINT

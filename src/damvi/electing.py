@@ -19,11 +19,12 @@ from sklearn.utils.metadata_routing import (
 
 from ._compat import refuse_params, routing_enabled
 from .ballots import Ballots
+from .class_ballots import ClassBallots
+from .contest import ManyClasses, TwoClasses, contest_of, read_contest
 from .crossfit import N_FOLDS, deal_folds, unseen_rows
 from .progress import progress_bar
-from .reading import encode_labels, read_table, read_weights
+from .reading import read_table, read_weights
 from .voters import Draws, FastTreeClassifier, PoolVoters, family_of, strong_pool
-from .voters.calibration import calibrate
 
 POOL_WAYS = ("oof", "prefit")
 
@@ -42,6 +43,7 @@ class ElectsVoters:
     refit: bool
     calibration: str | None
     balance: float | str
+    threshold: Any
     n_jobs: int | None
     random_state: Any
     verbose: int
@@ -53,7 +55,7 @@ class ElectsVoters:
     _fingerprint: str
     pos_label: Any
     _keeps_frames: bool
-    _majority: int
+    _majority: Any
     _voters: Any
 
     def _choice(self, value: Any, single: Any, pool: Any) -> Any:
@@ -84,7 +86,7 @@ class ElectsVoters:
 
     def _read_training_set(
         self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, NDArray[np.int8], NDArray[np.float64] | None]:
+    ) -> tuple[Any, NDArray[Any], NDArray[np.float64] | None]:
         voter = self._voter()
         if not self._is_pool and not is_classifier(voter):
             raise ValueError(
@@ -94,19 +96,45 @@ class ElectsVoters:
         is_tree = isinstance(voter, FastTreeClassifier)
         self._keeps_frames = not is_tree or voter.wants_frame(X)
         X, y = read_table(self, X, y, keep_frame=self._keeps_frames)
-        self.classes_, self.pos_label_, signs = encode_labels(y, self.pos_label)
-        positive_is_last = self.pos_label_ == self.classes_[1]
-        # Of two equal classes, the negative one.
-        self._majority = int(positive_is_last == (2 * (signs > 0).sum() > len(signs)))
-        return X, signs, read_weights(sample_weight, signs)
+        contest, signs = self._read_labels(y)
+        self.classes_, self.pos_label_ = contest.classes, contest.pos_label
+        self._majority = contest.majority
+        contest.aim(self._choice(self.threshold, "vote", contest.tuned_for))
+        return X, signs, read_weights(sample_weight, signs, self.classes_)
+
+    def _read_labels(self, y: Any) -> tuple[TwoClasses | ManyClasses, NDArray[Any]]:
+        """What is voted on, and each row's sign (or number, of more than two classes)."""
+        contest, signs = read_contest(y, self.pos_label)
+        tags = get_tags(self).classifier_tags
+        if len(contest.classes) > 2 and not tags.multi_class:
+            raise ValueError(
+                f"Only binary classification is supported by the voters given, and y has "
+                f"{len(contest.classes)} classes; take voters that know more than two, "
+                f"such as the default, or name one class against the rest, as in "
+                f"y == {contest.classes.tolist()[0]!r}"
+            )
+        return contest, signs
+
+    @property
+    def _contest(self) -> TwoClasses | ManyClasses:
+        """Two classes, or many."""
+        contest: TwoClasses | ManyClasses = contest_of(
+            self.classes_, self.pos_label_, self._majority
+        )
+        return contest
+
+    @property
+    def _balance(self) -> float:
+        # What won on the development datasets: results/pools.
+        return float(self._choice(self.balance, 0.0, 0.25))
 
     def _elect(
         self,
         X: Any,
-        signs: NDArray[np.int8],
+        signs: NDArray[Any],
         base: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
-    ) -> Ballots:
+    ) -> Ballots | ClassBallots:
         """Train the voters and take their votes."""
         if self._is_pool:
             return self._elect_pool(X, signs, base, fit_params)
@@ -115,31 +143,24 @@ class ElectsVoters:
         way = self._way
         draws = self._plan_draws(signs, base)
         votes = self._train_voters(X, signs, draws, base, fit_params)
-        return Ballots(
+        return self._contest.ballots(
             votes,
             signs,
             base,
             deal_folds(signs, draws.seed),
+            self._balance,
             unseen_rows(draws, len(signs), votes.shape[1]),
             only_unseen=way == "oob",
-            lean=self._lean(signs, base),
         )
-
-    def _lean(self, signs: NDArray[np.int8], base: NDArray[np.float64] | None) -> float:
-        """How many negatives a positive counts for."""
-        weights = np.ones(len(signs)) if base is None else base
-        odds = float(weights[signs < 0].sum() / weights[signs > 0].sum())
-        # What won on the development datasets: results/pools.
-        part: float = self._choice(self.balance, 0.0, 0.25)
-        return odds**part
 
     def _elect_pool(
         self,
         X: Any,
-        signs: NDArray[np.int8],
+        signs: NDArray[Any],
         base: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
-    ) -> Ballots:
+    ) -> Ballots | ClassBallots:
+        contest = self._contest
         if self.warm_start:
             raise ValueError("warm_start adds trees to trees; it has no use for a pool")
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -159,7 +180,8 @@ class ElectsVoters:
             voters, votes, folds = PoolVoters.train(
                 named,
                 X,
-                (signs > 0).astype(np.int8),
+                contest.targets(signs),
+                classes=contest.numbers,
                 seed=seed,
                 cv=5 if self.cv is None else self.cv,
                 groups=groups,
@@ -170,24 +192,16 @@ class ElectsVoters:
                 n_jobs=self.n_jobs,
                 progress=progress_bar("Training voters") if self.verbose else None,
             )
-        lean = self._lean(signs, base)
         if soft and self.calibration is not None:
-            # On the same scale of classes as the weights: nobody counts for more than 1.
-            counts = np.where(signs > 0, min(lean, 1.0), min(1 / lean, 1.0))
-            method: Any = self.calibration
-            votes, calibrators = calibrate(
-                votes,
-                signs,
-                folds,
-                method=method,
-                sample_weight=counts if base is None else counts * base,
+            votes, calibrators = contest.calibrate(
+                votes, signs, base, folds, self._balance, self.calibration
             )
             voters = voters.calibrated(calibrators)
         self._voters = voters
-        return Ballots(votes, signs, base, folds, lean=lean)
+        return contest.ballots(votes, signs, base, folds, self._balance)
 
     def _plan_draws(
-        self, signs: NDArray[np.int8], sample_weight: NDArray[np.float64] | None
+        self, signs: NDArray[Any], sample_weight: NDArray[np.float64] | None
     ) -> Draws:
         keeps_voters = self.warm_start and hasattr(self, "weights_")
         rng = check_random_state(self.random_state)
@@ -214,7 +228,7 @@ class ElectsVoters:
             )
         return draws
 
-    def _fingerprint_of(self, draws: Draws, signs: NDArray[np.int8]) -> str:
+    def _fingerprint_of(self, draws: Draws, signs: NDArray[Any]) -> str:
         """What must not change for voters to be kept."""
         columns = self.n_features_in_, getattr(self, "feature_names_in_", None)
         family = family_of(self._voter()).__name__
@@ -224,11 +238,11 @@ class ElectsVoters:
     def _train_voters(
         self,
         X: Any,
-        signs: NDArray[np.int8],
+        signs: NDArray[Any],
         draws: Draws,
         sample_weight: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
-    ) -> NDArray[np.int8]:
+    ) -> NDArray[Any]:
         refuse_params(fit_params, self, "fit")
         if routing_enabled():
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
@@ -237,9 +251,10 @@ class ElectsVoters:
         self._voters, votes = family.train(
             self._voter(),
             X,
-            (signs > 0).astype(np.int8),
+            self._contest.targets(signs),
             draws,
             self.n_estimators,
+            n_classes=len(self.classes_),
             known=self._voters if goes_on else None,
             sample_weight=sample_weight,
             fit_params=fit_params,
@@ -247,15 +262,9 @@ class ElectsVoters:
             progress=progress_bar("Training voters") if self.verbose else None,
         )
         self._seed, self._fingerprint = draws.seed, self._fingerprint_of(draws, signs)
-        if self._voters.n_without_positive:
-            warnings.warn(
-                f"{self._voters.n_without_positive} of {self.n_estimators} samples drew "
-                f"none of the {int((signs > 0).sum())} rows of the positive class "
-                f"({self.pos_label_}), so these voters never vote for it; "
-                f"stratified=True draws within each class",
-                UserWarning,
-                stacklevel=5,
-            )
+        lacking = self._contest.lacking(self._voters, signs)
+        if lacking:
+            warnings.warn(lacking, UserWarning, stacklevel=5)
         return votes
 
     def _route(
@@ -296,5 +305,8 @@ class ElectsVoters:
         inputs = [get_tags(voter).input_tags for voter in voters]
         tags.input_tags.sparse = all(input_tags.sparse for input_tags in inputs)
         tags.input_tags.allow_nan = all(input_tags.allow_nan for input_tags in inputs)
-        tags.classifier_tags.multi_class = False
+        kinds = [get_tags(voter).classifier_tags for voter in voters]
+        tags.classifier_tags.multi_class = all(
+            kind is None or kind.multi_class for kind in kinds
+        )
         return tags

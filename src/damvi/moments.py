@@ -166,6 +166,22 @@ class Moments:
         """The moments of some of the voters."""
         return Moments(self.m[voters], self.M[np.ix_(voters, voters)], self.total)
 
+    def at(self, omega: int) -> Moments:
+        """The moments of 1[right] - 1/omega, where these are of +1 for right, -1 for wrong.
+
+        Both are the same votes on another scale: a = c/2 + 1/2 - 1/omega. At 2 only the
+        scale differs, which no ratio feels, so nothing is changed.
+        """
+        if omega == 2:
+            return self
+        shift = 0.5 - 1 / omega
+        across = np.add.outer(self.m, self.m) * (shift / 2)
+        return Moments(
+            self.m / 2 + shift * self.total,
+            self.M / 4 + across + shift**2 * self.total,
+            self.total,
+        )
+
     def normalised(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``m`` and ``M`` under D scaled to a distribution."""
         if self.total <= 0:

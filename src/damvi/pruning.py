@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from .ballots import Ballots
-from .choosing import AVERAGE_PRECISION, Judge
+from .choosing import judge_of
 from .crossfit import FoldWeights, fold_weights
+from .deciding import AVERAGE_PRECISION
 from .moments import Moments
 from .solvers import SOLVERS
-from .weighing import Rule, vote_with
+from .weighing import Rule
 
 Weights = NDArray[np.float64]
 
@@ -30,7 +31,8 @@ class Pruning:
     c_bound : tuple of float
         Of the best weights found for so many voters.
     average_precision, f1 : tuple of float
-        On rows that neither voters nor weights, nor the choice of voters, know.
+        On rows that neither voters nor weights, nor the choice of voters, know; with
+        three or more classes the means over these.
     """
 
     sizes: tuple[int, ...]
@@ -76,7 +78,11 @@ def at_most(found: dict[int, Weights], size: int) -> Weights:
 
 
 def price(
-    ballots: Ballots, rule: Rule, max_voters: int, n_jobs: int | None
+    ballots: Any,
+    rule: Rule,
+    max_voters: int,
+    n_jobs: int | None,
+    tuned_for: str = "f1",
 ) -> tuple[Weights, Pruning]:
     """Weights for at most so many voters, and what they cost on the way there."""
     by_fold = ballots.tallies(rule.emphasis)
@@ -89,8 +95,8 @@ def price(
     f1: list[float] = []
     for size in sizes:
         votes = _vote(ballots, others, [at_most(one, size) for one in others_found], n_jobs)
-        for metric, values in ((AVERAGE_PRECISION, ap), ("f1", f1)):
-            values.append(Judge.of(ballots, metric)([votes] * len(others))[0])
+        for metric, values in ((AVERAGE_PRECISION, ap), (tuned_for, f1)):
+            values.append(judge_of(ballots, metric)([votes] * len(others))[0])
     weights = at_most(found, max_voters)
     moments = whole.moments()
     bounds = tuple(moments.c_bound(at_most(found, size)) for size in sizes)
@@ -98,7 +104,7 @@ def price(
 
 
 def _vote(
-    ballots: Ballots,
+    ballots: Any,
     others: Sequence[Moments],
     weights: Sequence[Weights],
     n_jobs: int | None,
@@ -106,7 +112,8 @@ def _vote(
     found: list[FoldWeights] = [
         fold_weights(moments, Q) for moments, Q in zip(others, weights, strict=True)
     ]
-    return vote_with(ballots, found, n_jobs)
+    vote: NDArray[np.float64] = ballots.vote_by(found, n_jobs)
+    return vote
 
 
 def _shown(most: int, fewest: int) -> list[int]:

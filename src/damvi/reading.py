@@ -60,9 +60,8 @@ def encode_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], Any, NDArray[np
         shown = ", ".join(repr(label) for label in classes[:5].tolist())
         raise ValueError(
             f"Only binary classification is supported. y has {len(classes)} classes "
-            f"({shown}{', ...' if len(classes) > 5 else ''}), and multiclass is not "
-            f"there yet; name one class against the rest, as in "
-            f"y == {classes.tolist()[0]!r}"
+            f"({shown}{', ...' if len(classes) > 5 else ''}); name one class against the "
+            f"rest, as in y == {classes.tolist()[0]!r}"
         )
     _refuse_one_class(classes, counts)
     if pos_label is None:
@@ -103,11 +102,14 @@ def _refuse_one_class(classes: NDArray[Any], counts: NDArray[np.intp]) -> None:
 
 
 def read_weights(
-    sample_weight: Any, signs: NDArray[np.integer[Any]]
+    sample_weight: Any,
+    signs: NDArray[np.integer[Any]],
+    classes: NDArray[Any] | None = None,
 ) -> NDArray[np.float64] | None:
     """The rows' weights scaled to a maximum of 1, or None when there are none.
 
-    ``signs`` tell the classes of the rows apart: any numbers will do.
+    ``signs`` tell the classes of the rows apart: any numbers will do. With more than two
+    ``classes``, whose numbers they are, each must have a row that counts.
     """
     if sample_weight is None:
         return None
@@ -138,4 +140,12 @@ def read_weights(
             "sample_weight leaves one class only: on every row of the other it is 0, or "
             "below 2**-31 of the largest; give rows of both classes a weight that counts"
         )
+    if classes is not None and len(classes) > 2:
+        counted = np.isin(np.arange(len(classes)), signs[weights >= 2.0**-31])
+        if not counted.all():
+            raise ValueError(
+                f"sample_weight leaves nothing of class {classes[~counted].tolist()[0]!r}: "
+                f"on every row of it, it is 0, or below 2**-31 of the largest; give one a "
+                f"weight that counts, or leave these rows out"
+            )
     return weights

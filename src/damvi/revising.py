@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .ballots import Ballots
-from .choosing import AVERAGE_PRECISION, choose_rule
+from .choosing import choose_rule
+from .class_ballots import ClassBallots
 from .deciding import JOINT, Decision
-from .decision import Fixed
 from .electing import ElectsVoters
 from .pruning import price
 from .weighing import Rule, weigh
@@ -27,8 +27,7 @@ class RevisesWeights(ElectsVoters):
     reweight: Any
     shrinkage: float | str
     solver: str
-    threshold: Any
-    _ballots: Ballots
+    _ballots: Ballots | ClassBallots
     _decision: Decision
 
     def reweigh(self, **settings: Any) -> Self:
@@ -72,7 +71,8 @@ class RevisesWeights(ElectsVoters):
         metric : default="auto"
             "average_precision", or what a threshold can be tuned for, such as "f1" or
             {"cost": (1, 50)}. "auto" is what the threshold is tuned for, and average
-            precision if it is not tuned.
+            precision if it is not tuned. With three or more classes "average_precision"
+            or "macro_f1", means over the classes.
         reweight, shrinkage : iterable of float
             The values to try.
 
@@ -82,9 +82,7 @@ class RevisesWeights(ElectsVoters):
         """
         ballots = self._need_votes()
         if isinstance(metric, str) and metric == "auto":
-            aim = self._decision.aim
-            plain = isinstance(aim, (Fixed, str))
-            metric = AVERAGE_PRECISION if plain else aim
+            metric = self._decision.metric
         now = self._rule()
         rules = [
             now._replace(emphasis=float(emphasis), shrinkage=float(strength))
@@ -113,7 +111,13 @@ class RevisesWeights(ElectsVoters):
         ballots = self._need_votes()
         if not isinstance(max_voters, (int, np.integer)) or max_voters < 1:
             raise ValueError(f"max_voters={max_voters!r}; give a whole number from 1 on")
-        weights, pruning = price(ballots, self._rule(), int(max_voters), self.n_jobs)
+        weights, pruning = price(
+            ballots,
+            self._rule(),
+            int(max_voters),
+            self.n_jobs,
+            self._contest.tuned_for,
+        )
         kept = np.flatnonzero(weights)
         self._voters, self._ballots = self._voters.take(kept), ballots.take(kept)
         self._fingerprint = "pruned"  # no fit can add to these
@@ -121,7 +125,7 @@ class RevisesWeights(ElectsVoters):
         self.pruning_ = pruning
         return self
 
-    def _need_votes(self) -> Ballots:
+    def _need_votes(self) -> Ballots | ClassBallots:
         check_is_fitted(self, "weights_")
         if not hasattr(self, "_ballots"):
             raise AttributeError(
@@ -138,6 +142,8 @@ class RevisesWeights(ElectsVoters):
         )
 
     def _weigh_and_decide(self) -> Self:
+        contest = self._contest
+        aim = contest.aim(self._choice(self.threshold, "vote", contest.tuned_for))
         # 2 and 3. Lean on the positives that the plain vote gets wrong; weights that trade
         # accuracy for diversity as the C-bound says.
         rule = self._rule()
@@ -150,7 +156,6 @@ class RevisesWeights(ElectsVoters):
         self.disagreement_ = weighing.disagreement
 
         # 4. Where to cut the vote, by unseen rows.
-        wanted = self._choice(self.threshold, "vote", "f1")
-        self._decision = Decision.make(weighing, wanted, calibrates=self._is_pool)
+        self._decision = contest.decide(weighing, aim, calibrates=self._is_pool)
         self.threshold_ = self._decision.threshold
         return self

@@ -66,6 +66,40 @@ def emphasize_missed_positives(
     return weights
 
 
+def uniform_class_vote(
+    votes: NDArray[Any], n_classes: int, mask: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """The votes that each class gets on each row, (n, C), as sums over the voters.
+
+    ``votes`` are numbers of classes (n, K), or shares of them (n, K, C).
+    """
+    if votes.ndim == 3:
+        return votes.sum(axis=1, dtype=np.float64)
+    got = np.empty((len(votes), n_classes))
+    for c in range(n_classes):
+        named = votes == c
+        got[:, c] = (named if mask is None else named & mask).sum(axis=1)
+    return got
+
+
+def class_margin(vote: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.float64]:
+    """The vote for the row's own class less that for the strongest other one.
+
+    With two classes it is the binary margin, sign times vote.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_margin(np.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]), np.array([0, 2]))
+    array([ 0.2, -0.3])
+    """
+    rows = np.arange(len(vote))
+    others = vote.copy()
+    others[rows, labels] = -np.inf
+    margin: NDArray[np.float64] = vote[rows, labels] - others.max(axis=1)
+    return margin
+
+
 def emphasis(vote: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
     """What a positive's weight is multiplied by, given the plain vote on it."""
     factor: NDArray[np.float64] = np.exp(-strength * vote)

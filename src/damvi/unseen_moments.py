@@ -64,14 +64,15 @@ class UnseenMoments:
     def __mul__(self, factor: float) -> UnseenMoments:
         return UnseenMoments(self.sums * factor, self.rows * factor)
 
-    def moments(self) -> Moments:
+    def moments(self, omega: int = 2) -> Moments:
         """The means, made positive semi-definite; a pair that shares no row counts as
-        independent."""
+        independent. See :meth:`damvi.moments.Moments.at` for ``omega``."""
         weight = np.asarray(self.rows.M, dtype=np.float64)
         alone = np.diag(weight)
         m = np.divide(self.sums.m, alone, out=np.zeros(len(alone)), where=alone > 0)
         M = np.divide(self.sums.M, weight, out=np.outer(m, m), where=weight > 0)
-        return Moments(m, nearest_semi_definite(M), 1)
+        means = Moments(m, M, 1).at(omega)
+        return Moments(means.m, nearest_semi_definite(means.M), 1)
 
 
 def nearest_semi_definite(M: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .ballots import Ballots, Tally
-from .crossfit import FoldWeights, crossfit_weights, out_of_bag_vote, out_of_fold_vote
+from .class_ballots import ClassBallots
+from .crossfit import crossfit_weights
 from .moments import Moments
 from .shrinkage import shrink
 from .solvers import solve
@@ -43,7 +44,7 @@ class Rule(NamedTuple):
 
     def moments(self, tally: Tally) -> Moments:
         """What the solver is given."""
-        moments = tally.centred() if self.jointly else tally.moments()
+        moments = tally.centred() if self.jointly else tally.moments_to_learn()
         return shrink(moments, self.shrinkage)
 
     def threshold(self, tally: Tally, weights: NDArray[np.float64]) -> float:
@@ -62,7 +63,7 @@ class Rule(NamedTuple):
 class Weighing:
     """The weights, what they promise, and the vote that they give on unseen rows."""
 
-    ballots: Ballots
+    ballots: Any  # Ballots or ClassBallots
     rule: Rule
     by_fold: list[Tally]
     weights: NDArray[np.float64]
@@ -107,7 +108,7 @@ class Weighing:
 
 
 def weigh(
-    ballots: Ballots, rule: Rule | None = None, n_jobs: int | None = None
+    ballots: Ballots | ClassBallots, rule: Rule | None = None, n_jobs: int | None = None
 ) -> Weighing:
     """Weight the voters by their votes."""
     rule = Rule() if rule is None else rule
@@ -119,7 +120,7 @@ def weigh(
 
 
 def honest_vote(
-    ballots: Ballots,
+    ballots: Ballots | ClassBallots,
     known: Sequence[Tally],
     rule: Rule,
     threshold: float = 0.0,
@@ -127,7 +128,7 @@ def honest_vote(
 ) -> NDArray[np.float64]:
     """The vote on each row by weights learned from ``known``, a tally for each fold."""
     found = crossfit_weights([rule.moments(tally) for tally in known], rule.solver)
-    vote = vote_with(ballots, found, n_jobs)
+    vote = ballots.vote_by(found, n_jobs)
     if rule.jointly:
         own = [
             rule.threshold(tally, fold.weights / fold.weights.sum())
@@ -135,12 +136,3 @@ def honest_vote(
         ]
         vote += threshold - np.array(own)[ballots.folds]
     return vote
-
-
-def vote_with(
-    ballots: Ballots, found: Sequence[FoldWeights], n_jobs: int | None
-) -> NDArray[np.float64]:
-    """The vote on each row with the weights of its fold, by voters that do not know it."""
-    if ballots.unseen is None:
-        return out_of_fold_vote(ballots.votes, ballots.folds, found, n_jobs)
-    return out_of_bag_vote(ballots.votes, ballots.unseen, ballots.folds, found, n_jobs)

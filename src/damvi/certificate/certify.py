@@ -82,6 +82,11 @@ def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certifi
             f"{type(model).__name__} does not. Inside a pipeline or a search, give the "
             f"DAMVIClassifier itself and the rows as it gets them"
         )
+    if len(model.classes_) > 2:
+        raise ValueError(
+            f"certificates are for two classes, and the model has {len(model.classes_)}; "
+            f"fit one class against the rest, as in y == label, to have its misses bounded"
+        )
     signs = _read_labels(model, X, y)
     flagged = np.asarray(model.predict(X) == model.pos_label_)
     refuse_training_rows(row_prints(X, signs), model._row_prints)

@@ -7,12 +7,17 @@ when its vote is above the threshold, strictly.
 """
 
 from .calibration import Calibrator, calibrate, crossfit_probability
+from .class_calibration import ClassCalibrator, calibrate_classes
+from .class_factors import tune_factors
+from .class_tuning import ClassTuning, tune_classes
 from .objectives import Cost, FBeta, Fixed, Floor, Objective, parse_objective
 from .threshold import tune_threshold
 from .tuning import Tuning, crossfit_decisions, tune
 
 __all__ = [
     "Calibrator",
+    "ClassCalibrator",
+    "ClassTuning",
     "Cost",
     "FBeta",
     "Fixed",
@@ -20,9 +25,12 @@ __all__ = [
     "Objective",
     "Tuning",
     "calibrate",
+    "calibrate_classes",
     "crossfit_decisions",
     "crossfit_probability",
     "parse_objective",
     "tune",
+    "tune_classes",
+    "tune_factors",
     "tune_threshold",
 ]

@@ -32,7 +32,8 @@ class VotesDisplay:
         ax : matplotlib Axes, optional
             Where to draw. None: a new figure.
         **options
-            Passed to ``from_predictions``.
+            Passed to ``from_predictions``. With more than two classes, ``pos_label`` says
+            which is shown against the rest.
 
         Returns
         -------
@@ -46,10 +47,27 @@ class VotesDisplay:
                 f"classes are {model.classes_.tolist()}"
             )
         options = {"pos_label": model.pos_label_, "ax": ax, **options}
-        display: Self = cls.from_predictions(
-            model.cast_votes(X), y, model.weights_, **options
-        )
+        votes = model.cast_votes(X)
+        if len(model.classes_) > 2:
+            votes, y = against_the_rest(votes, y, model.classes_, options["pos_label"])
+            options["pos_label"] = True
+        display: Self = cls.from_predictions(votes, y, model.weights_, **options)
         return display
+
+
+def against_the_rest(
+    votes: NDArray[Any], y: Any, classes: NDArray[Any], label: Any
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Votes on many classes as votes for one of them, and which rows are of it."""
+    places = np.flatnonzero(classes == label)
+    if not len(places):
+        raise ValueError(
+            f"of the {len(classes)} classes one is shown against the rest; say which, "
+            f"as in pos_label={classes.tolist()[-1]!r}"
+        )
+    if votes.ndim == 3:
+        return 2 * votes[:, :, places[0]] - 1, np.asarray(y) == label
+    return np.where(votes == places[0], 1, -1).astype(np.int8), np.asarray(y) == label
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:

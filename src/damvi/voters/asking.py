@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -52,6 +54,44 @@ def _place(model: Any, positive: Any) -> int:
     """The place of the positive class among the model's."""
     classes = list(getattr(model, "classes_", [0, 1]))
     return int(classes.index(positive))
+
+
+@dataclass(frozen=True, eq=False)
+class AskPositive:
+    """How voters are asked when there are two classes; see :func:`ask`.
+
+    Attributes
+    ----------
+    voting : {"hard", "soft"}
+    positive : label
+        What the models call the positive class.
+    """
+
+    voting: Voting
+    positive: Any = 1
+
+    def __call__(self, model: Any, X: Any) -> NDArray[Any]:
+        return ask(model, X, self.voting, self.positive)
+
+    def room(self, n_rows: int, n_voters: int) -> NDArray[Any]:
+        """Where the votes of all voters go."""
+        dtype = np.int8 if self.voting == "hard" else np.float32
+        return np.empty((n_rows, n_voters), dtype=dtype, order="F")
+
+    def spread(self, said: NDArray[Any]) -> NDArray[np.float64]:
+        """One voter's votes, to be weighted and added up."""
+        return said.astype(np.float64)
+
+    def together(self, said: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The vote of the models of several folds; -1 in a tie."""
+        if self.voting == "hard":
+            total = np.sum(said, axis=0, dtype=np.intp)
+            return np.where(total > 0, 1, -1).astype(np.int8)
+        return np.asarray(np.mean(said, axis=0, dtype=np.float64), dtype=np.float32)
+
+    def as_one(self, models: list[Any]) -> FoldModels:
+        """The models of a voter's folds, as a classifier."""
+        return FoldModels(models)
 
 
 class FoldModels(ClassifierMixin, BaseEstimator):

@@ -14,36 +14,44 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import take_rows
+from .asking import AskPositive
+from .class_asking import AskClasses
 from .draws import Draws
 from .fitting import params_of_rows, seeded
-from .interface import Progress, Votes
+from .interface import Progress
+from .relabelling import with_gaps, without_gaps
 
 
 @dataclass(frozen=True, eq=False)
 class BaggedVoters:
     """Clones of a classifier, each trained on its own draw of the rows.
 
-    The voters learn the labels 0 and 1, with 1 the positive class.
+    The voters learn the labels 0 and 1, with 1 the positive class, or 0, 1, 2, ... of
+    more classes.
     """
 
     estimators: list[Any]
     n_without_positive: int
+    n_classes: int = 2
+    missing: tuple[int, ...] = ()
+    """For each of three or more classes, how many have seen none of it."""
 
     @classmethod
     def train(
         cls,
         estimator: Any,
         X: Any,
-        y: NDArray[np.int8],
+        y: NDArray[Any],
         draws: Draws,
         n_voters: int,
         *,
+        n_classes: int = 2,
         known: BaggedVoters | None = None,
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
-    ) -> tuple[BaggedVoters, Votes]:
+    ) -> tuple[BaggedVoters, NDArray[Any]]:
         """See :meth:`damvi.voters.Voters.train`."""
         own_weight = None if draws.replace else sample_weight
         if own_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
@@ -53,19 +61,28 @@ class BaggedVoters:
                 f"estimator"
             )
         kept = [] if known is None else known.estimators
-        work = [delayed(_ask)(voter, X) for voter in kept]
+        read = asker_of(n_classes)
+        work = [delayed(_ask)(voter, X, read) for voter in kept]
         work += [
-            delayed(_train)(estimator, X, y, draws, k, own_weight, fit_params or {})
+            delayed(_train)(estimator, X, y, draws, k, own_weight, fit_params or {}, read)
             for k in range(len(kept), n_voters)
         ]
         results = _parallel(work, n_jobs)
-        votes: Votes = np.empty((len(y), n_voters), dtype=np.int8, order="F")
-        voters, without_positive = [], 0 if known is None else known.n_without_positive
+        votes = read.room(len(y), n_voters)
+        voters = []
+        without = np.zeros(n_classes, np.intp) if known is None else known.n_without_class
         for k, result in enumerate(progress(results, n_voters) if progress else results):
-            voter, votes[:, k], has_positive = result
+            voter, votes[:, k], present = result
             voters.append(voter)
-            without_positive += not has_positive
-        return cls(voters, without_positive), votes
+            if present is not None:
+                without = without + ~np.isin(np.arange(n_classes), present)
+        missing = tuple(without.tolist())
+        return cls(voters, missing[1], n_classes, missing if n_classes > 2 else ()), votes
+
+    @property
+    def n_without_class(self) -> NDArray[np.intp]:
+        """For each class, how many have seen none of it (of two, the positives alone)."""
+        return np.array(self.missing or (0, self.n_without_positive), np.intp)
 
     def take(self, some: NDArray[np.intp]) -> BaggedVoters:
         """These voters alone."""
@@ -74,21 +91,33 @@ class BaggedVoters:
     def __len__(self) -> int:
         return len(self.estimators)
 
-    def votes(self, X: Any, n_jobs: int | None = None) -> Votes:
-        """The votes of all voters on ``X``, (n, K), +1 and -1."""
-        work = [delayed(_ask)(voter, X) for voter in self.estimators]
+    def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
+        """The votes of all voters on ``X``, (n, K), +1 and -1, or numbers of classes."""
+        read = asker_of(self.n_classes)
+        work = [delayed(_ask)(voter, X, read) for voter in self.estimators]
         return np.column_stack([votes for _, votes, _ in _parallel(work, n_jobs)])
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Sum of the voters' votes on ``X``; voters of weight 0 are not asked."""
+        """Sum of the voters' votes on ``X``; voters of weight 0 are not asked.
+
+        With more than two classes: the weight behind each, (n, C).
+        """
         asked = np.flatnonzero(weights)
-        work = [delayed(_ask)(self.estimators[k], X) for k in asked]
+        read = asker_of(self.n_classes)
+        work = [delayed(_ask)(self.estimators[k], X, read) for k in asked]
         total: Any = 0.0
         for k, (_, votes, _) in zip(asked, _parallel(work, n_jobs), strict=True):
-            total = total + weights[k] * votes
+            total = total + weights[k] * read.spread(votes)
         return np.asarray(total)
+
+
+def asker_of(n_classes: int) -> AskPositive | AskClasses:
+    """How voters are asked for their decisions."""
+    if n_classes == 2:
+        return AskPositive("hard")
+    return AskClasses("hard", np.arange(n_classes))
 
 
 def _parallel(work: list[Any], n_jobs: int | None) -> Iterator[Any]:
@@ -101,12 +130,13 @@ def _parallel(work: list[Any], n_jobs: int | None) -> Iterator[Any]:
 def _train(
     estimator: Any,
     X: Any,
-    y: NDArray[np.int8],
+    y: NDArray[Any],
     draws: Draws,
     k: int,
     own_weight: NDArray[np.float64] | None,
     fit_params: dict[str, Any],
-) -> tuple[Any, Votes, bool]:
+    read: AskPositive | AskClasses,
+) -> tuple[Any, NDArray[Any], NDArray[Any]]:
     rows, times = draws.sample(k)
     voter = seeded(clone(estimator), draws.random_state(k))
     weights = times.astype(np.float64) if draws.replace else None
@@ -114,20 +144,19 @@ def _train(
         weights = own_weight[rows]
     if weights is not None and not has_fit_parameter(estimator, "sample_weight"):
         rows, weights = np.repeat(rows, times), None
-    has_positive = bool(y[rows].any())
-    if not has_positive or y[rows].all():
+    if np.ptp(y[rows]) == 0:
         # Many classifiers refuse a single class; a constant is all there is to learn.
         voter, fit_params = DummyClassifier(strategy="prior"), {}
     params = params_of_rows(fit_params, rows, len(y))
     if weights is not None:
         params["sample_weight"] = weights
-    voter.fit(take_rows(X, rows), y[rows], **params)
-    return voter, _votes(voter, X), has_positive
+    numbers, present = without_gaps(y[rows])
+    voter.fit(take_rows(X, rows), numbers, **params)
+    voter = with_gaps(voter, present)
+    return voter, read(voter, X), present
 
 
-def _ask(voter: Any, X: Any) -> tuple[Any, Votes, bool]:
-    return voter, _votes(voter, X), True
-
-
-def _votes(voter: Any, X: Any) -> Votes:
-    return np.where(np.asarray(voter.predict(X)) == 1, 1, -1).astype(np.int8)
+def _ask(
+    voter: Any, X: Any, read: AskPositive | AskClasses
+) -> tuple[Any, NDArray[Any], None]:
+    return voter, read(voter, X), None

@@ -81,7 +81,7 @@ class Draws:
         stratified: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> Draws:
-        """Draws for a table with these ``signs``.
+        """Draws for a table with these ``signs``, or numbers of classes.
 
         ``max_samples`` is a fraction of the number of rows, or a number of draws. With
         replacement, ``sample_weight`` drives the draw; without, it does not, but rows
@@ -100,7 +100,8 @@ class Draws:
             return cls(n, (Stratum(n, n_draws),), replace, seed)
         drawable = np.ones(n, bool) if sample_weight is None else sample_weight > 0
         strata = []
-        for part in [signs < 0, signs > 0] if stratified else [np.ones(n, bool)]:
+        sides = [signs == side for side in np.unique(signs)]
+        for part in sides if stratified else [np.ones(n, bool)]:
             rows = np.flatnonzero(part & drawable)
             share = max(1, round(n_draws * int(part.sum()) / n))
             weights = np.ones(1) if sample_weight is None else sample_weight[rows]

@@ -20,13 +20,14 @@ def deal_folds(signs: NDArray[Any], seed: int, n_folds: int = 5) -> NDArray[np.i
     """
     rng = np.random.RandomState([seed, 2**31])
     folds = np.empty(len(signs), dtype=np.int8)
-    for side in (signs > 0, signs <= 0):
-        folds[rng.permutation(np.flatnonzero(side))] = np.arange(side.sum()) % n_folds
+    for side in np.unique(signs)[::-1]:
+        rows = np.flatnonzero(signs == side)
+        folds[rng.permutation(rows)] = np.arange(len(rows)) % n_folds
     return folds
 
 
 def split_rows(
-    cv: Any, X: Any, y: NDArray[np.int8], groups: Any = None, *, seed: int
+    cv: Any, X: Any, y: NDArray[Any], groups: Any = None, *, seed: int
 ) -> tuple[list[Rows], NDArray[np.int32]]:
     """The rows that train for each fold, and the fold of each row.
 
@@ -35,7 +36,7 @@ def split_rows(
     cv : int, splitter or iterable of (train, test)
         A number of folds is dealt evenly by class, with ``seed``; with ``groups``, as
         evenly as whole groups allow.
-    X, y : table and array of 0 and 1
+    X, y : table and array of the numbers of classes
     groups : array of shape (n,), optional
         Rows of a group are never split, if ``cv`` is a number or heeds groups.
 
@@ -53,7 +54,7 @@ def split_rows(
         if not 2 <= cv <= 100:
             raise ValueError(f"cv={cv} must be a number of folds from 2 to 100")
         if groups is None:
-            folds = deal_folds(np.where(y > 0, 1, -1), seed, int(cv)).astype(np.int32)
+            folds = deal_folds(y, seed, int(cv)).astype(np.int32)
             return [np.flatnonzero(folds != fold) for fold in range(int(cv))], folds
         cv = StratifiedGroupKFold(int(cv), shuffle=True, random_state=seed)
     splits = [_as_rows(*split) for split in check_cv(cv, y).split(X, y, groups)]
@@ -90,11 +91,17 @@ def _fold_of_each_row(tests: Sequence[Rows], n_rows: int) -> NDArray[np.int32]:
     return folds
 
 
-def check_classes(train: Sequence[Rows], y: NDArray[np.int8]) -> None:
+def check_classes(train: Sequence[Rows], y: NDArray[Any]) -> None:
     """Refuse to train on a single class."""
     for fold, rows in enumerate(train):
+        present = np.unique(y[rows])
+        if len(present) < 2 and y.max() > 1:
+            raise ValueError(
+                f"the models for fold {fold} would be trained on {len(rows)} rows of "
+                f"one class only; use fewer folds, or a splitter that stratifies"
+            )
         positives = int((y[rows] > 0).sum())
-        if positives in (0, len(rows)):
+        if len(present) < 2:
             lacking = "positive" if positives == 0 else "negative"
             raise ValueError(
                 f"the models for fold {fold} would be trained on {len(rows)} rows with "

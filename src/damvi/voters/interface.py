@@ -22,21 +22,23 @@ class Voters(Protocol):
         cls,
         estimator: Any,
         X: Any,
-        y: NDArray[np.int8],
+        y: NDArray[Any],
         draws: Draws,
         n_voters: int,
         *,
+        n_classes: int = 2,
         known: Any = None,
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
-    ) -> tuple[Self, Votes]:
+    ) -> tuple[Self, Any]:
         """The ``known`` voters and new ones up to ``n_voters``, with all votes on ``X``.
 
         ``y`` is 1 for the positives and 0 for the others; the votes, of shape (n, K),
-        are +1 and -1. With a bootstrap the voters see how often each row was drawn;
-        without, they see the rows' own ``sample_weight``.
+        are +1 and -1. With more than two classes, both are their numbers, from 0. With a
+        bootstrap the voters see how often each row was drawn; without, they see the
+        rows' own ``sample_weight``.
         """
 
     def __len__(self) -> int: ...
@@ -52,10 +54,17 @@ class Voters(Protocol):
     def n_without_positive(self) -> int:
         """How many have seen no positive, and so never vote for one."""
 
-    def votes(self, X: Any, n_jobs: int | None = None) -> Votes:
-        """The votes of all voters on ``X``, (n, K), +1 and -1."""
+    @property
+    def n_without_class(self) -> NDArray[np.intp]:
+        """For each class, how many have seen none of it."""
+
+    def votes(self, X: Any, n_jobs: int | None = None) -> Any:
+        """The votes of all voters on ``X``, (n, K), +1 and -1, or numbers of classes."""
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Sum of the voters' votes on ``X``; voters of weight 0 are not asked."""
+        """Sum of the voters' votes on ``X``; voters of weight 0 are not asked.
+
+        With more than two classes: the weight behind each, (n, C).
+        """

@@ -14,11 +14,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._blas import one_blas_thread
 from .._compat import take_rows
 from .._threads import one_openmp_thread
-from .asking import FoldModels, Voting, ask
+from .asking import AskPositive
+from .class_asking import AskClasses
 from .fitting import fit_weighted, params_of_rows, seeded, weight_name
 from .folds import check_classes, split_rows
 from .interface import Progress
+from .relabelling import with_gaps, without_gaps
 
+Asker = AskPositive | AskClasses
 Named = Sequence[tuple[str, Any]]
 ALL_ROWS = -1
 """In place of a fold, for the model that is trained on everything."""
@@ -27,12 +30,12 @@ ALL_ROWS = -1
 def train_out_of_fold(
     named: Named,
     X: Any,
-    y: NDArray[np.int8],
+    y: NDArray[Any],
     *,
     seed: int,
     cv: Any,
     groups: Any,
-    voting: Voting,
+    asker: Asker,
     refit: bool,
     sample_weight: NDArray[np.float64] | None,
     fit_params: Mapping[str, Mapping[str, Any]] | None,
@@ -64,26 +67,26 @@ def train_out_of_fold(
             np.flatnonzero(folds == fold),
             weights,
             (fit_params or {}).get(named[k][0], {}),
-            voting,
+            asker,
             seed,
         )
         for k, fold in tasks
     )
-    dtype = np.int8 if voting == "hard" else np.float32
-    votes = np.empty((len(y), len(named)), dtype=dtype, order="F")
+    votes = asker.room(len(y), len(named))
     kept: dict[tuple[int, int], Any] = {}
     with one_blas_thread():
         results: Any = in_parallel(work, n_jobs)
         if progress:
             results = progress(results, len(tasks))
         for (k, fold), (model, said) in zip(tasks, results, strict=True):
-            votes[folds == fold, k] = said
+            if fold != ALL_ROWS:
+                votes[folds == fold, k] = said
             if refit == (fold == ALL_ROWS):
                 kept[k, fold] = model
     if refit:
         return [kept[k, ALL_ROWS] for k in range(len(named))], votes, folds
     n_folds = range(len(train))
-    estimators = [FoldModels([kept[k, f] for f in n_folds]) for k in range(len(named))]
+    estimators = [asker.as_one([kept[k, f] for f in n_folds]) for k in range(len(named))]
     return estimators, votes, folds
 
 
@@ -114,12 +117,12 @@ def _train(
     estimator: Any,
     fold: int,
     X: Any,
-    y: NDArray[np.int8],
+    y: NDArray[Any],
     rows: NDArray[np.intp],
     judged: NDArray[np.intp],
     weights: NDArray[np.float64] | None,
     params: Mapping[str, Any],
-    voting: Voting,
+    asker: Asker,
     seed: int,
 ) -> tuple[Any, NDArray[Any]]:
     try:
@@ -127,10 +130,12 @@ def _train(
         own = None if weights is None else weights[rows]
         with one_openmp_thread():
             some = params_of_rows(params, rows, len(y))
-            fit_weighted(model, take_rows(X, rows), y[rows], own, some)
+            numbers, present = without_gaps(y[rows])
+            fit_weighted(model, take_rows(X, rows), numbers, own, some)
+            model = with_gaps(model, present)
             if fold == ALL_ROWS:
                 return model, np.empty(0, dtype=np.int8)
-            return model, ask(model, take_rows(X, judged), voting)
+            return model, asker(model, take_rows(X, judged))
     except Exception as error:
         where = "all rows" if fold == ALL_ROWS else f"fold {fold}"
         raise blame(error, f"voter {name!r} failed on {where}") from error

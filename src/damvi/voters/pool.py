@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._blas import one_blas_thread
 from .._threads import one_openmp_thread
-from .asking import FoldModels, Voting, ask
+from .asking import AskPositive, FoldModels, Voting
+from .class_asking import AskClasses
 from .interface import Progress
-from .out_of_fold import Named, blame, in_parallel, train_out_of_fold
+from .out_of_fold import Asker, Named, blame, in_parallel, train_out_of_fold
 
 Calibrator = Callable[[NDArray[Any]], NDArray[np.float32]]
 
@@ -38,6 +39,9 @@ class PoolVoters:
         What the models call the positive class.
     calibrators : sequence of K functions, optional
         From a voter's soft votes to calibrated ones.
+    classes : ndarray, optional
+        What the models call the classes, if there are more than two; votes are then as
+        :class:`~damvi.voters.class_asking.AskClasses` says.
 
     Examples
     --------
@@ -59,14 +63,16 @@ class PoolVoters:
     voting: Voting = "soft"
     positive: Any = 1
     calibrators: Sequence[Calibrator] | None = None
+    classes: NDArray[Any] | None = None
 
     @classmethod
     def train(
         cls,
         named: Named,
         X: Any,
-        y: NDArray[np.int8],
+        y: NDArray[Any],
         *,
+        classes: NDArray[Any] | None = None,
         seed: int,
         cv: Any = 5,
         groups: Any = None,
@@ -88,6 +94,8 @@ class PoolVoters:
             The models get its rows as they are.
         y : array of int8
             1 for the positives and 0 for the others, which is what the models learn.
+        classes : array, optional
+            If there are more than two: 0, 1, 2, ..., and ``y`` holds these.
         seed : int
         cv : int, splitter or iterable of (train, test), default=5
             See :func:`~damvi.voters.folds.split_rows`.
@@ -112,7 +120,7 @@ class PoolVoters:
         Returns
         -------
         voters : PoolVoters
-        votes : ndarray of shape (n, K)
+        votes : ndarray of shape (n, K), or (n, K, C) for soft votes of C > 2 classes
             Out of fold: each row's by models that were trained without its fold.
         folds : ndarray of shape (n,)
             The fold of each row.
@@ -125,14 +133,14 @@ class PoolVoters:
             seed=seed,
             cv=cv,
             groups=groups,
-            voting=voting,
+            asker=_asker(voting, 1, classes),
             refit=refit,
             sample_weight=sample_weight,
             fit_params=fit_params,
             n_jobs=n_jobs,
             progress=progress,
         )
-        return cls(names, estimators, voting), votes, folds
+        return cls(names, estimators, voting, classes=classes), votes, folds
 
     @classmethod
     def prefit(
@@ -156,12 +164,16 @@ class PoolVoters:
             except Exception as error:
                 raise blame(error, f"voter {name!r}") from error
             known = list(getattr(model, "classes_", classes))
-            if len(known) != 2 or any(label not in known for label in classes):
+            # Of more than two, a model may have missed some.
+            lost = len(classes) == 2 and any(label not in known for label in classes)
+            if lost or any(label not in classes for label in known):
                 raise ValueError(
                     f"voter {name!r} was fitted on the classes {known}, but y has "
                     f"{list(classes)}; give labels of the same kind"
                 )
-        return cls(names, [model for _, model in named], voting, positive)
+        models = [model for _, model in named]
+        many = None if len(classes) == 2 else np.asarray(classes)
+        return cls(names, models, voting, positive, classes=many)
 
     def calibrated(self, calibrators: Sequence[Calibrator]) -> PoolVoters:
         """The same voters, with their soft votes put right by these functions."""
@@ -192,19 +204,28 @@ class PoolVoters:
         """None of them: folds that would train without positives are refused."""
         return 0
 
+    @property
+    def n_without_class(self) -> NDArray[np.intp]:
+        """None of them, as far as is known."""
+        return np.zeros(2 if self.classes is None else len(self.classes), np.intp)
+
     def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
-        """The votes of all voters on ``X``, (n, K)."""
+        """The votes of all voters on ``X``, (n, K), or (n, K, C)."""
         said = list(self._ask(range(len(self)), X, n_jobs))
-        return np.asfortranarray(np.stack(said, axis=1))
+        stacked = np.stack(said, axis=1)
+        return stacked if stacked.ndim == 3 else np.asfortranarray(stacked)
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Sum of the voters' votes on ``X``; voters of weight 0 are not asked."""
+        """Sum of the voters' votes on ``X``; voters of weight 0 are not asked.
+
+        With more than two classes: the weight behind each, (n, C).
+        """
         asked = np.flatnonzero(weights).tolist()
         total: Any = 0.0
         for k, said in zip(asked, self._ask(asked, X, n_jobs), strict=True):
-            total = total + weights[k] * said.astype(np.float64)
+            total = total + weights[k] * self._asker.spread(said)
         return np.asarray(total)
 
     def _ask(
@@ -216,18 +237,27 @@ class PoolVoters:
     def _vote(self, k: int, X: Any) -> NDArray[Any]:
         model = self.estimators[k]
         models = model.models if isinstance(model, FoldModels) else [model]
+        ask = self._asker
         try:
             with one_openmp_thread():
-                said = [ask(one, X, self.voting, self.positive) for one in models]
+                said = [ask(one, X) for one in models]
         except Exception as error:
             raise blame(error, f"voter {self.names[k]!r} failed") from error
-        if self.voting == "hard":
-            total = np.sum(said, axis=0, dtype=np.intp)
-            return np.where(total > 0, 1, -1).astype(np.int8)
         if self.calibrators is not None:
             # One by one, as the votes that the calibrator was fitted on were cast.
             said = [self.calibrators[k](one) for one in said]
-        return np.asarray(np.mean(said, axis=0, dtype=np.float64), dtype=np.float32)
+        return ask.together(said)
+
+    @property
+    def _asker(self) -> Asker:
+        return _asker(self.voting, self.positive, self.classes)
+
+
+def _asker(voting: Voting, positive: Any, classes: NDArray[Any] | None) -> Asker:
+    """How the models are asked, of one class or of many."""
+    if classes is None:
+        return AskPositive(voting, positive)
+    return AskClasses(voting, classes)
 
 
 def _names_of(named: Named) -> tuple[str, ...]:

@@ -1,0 +1,271 @@
+"""What is voted on: one class against the other, or many.
+
+All that differs between the two, from the labels to the decision, is behind the methods
+of :class:`TwoClasses` and :class:`ManyClasses`; the algorithm is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .ballots import Ballots
+from .class_ballots import ClassBallots
+from .class_deciding import MACRO_F1, ClassDecision, parse_factors
+from .deciding import JOINT, Decision, is_joint
+from .decision import parse_objective
+from .decision.class_factors import settled
+from .reading import encode_labels, read_classes
+from .voters.calibration import calibrate
+from .voters.class_calibration import calibrate_classes
+from .weighing import Weighing
+
+Labels = NDArray[Any]
+Numbers = NDArray[np.float64]
+
+MAX_CLASSES = 256
+"""A vote for a class is one byte."""
+TIE = 2.0**-52
+"""A tie, where the majority is classes_[1]: the smallest step that votes can make."""
+
+
+@dataclass(frozen=True, eq=False)
+class TwoClasses:
+    """The positive class against the other; rows have signs, votes are +1 and -1.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (2,)
+    pos_label : label
+    majority : int
+        The place of the class that wins a tie.
+    """
+
+    classes: NDArray[Any]
+    pos_label: Any
+    majority: int
+
+    tuned_for: ClassVar[str] = "f1"
+    limits: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    @classmethod
+    def read(cls, y: Any, pos_label: Any) -> tuple[TwoClasses, NDArray[np.int8]]:
+        """The two classes, and each row's sign."""
+        classes, positive, signs = encode_labels(y, pos_label)
+        is_last = positive == classes[1]
+        # Of two equal classes, the negative one.
+        majority = int(is_last == (2 * (signs > 0).sum() > len(signs)))
+        return cls(classes, positive, majority), signs
+
+    @property
+    def numbers(self) -> None:
+        """What the models of a pool call the classes, if there are many."""
+
+    def targets(self, signs: Labels) -> NDArray[np.int8]:
+        """What the voters learn."""
+        return (signs > 0).astype(np.int8)
+
+    def lean(self, signs: Labels, base: Numbers | None, part: float) -> float:
+        """How many negatives a positive counts for."""
+        weights = np.ones(len(signs)) if base is None else base
+        return float(weights[signs < 0].sum() / weights[signs > 0].sum()) ** part
+
+    def ballots(
+        self,
+        votes: NDArray[Any],
+        signs: Labels,
+        base: Numbers | None,
+        folds: NDArray[Any],
+        part: float,
+        unseen: NDArray[np.uint8] | None = None,
+        only_unseen: bool = False,
+    ) -> Ballots:
+        lean = self.lean(signs, base, part)
+        return Ballots(votes, signs, base, folds, unseen, only_unseen, lean)
+
+    def calibrate(
+        self,
+        votes: NDArray[Any],
+        signs: Labels,
+        base: Numbers | None,
+        folds: NDArray[Any],
+        part: float,
+        method: Any,
+    ) -> tuple[NDArray[Any], list[Any]]:
+        """The votes put right, and what does so for other votes."""
+        lean = self.lean(signs, base, part)
+        # On the same scale of classes as the weights: nobody counts for more than 1.
+        counts = np.where(signs > 0, min(lean, 1.0), min(1 / lean, 1.0))
+        weights = counts if base is None else counts * base
+        return calibrate(votes, signs, folds, method=method, sample_weight=weights)
+
+    def aim(self, wanted: Any) -> Any:
+        """What the threshold is for, checked."""
+        return JOINT if is_joint(wanted) else parse_objective(wanted)
+
+    def decide(self, weighing: Weighing, aim: Any, *, calibrates: bool) -> Decision:
+        return Decision.make(weighing, aim, calibrates=calibrates)
+
+    def scores(self, vote: Numbers, threshold: Any) -> Numbers:
+        """The decision function: above 0 means ``classes[1]``."""
+        return self._orient(vote - threshold)
+
+    def winners(self, scores: Numbers) -> NDArray[np.intp]:
+        return (scores > 0).astype(np.intp)
+
+    def chances(self, vote: Numbers, calibrator: Any) -> Numbers:
+        """Probabilities (n, 2)."""
+        if calibrator is None:
+            last = (1 + self._orient(vote)) / 2
+        else:
+            positive = calibrator(vote)
+            last = positive if self.pos_label == self.classes[1] else 1 - positive
+        return np.column_stack([1 - last, last])
+
+    def lacking(self, voters: Any, signs: Labels) -> str | None:
+        """What to say of voters that have seen no positive."""
+        if not voters.n_without_positive:
+            return None
+        return (
+            f"{voters.n_without_positive} of {len(voters)} samples drew none of the "
+            f"{int((signs > 0).sum())} rows of the positive class ({self.pos_label}), so "
+            f"these voters never vote for it; stratified=True draws within each class"
+        )
+
+    def _orient(self, vote: Numbers) -> Numbers:
+        """From a vote for ``pos_label`` to one for ``classes[1]``, ties settled."""
+        towards_last = vote if self.pos_label == self.classes[1] else -vote
+        return np.where(vote == 0, TIE if self.majority == 1 else 0.0, towards_last)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyClasses:
+    """Three classes or more; rows have the numbers of their classes, and so have votes.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (C,)
+    majority : ndarray of shape (C,)
+        The places of the classes, the most frequent first, as they win ties.
+    """
+
+    classes: NDArray[Any]
+    majority: NDArray[np.intp]
+
+    pos_label: ClassVar[None] = None
+    tuned_for: ClassVar[str] = MACRO_F1
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    @classmethod
+    def read(cls, y: Any, pos_label: Any) -> tuple[ManyClasses, NDArray[np.intp]]:
+        """The classes, and the number of each row's."""
+        classes, labels = read_classes(y, MAX_CLASSES)
+        if pos_label is not None:
+            raise ValueError(
+                f"pos_label={pos_label!r} is for two classes, and y has {len(classes)}; "
+                f"leave it out, or name one class against the rest, as in "
+                f"y == {pos_label!r}"
+            )
+        order = np.argsort(-np.bincount(labels), kind="stable")
+        return cls(classes, order), labels
+
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        """What the models of a pool call the classes."""
+        return np.arange(len(self.classes))
+
+    def targets(self, labels: Labels) -> Labels:
+        """What the voters learn."""
+        return labels
+
+    def mass(self, labels: Labels, base: Numbers | None) -> Numbers:
+        """The weight of the rows of each class."""
+        weights = np.ones(len(labels)) if base is None else base
+        return np.array([weights[labels == c].sum() for c in self.numbers])
+
+    def lean(self, labels: Labels, base: Numbers | None, part: float) -> Numbers:
+        """How many rows of the largest class a row of each class counts for."""
+        mass = self.mass(labels, base)
+        return np.asarray((mass.max() / mass) ** part)
+
+    def ballots(
+        self,
+        votes: NDArray[Any],
+        labels: Labels,
+        base: Numbers | None,
+        folds: NDArray[Any],
+        part: float,
+        unseen: NDArray[np.uint8] | None = None,
+        only_unseen: bool = False,
+    ) -> ClassBallots:
+        mass, lean = self.mass(labels, base), self.lean(labels, base, part)
+        rare = mass * len(mass) < mass.sum()
+        return ClassBallots(votes, labels, base, folds, unseen, only_unseen, rare, lean)
+
+    def calibrate(
+        self,
+        votes: NDArray[Any],
+        labels: Labels,
+        base: Numbers | None,
+        folds: NDArray[Any],
+        part: float,
+        method: Any,
+    ) -> tuple[NDArray[Any], list[Any]]:
+        """The votes put right, and what does so for other votes."""
+        lean = self.lean(labels, base, part)
+        # On the same scale of classes as the weights: nobody counts for more than 1.
+        counts = (lean / lean.max())[labels]
+        weights = counts if base is None else counts * base
+        return calibrate_classes(votes, labels, folds, method=method, sample_weight=weights)
+
+    def aim(self, wanted: Any) -> Any:
+        """What the factors of the classes are for, checked."""
+        return parse_factors(wanted, len(self.classes))
+
+    def decide(self, weighing: Weighing, aim: Any, *, calibrates: bool) -> ClassDecision:
+        return ClassDecision(weighing, aim, calibrates, self.majority)
+
+    def scores(self, vote: Numbers, threshold: Any) -> Numbers:
+        """The decision function (n, C), votes times factors: the largest one decides."""
+        return settled(vote * threshold, self.majority)
+
+    def winners(self, scores: Numbers) -> NDArray[np.intp]:
+        return scores.argmax(axis=1)
+
+    def chances(self, vote: Numbers, calibrator: Any) -> Numbers:
+        """Probabilities (n, C)."""
+        if calibrator is None:
+            return settled(vote, self.majority)
+        chances: Numbers = calibrator(vote)
+        return chances
+
+    def lacking(self, voters: Any, labels: Labels) -> str | None:
+        """What to say of voters that have not seen all classes."""
+        missed = voters.n_without_class
+        if not missed.any():
+            return None
+        worst = int(np.argmax(missed))
+        more = int((missed > 0).sum()) - 1
+        others = f" (and so for {more} of the other classes)" if more else ""
+        return (
+            f"{int(missed[worst])} of {len(voters)} samples drew none of the "
+            f"{int((labels == worst).sum())} rows of class "
+            f"{self.classes.tolist()[worst]!r}, so these voters never vote for it{others}; "
+            f"stratified=True draws within each class"
+        )
+
+
+def read_contest(y: Any, pos_label: Any) -> tuple[TwoClasses | ManyClasses, Labels]:
+    """What is voted on, and each row's sign, or number of class."""
+    many = len(np.unique(y)) > 2
+    return (ManyClasses if many else TwoClasses).read(y, pos_label)
+
+
+def contest_of(classes: NDArray[Any], pos_label: Any, majority: Any) -> Any:
+    """The same from what a fitted model keeps of it."""
+    if len(classes) == 2:
+        return TwoClasses(classes, pos_label, majority)
+    return ManyClasses(classes, majority)

@@ -1,0 +1,132 @@
+"""Bad and odd input with three or more classes: an error that says the cure, or sound."""
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from damvi import DAMVIClassifier
+from damvi.certificate import certify
+
+POOL = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
+LACKING = "ignore:.*samples drew none of the:UserWarning"
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [150, 40, 10])
+    X = rng.normal(size=(200, 3)) + 2 * np.eye(3)[y]
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"pos_label": 1}, r"pos_label=1 is for two classes, and y has 3.*y == 1"),
+        ({"threshold": "f1"}, "threshold='f1' does not go with 3 classes.*'macro_f1'"),
+        ({"threshold": "joint"}, "threshold='joint' does not go with 3 classes"),
+        (
+            {"threshold": 0.3},
+            r"threshold=0.3 does not go.*3 numbers above 0",
+        ),
+        ({"threshold": [1.0, 2.0]}, r"threshold=\[1.0, 2.0\] does not go"),
+        ({"threshold": [1.0, -2.0, 1.0]}, r"does not go with 3 classes"),
+        ({"threshold": {"recall": 0.9}}, r"does not go with 3 classes"),
+    ],
+)
+def test_settings_for_two_classes_are_refused(data, settings, message):
+    with pytest.raises(ValueError, match=message):
+        DAMVIClassifier(GaussianNB(), n_estimators=2, **settings).fit(*data)
+
+
+def test_factors_may_be_given(data):
+    X, y = data
+    model = DAMVIClassifier(DecisionTreeClassifier(), n_estimators=5, random_state=0)
+    never = model.set_params(threshold=[1e-9, 1.0, 1.0]).fit(X, y).predict(X)
+    assert (never == 0).mean() < (model.reweigh(threshold="vote").predict(X) == 0).mean()
+    assert model.tuning_ is None
+
+
+def test_voters_for_two_classes_alone_are_named_as_such(data):
+    class OnlyTwo(DummyClassifier):
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.classifier_tags.multi_class = False
+            return tags
+
+    with pytest.raises(ValueError, match=r"Only binary.*voters given, and y has 3"):
+        DAMVIClassifier(OnlyTwo()).fit(*data)
+
+
+def test_too_many_classes():
+    with pytest.raises(ValueError, match=r"257 classes, and at most 256.*regressor"):
+        DAMVIClassifier().fit(np.arange(514.0)[:, None], np.arange(514) % 257)
+
+
+def test_weights_that_leave_out_a_class(data):
+    X, y = data
+    with pytest.raises(
+        ValueError, match=r"leaves nothing of class 2.*leave these rows out"
+    ):
+        DAMVIClassifier(n_estimators=2).fit(X, y, sample_weight=(y < 2).astype(float))
+
+
+@pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(), GaussianNB()])
+@pytest.mark.parametrize("votes", ["train", "oob"])
+def test_a_class_with_one_row_is_told_of_and_kept(data, estimator, votes):
+    X, y = data
+    y = np.where(np.arange(200) == 3, 9, y)
+    model = DAMVIClassifier(estimator, n_estimators=15, votes=votes, random_state=0)
+    with pytest.warns(UserWarning, match="drew none of the 1 rows of class 9.*stratified"):
+        model.fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2, 9]
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("settings", [{}, {"voting": "hard"}, {"calibration": "isotonic"}])
+def test_a_pool_with_a_class_of_one_row(data, settings):
+    X, y = data
+    y = np.where(np.arange(200) == 3, 9, y)
+    model = DAMVIClassifier(POOL[:1], random_state=0, **settings).fit(X, y)
+    chances = model.predict_proba(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    assert (model.predict(X) == y).mean() > 0.7
+    assert np.isfinite(model.tuning_.honest_value)
+
+
+def test_a_class_that_lives_in_one_group(data):
+    X, y = data
+    groups = np.where(y == 2, 0, np.arange(200) % 4)
+    model = DAMVIClassifier(POOL, cv=GroupKFold(4), random_state=0)
+    model.fit(X, y, groups=groups)
+    assert (model.predict(X) == 1).any()
+    # Judged by models that never met it, the class could not be found.
+    assert not model._ballots.votes[y == 2, :, 2].max() > 0.5
+
+
+def test_folds_that_leave_one_class_to_train_on():
+    X, y = np.arange(30.0)[:, None], np.repeat([0, 1, 2], 10)
+    splits = [(np.arange(10), np.arange(10, 30)), (np.arange(10, 30), np.arange(10))]
+    with pytest.raises(ValueError, match="fold 0 would be trained on 10 rows of one class"):
+        DAMVIClassifier(POOL, cv=splits).fit(X, y)
+
+
+def test_models_fitted_on_other_classes(data):
+    X, y = data
+    named = [("bayes", GaussianNB().fit(X, y + 1))]
+    with pytest.raises(ValueError, match=r"'bayes' was fitted on the classes .*y has"):
+        DAMVIClassifier(named, votes="prefit").fit(X, y)
+    fewer = [("all", GaussianNB().fit(X, y)), ("two", GaussianNB().fit(X[y < 2], y[y < 2]))]
+    model = DAMVIClassifier(fewer, votes="prefit", random_state=0).fit(X, y)
+    assert model.predict_proba(X).shape == (200, 3)
+
+
+@pytest.mark.filterwarnings(LACKING)
+def test_a_certificate_is_for_two_classes(data):
+    model = DAMVIClassifier(GaussianNB(), n_estimators=5, random_state=0).fit(*data)
+    with pytest.raises(ValueError, match="two classes"):
+        certify(model, *data)
