@@ -12,10 +12,12 @@ from .class_splits import (
     CODE_SHIFT,
     SUMS,
     best_class_cut,
+    best_plain_cut,
     count_classes,
     keys_of_few_rows,
     keys_of_histograms,
     keys_of_rows,
+    list_bins,
     sums_of_histograms,
     sums_of_keys,
     weigh_classes,
@@ -47,19 +49,19 @@ from .splits import (
 
 # Columns of the stack of nodes that wait to be grown.
 NODE, START, END, DEPTH, SLOT, N_VARYING, STACK_COLUMNS = 0, 1, 2, 3, 4, 5, 6
-SORTED = -2
-"""The slot of a node whose keys are sorted, and of all below it."""
+SORTED, SORTED_TOO = -2, -3
+"""The slots of a node whose keys are sorted, and of all below it: the block they are in."""
 HISTOGRAM_GAIN = 4
 """Bins of a class that are looked through in the time that a row takes."""
 
 
 @kernel
-def n_occupied(weights: Any) -> Any:
-    """The number of classes that are there."""
+def is_mixed(weights: Any, k: Any) -> Any:
+    """Whether a node has more than one class."""
     n = 0
-    for weight in weights:
-        n += 1 if weight > 0 else 0
-    return n
+    for c in range(weights.shape[1]):
+        n += 1 if weights[k, c] > 0 else 0
+    return n > 1
 
 
 @kernel
@@ -97,12 +99,13 @@ def grow_classes(
     slots = histograms_at_once(n_rows * n_features, least) if use_histograms else 1
     histograms = np.empty((slots, n_classes, n_bins if use_histograms else 1), np.int32)
     free_slots, n_free = np.arange(slots), slots
-    ends, running = np.zeros(N_CODES, np.int64), np.empty((5, N_CODES), np.int64)
+    ends, running = np.zeros(N_CODES, np.int64), np.empty((4, N_CODES), np.int64)
     bins, best_bins = np.empty(N_CODES, np.int64), np.empty((N_CODES, 1), np.int64)
     sums, values = np.empty((SUMS, N_CODES), np.int64), np.empty(N_CODES)
     split = np.empty(2, np.int64)
     cut, best_cut_so_far = np.empty(3, np.int64), np.empty(3, np.int64)
     totals, present = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
+    twice_totals = np.empty_like(totals)
     left_scratch, missing_scratch = np.empty_like(totals), np.empty_like(totals)
     order, spare = np.empty(n_features, np.int32), np.empty(n_rows, np.uint32)
 
@@ -115,8 +118,9 @@ def grow_classes(
     few_rows = min(rows_to_sort(n_features), n_rows) if max_features == n_features else 0
     # The keys of one feature, and behind them those of small subtrees.
     block_start = max(n_rows, N_CODES * n_classes)
-    keys, sorted_at = np.empty(block_start + n_features * few_rows, np.int64), block_start
-    sides, spare_keys = np.empty(few_rows, np.uint8), np.empty(few_rows, np.int64)
+    block_size = n_features * few_rows
+    keys, sorted_at = np.empty(block_start + 2 * block_size, np.int64), block_start
+    sides = np.empty(few_rows, np.uint8)
 
     stack = np.zeros((64, STACK_COLUMNS), np.int64)
     varying = np.empty((64, n_features), np.int32)
@@ -124,7 +128,7 @@ def grow_classes(
     stack[0, END], stack[0, SLOT], stack[0, N_VARYING] = n_rows, NO_SLOT, n_features
     varying[0] = np.arange(n_features)
     seeds[0, 0] = seed
-    weigh_classes(tags, rows, node_weights[0])
+    weigh_classes(tags, rows, node_weights, 0)
     if use_histograms and n_rows * n_features * HISTOGRAM_GAIN > n_bins * n_classes:
         n_free -= 1
         stack[0, SLOT] = free_slots[n_free]
@@ -134,14 +138,15 @@ def grow_classes(
     n_stack = 1
     while n_stack > 0:
         n_stack -= 1
-        top = stack[n_stack]
-        k, start, end = top[NODE], top[START], top[END]
-        depth, slot, n_varying = top[DEPTH], top[SLOT], top[N_VARYING]
-        own, own_rows = rows[start:end], end - start
+        k, depth = stack[n_stack, NODE], stack[n_stack, DEPTH]
+        start, end = stack[n_stack, START], stack[n_stack, END]
+        slot, n_varying = stack[n_stack, SLOT], stack[n_stack, N_VARYING]
+        own_rows = end - start
         node_rows[k, 0] = own_rows
         n_present, total, squares = 0, np.int64(0), np.int64(0)
         for c in range(n_classes):
             totals[c] = node_weights[k, c]
+            twice_totals[c] = 2 * totals[c]
             if totals[c] > 0:
                 present[n_present] = c
                 n_present += 1
@@ -158,11 +163,12 @@ def grow_classes(
         n_kept, n_tied = 0, 0
         may_split = n_present > 1 and own_rows >= 2 * min_leaf
         if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
+            own = rows[start:end]
             if slot == NO_SLOT and own_rows <= few_rows:
                 active = varying[n_stack, :n_varying]
                 sort_keys(codes, tags, own, active, ends, keys, block_start, few_rows)
                 slot, sorted_at = SORTED, block_start - start
-            elif slot != SORTED and should_move(own_rows, homes[level], near_rows):
+            elif slot >= NO_SLOT and should_move(own_rows, homes[level], near_rows):
                 level = settle(
                     codes, tags, own, own[:0], n_stack, homes, level, block, block_tags
                 )
@@ -179,7 +185,7 @@ def grow_classes(
                     j = i + random_below(node_seed, i, n_varying - i)
                     order[i], order[j] = order[j], order[i]
                 f = order[i]
-                begin, stop = 0, own_rows
+                begin, stop, plain = 0, own_rows, False
                 if slot >= 0 and not categorical[f]:
                     m = sums_of_histograms(
                         histograms[slot],
@@ -207,8 +213,9 @@ def grow_classes(
                             starts[f + 1],
                             keys,
                         )
-                    elif slot == SORTED:
-                        begin = sorted_at + f * few_rows + start
+                    elif slot < NO_SLOT:
+                        begin = sorted_at + (SORTED - slot) * block_size
+                        begin += f * few_rows + start
                         stop = begin + own_rows
                     elif own_rows <= SORT_ROWS:
                         keys_of_few_rows(codes, tags, own, f, keys)
@@ -221,24 +228,41 @@ def grow_classes(
                     if categorical[f]:
                         order_by_class_rates(keys[begin:stop], n_classes, keys)
                         begin, stop = 0, stop - begin
-                    m = sums_of_keys(
-                        keys,
-                        begin,
-                        stop,
-                        first,
-                        totals,
-                        squares,
-                        left_scratch,
-                        missing_scratch,
-                        min_leaf,
-                        bins,
-                        sums,
+                    plain = first == 0 and min_leaf == 1
+                    m = (
+                        0
+                        if plain
+                        else sums_of_keys(
+                            keys,
+                            begin,
+                            stop,
+                            first,
+                            totals,
+                            squares,
+                            left_scratch,
+                            missing_scratch,
+                            min_leaf,
+                            sums,
+                        )
                     )
                 varying[n_stack, n_kept] = f
                 n_kept += 1
-                value = best_class_cut(
-                    sums, first, m, total, own_rows, min_leaf, values, cut
-                )
+                if plain:
+                    value = best_plain_cut(
+                        keys,
+                        begin,
+                        stop,
+                        twice_totals,
+                        squares,
+                        total,
+                        left_scratch,
+                        best,
+                        cut,
+                    )
+                else:
+                    value = best_class_cut(
+                        sums, first, m, total, own_rows, min_leaf, best, values, cut
+                    )
                 # Of features that tie, each is as likely to win.
                 n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
                 if value > best or (
@@ -248,7 +272,9 @@ def grow_classes(
                 ):
                     best, best_feature, best_first, best_m = value, f, first, m
                     best_cut_so_far[:] = cut
-                    best_bins[:m, 0] = bins[:m]
+                    if slot < 0 or categorical[f]:
+                        best_m = list_bins(keys, begin, stop, bins)
+                    best_bins[:best_m, 0] = bins[:best_m]
 
         if best_feature < 0:
             nodes[k, FEATURE], nodes[k, LEFT] = 0, k
@@ -286,8 +312,8 @@ def grow_classes(
                 taller(node_weights),
                 taller(node_rows),
             )
-        if slot == SORTED:
-            begin = sorted_at + f * few_rows + start
+        if slot < NO_SLOT:
+            begin = sorted_at + (SORTED - slot) * block_size + f * few_rows + start
             middle = start + mark_sides(
                 keys,
                 begin,
@@ -296,34 +322,39 @@ def grow_classes(
                 split[1],
                 sets,
                 sides,
-                node_weights[left],
+                node_weights,
+                left,
             )
         else:
+            own = rows[start:end]
             middle = start + partition(codes, own, f, split[0], split[1], sets, spare)
-            weigh_classes(tags, rows[start:middle], node_weights[left])
+            weigh_classes(tags, rows[start:middle], node_weights, left)
         for c in range(n_classes):
             node_weights[left + 1, c] = totals[c] - node_weights[left, c]
         left_is_smaller = 2 * (middle - start) <= own_rows
-        small = rows[start:middle] if left_is_smaller else rows[middle:end]
-        if slot == SORTED and (
-            n_occupied(node_weights[left]) > 1 or n_occupied(node_weights[left + 1]) > 1
-        ):
-            for i in range(n_kept):
-                begin = sorted_at + varying[n_stack, i] * few_rows + start
-                share_out(keys, begin, begin + own_rows, sides, spare_keys)
-
         # The larger child takes its parent's histograms, less those of its sibling,
         # where that is cheaper than to count its rows.
-        smaller_slot = SORTED if slot == SORTED else NO_SLOT
+        smaller_slot = NO_SLOT
         cells = n_bins * n_present // HISTOGRAM_GAIN
-        if slot >= 0 and (own_rows - len(small)) * n_kept <= cells:
+        smaller_rows = middle - start if left_is_smaller else end - middle
+        if slot < NO_SLOT:
+            other = SORTED + SORTED_TOO - slot
+            if is_mixed(node_weights, left) or is_mixed(node_weights, left + 1):
+                for i in range(n_kept):
+                    place = sorted_at + varying[n_stack, i] * few_rows + start
+                    begin = place + (SORTED - slot) * block_size
+                    target = place + (SORTED - other) * block_size
+                    share_out(keys, begin, begin + own_rows, sides, target, middle - start)
+            slot, smaller_slot = other, other
+        elif slot >= 0 and (own_rows - smaller_rows) * n_kept <= cells:
             free_slots[n_free] = slot
             n_free += 1
             slot = NO_SLOT
         elif slot >= 0:
             n_free -= 1
             smaller_slot = free_slots[n_free]
-            if should_move(len(small), homes[level], near_rows):
+            small = rows[start:middle] if left_is_smaller else rows[middle:end]
+            if should_move(smaller_rows, homes[level], near_rows):
                 level = settle(
                     codes,
                     tags,
@@ -344,7 +375,7 @@ def grow_classes(
                 of_smaller = histograms[smaller_slot, present[j]]
                 for b in range(n_bins):
                     of_larger[b] -= of_smaller[b]
-            if len(small) * n_kept <= cells:
+            if smaller_rows * n_kept <= cells:
                 free_slots[n_free] = smaller_slot
                 n_free += 1
                 smaller_slot = NO_SLOT
@@ -355,12 +386,12 @@ def grow_classes(
         varying[n_stack + 1, :n_kept] = varying[n_stack, :n_kept]
         for floor in range(2):
             is_left = left_is_smaller == (floor == 1)
-            child = stack[n_stack + floor]
-            child[NODE] = left if is_left else left + 1
-            child[START], child[END] = (start, middle) if is_left else (middle, end)
-            child[DEPTH], child[N_VARYING] = depth + 1, n_kept
-            child[SLOT] = smaller_slot if floor == 1 else slot
-            seeds[n_stack + floor, 0] = mix(node_seed, 0 if is_left else 1)
+            at = n_stack + floor
+            stack[at, NODE] = left if is_left else left + 1
+            stack[at, START], stack[at, END] = (start, middle) if is_left else (middle, end)
+            stack[at, DEPTH], stack[at, N_VARYING] = depth + 1, n_kept
+            stack[at, SLOT] = smaller_slot if floor == 1 else slot
+            seeds[at, 0] = mix(node_seed, 0 if is_left else 1)
         n_stack += 2
 
     return (

@@ -60,32 +60,34 @@ def mark_sides(
     sets: Any,
     sides: Any,
     weights: Any,
+    k: Any,
 ) -> Any:
     """Mark the places of the rows that go left by 1, others by 0; return how many do.
 
-    ``keys`` are those of the feature that splits; ``weights`` become the left child's.
+    ``keys`` are those of the feature that splits; the k-th ``weights`` become the left
+    child's.
     """
-    weights[:] = 0
+    for c in range(weights.shape[1]):
+        weights[k, c] = 0
     n_left = 0
     for i in range(begin, end):
         key = keys[i]
         left = 1 if goes_left(key >> CODE_SHIFT, threshold, shift, sets) else 0
         sides[np.uint64(key >> PLACE_SHIFT & PLACE_MASK)] = left
-        weights[key >> CLASS_SHIFT & CLASS_MASK] += left * (key & WEIGHT_MASK)
+        weights[k, key >> CLASS_SHIFT & CLASS_MASK] += left * (key & WEIGHT_MASK)
         n_left += left
     return n_left
 
 
 @kernel
-def share_out(keys: Any, begin: Any, end: Any, sides: Any, spare: Any) -> None:
-    """Move the keys of the rows that go left to the front; each side keeps its order."""
-    place, n_right = np.uint64(begin), np.uint64(0)
+def share_out(
+    keys: Any, begin: Any, end: Any, sides: Any, target: Any, n_left: Any
+) -> None:
+    """Write the keys to ``target`` on: those that go left, then the others, in order."""
+    left_place, right_place = np.uint64(target), np.uint64(target + n_left)
     for i in range(np.uint64(begin), np.uint64(end)):
         key = keys[i]
-        keys[place] = key
-        spare[n_right] = key
         left = np.uint64(sides[np.uint64(key >> PLACE_SHIFT & PLACE_MASK)])
-        place += left
-        n_right += np.uint64(1) - left
-    for i in range(n_right):
-        keys[place + i] = spare[i]
+        keys[left_place if left > 0 else right_place] = key
+        left_place += left
+        right_place += np.uint64(1) - left
