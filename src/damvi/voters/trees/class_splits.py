@@ -122,8 +122,7 @@ def best_plain_cut(
 
     As :func:`best_class_cut` of their sums, and faster, for leaves of any size.
     """
-    for c in range(len(left)):
-        left[c] = 0
+    left[:] = 0
     # Of the right child's squares, what is not the left's.
     squares, rest, weight = np.int64(0), np.int64(node_squares), np.int64(0)
     best, bound, b = -1.0, least * ALMOST, 0
@@ -187,8 +186,7 @@ def sums_of_keys(
             missing[keys[start] >> CLASS_SHIFT] += keys[start] & WEIGHT_MASK
             start += 1
         sums_of_missing(missing, totals, start - begin, sums)
-    for c in range(len(left)):
-        left[c] = 0
+    left[:] = 0
     squares, right, weight = np.int64(0), np.int64(node_squares), np.int64(0)
     b, previous = np.uint64(first), keys[start] >> CODE_SHIFT
     for i in range(np.uint64(start), np.uint64(end)):
