@@ -9,10 +9,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier
-from damvi.certificate import certify
 
 POOL = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
-LACKING = "ignore:.*samples drew none of the:UserWarning"
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +121,3 @@ def test_models_fitted_on_other_classes(data):
     fewer = [("all", GaussianNB().fit(X, y)), ("two", GaussianNB().fit(X[y < 2], y[y < 2]))]
     model = DAMVIClassifier(fewer, votes="prefit", random_state=0).fit(X, y)
     assert model.predict_proba(X).shape == (200, 3)
-
-
-@pytest.mark.filterwarnings(LACKING)
-def test_a_certificate_is_for_two_classes(data):
-    model = DAMVIClassifier(GaussianNB(), n_estimators=5, random_state=0).fit(*data)
-    with pytest.raises(ValueError, match="two classes"):
-        certify(model, *data)

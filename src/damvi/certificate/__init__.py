@@ -9,6 +9,7 @@ from .bounds import (
     tandem,
     twice_gibbs,
 )
+from .by_class import ClassCertificate, OverallBounds
 from .certify import certify
 from .pac_bayes import pac_bayes
 from .statement import Bound, Certificate, PacBayes, Rate
@@ -16,6 +17,8 @@ from .statement import Bound, Certificate, PacBayes, Rate
 __all__ = [
     "Bound",
     "Certificate",
+    "ClassCertificate",
+    "OverallBounds",
     "PacBayes",
     "Rate",
     "binary_kl",

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..fingerprint import row_prints
 from .bounds import check_delta, clopper_pearson, clopper_pearson_upper
+from .by_class import ClassCertificate, certify_classes
 from .pac_bayes import by_class_is_vacuous, pac_bayes
 from .rows import refuse_training_rows
 from .statement import Certificate, PacBayes, Rate
@@ -19,7 +20,9 @@ ROUNDING = 1e-12
 """A vote this near the threshold may fall on either side."""
 
 
-def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certificate:
+def certify(
+    model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05
+) -> Certificate | ClassCertificate:
     """What can be promised about the decisions of ``model``, from rows kept apart.
 
     The headline is exact (Clopper and Pearson): how many positives are missed and how
@@ -46,8 +49,9 @@ def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certifi
 
     Returns
     -------
-    Certificate
-        Plain numbers; ``print`` shows them as a table, ``as_dict`` is for JSON.
+    Certificate, or ClassCertificate of three or more classes
+        Plain numbers; ``print`` shows them as a table, ``as_dict`` is for JSON. Of three
+        or more classes each is taken against the rest, delta/2C a rate.
 
     Notes
     -----
@@ -82,12 +86,12 @@ def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certifi
             f"{type(model).__name__} does not. Inside a pipeline or a search, give the "
             f"DAMVIClassifier itself and the rows as it gets them"
         )
+    y = _read_labels(model, X, y)
     if len(model.classes_) > 2:
-        raise ValueError(
-            f"certificates are for two classes, and the model has {len(model.classes_)}; "
-            f"fit one class against the rest, as in y == label, to have its misses bounded"
-        )
-    signs = _read_labels(model, X, y)
+        labels = np.searchsorted(model.classes_, y)
+        refuse_training_rows(row_prints(X, labels), model._row_prints)
+        return certify_classes(model, X, labels, delta, _counted)
+    signs = np.where(y == model.pos_label_, 1, -1).astype(np.int8)
     flagged = np.asarray(model.predict(X) == model.pos_label_)
     refuse_training_rows(row_prints(X, signs), model._row_prints)
 
@@ -113,7 +117,7 @@ def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certifi
     )
 
 
-def _read_labels(model: Any, X: Any, y: Any) -> NDArray[np.int8]:
+def _read_labels(model: Any, X: Any, y: Any) -> NDArray[Any]:
     y = column_or_1d(y)
     check_consistent_length(X, y)
     if not len(y):
@@ -124,7 +128,7 @@ def _read_labels(model: Any, X: Any, y: Any) -> NDArray[np.int8]:
             f"y holds {strange[0]!r}, which is no label of the model; its labels are "
             f"{model.classes_.tolist()}"
         )
-    return np.where(y == model.pos_label_, 1, -1).astype(np.int8)
+    return np.asarray(y)
 
 
 def _counted(wrong: NDArray[np.bool_], delta: float) -> dict[str, Any]:

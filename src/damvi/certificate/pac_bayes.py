@@ -53,7 +53,7 @@ def pac_bayes(
     shares = {"missed": delta / 2, "false_alarms": delta / 2, "overall": delta}
     groups = {"missed": y > 0, "false_alarms": y < 0, "overall": np.full(y.shape, True)}
     found = {
-        name: _bounds(v[rows], y[rows], kl, shares[name] / N_BOUNDS)
+        name: bounds_of_vote(v[rows], y[rows], kl, shares[name] / N_BOUNDS)
         for name, rows in groups.items()
     }
     smaller = float(min((y > 0).mean(), (y < 0).mean())) if len(y) else 0.0
@@ -89,7 +89,8 @@ def by_class_is_vacuous(missed: float, false_alarms: float) -> bool:
     return missed + false_alarms >= 1
 
 
-def _bounds(v: Any, y: Any, kl: float, delta: float) -> dict[str, float]:
+def bounds_of_vote(v: Any, y: Any, kl: float, delta: float) -> dict[str, float]:
+    """The three bounds, delta each, on how often y * v is not above 0."""
     n = len(v)
     error = (1 - y * v) / 2
     r, d, e = (

@@ -119,10 +119,10 @@ class Certificate:
         lines = [
             f"What {self.overall.rows:,} rows kept apart promise, at {sure} confidence",
             "",
-            _columns("", "rows", "wrong", "seen", "at most", "interval"),
-            _rate_line(f"{self.pos_label!r} missed", self.missed),
-            _rate_line(f"{self.neg_label!r} flagged", self.false_alarms),
-            _rate_line("all decisions", self.overall),
+            columns("", "rows", "wrong", "seen", "at most", "interval"),
+            rate_line(f"{self.pos_label!r} missed", self.missed),
+            rate_line(f"{self.neg_label!r} flagged", self.false_alarms),
+            rate_line("all decisions", self.overall),
             f"Never flagging any: {_percent(self.smaller_class)} of all decisions wrong."
             if self.missed.rows <= self.false_alarms.rows
             else f"Always flagging: {_percent(self.smaller_class)} of decisions wrong.",
@@ -155,37 +155,40 @@ def _pac_bayes_lines(certificate: Certificate) -> list[str]:
     return [
         "",
         f"PAC-Bayes: {made.n_voters} voters{cut}; prior {made.prior}; KL {made.kl:.3g}",
-        _columns("at most", "missed", "flagged", "all decisions"),
+        columns("at most", "missed", "flagged", "all decisions"),
         *(
-            _columns(
+            columns(
                 name,
-                _bound(bound.missed, bound.vacuous_by_class),
-                _bound(bound.false_alarms, bound.vacuous_by_class),
-                _bound(bound.overall, bound.vacuous_overall),
+                bound_shown(bound.missed, bound.vacuous_by_class),
+                bound_shown(bound.false_alarms, bound.vacuous_by_class),
+                bound_shown(bound.overall, bound.vacuous_overall),
             )
             for name, bound in named.items()
         ),
     ]
 
 
-def _rate_line(name: str, rate: Rate) -> str:
-    return _columns(
+def rate_line(name: str, rate: Rate) -> str:
+    """A rate as a line of a table."""
+    return columns(
         name,
         f"{rate.rows:,}",
         f"{rate.errors:,}",
         "-" if rate.seen is None else _percent(rate.seen),
-        _bound(rate.upper, rate.vacuous),
+        bound_shown(rate.upper, rate.vacuous),
         f"{_percent(rate.low)} to {_percent(rate.high)}",
     )
 
 
-def _columns(name: str, *cells: str) -> str:
+def columns(name: str, *cells: str) -> str:
+    """A line of a table."""
     widths = [18, 18, 18] if len(cells) == 3 else [8, 7, 9, 18, 20]
     padded = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
     return f"{name:<16}{''.join(padded)}"
 
 
-def _bound(value: float, vacuous: bool) -> str:
+def bound_shown(value: float, vacuous: bool) -> str:
+    """A bound in percent, and whether it says nothing."""
     return f"vacuous ({_percent(value)})" if vacuous else _percent(value)
 
 
