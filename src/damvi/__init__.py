@@ -10,12 +10,14 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from .classifier import DAMVIClassifier
     from .moments import Moments
+    from .unlabelled.table import Unlabeled
     from .voters.trees.classifier import FastTreeClassifier
 
 _HOMES = {
     "DAMVIClassifier": "classifier",
     "FastTreeClassifier": "voters.trees.classifier",
     "Moments": "moments",
+    "Unlabeled": "unlabelled.table",
 }
 _MODULES = {
     "baselines",
@@ -29,10 +31,11 @@ _MODULES = {
     "plots",
     "risks",
     "solvers",
+    "unlabelled",
     "voters",
 }
 
-__all__ = ["DAMVIClassifier", "FastTreeClassifier", "Moments", "__version__"]
+__all__ = ["DAMVIClassifier", "FastTreeClassifier", "Moments", "Unlabeled", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -252,7 +252,7 @@ class ElectsVoters:
                 f"({self.pos_label_}), so these voters never vote for it; "
                 f"stratified=True draws within each class",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return votes
 
