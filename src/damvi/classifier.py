@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._compat import HasMethods, Interval, StrOptions, fit_context
 from .decision import Tuning
-from .fingerprint import row_prints
 from .reading import read_table
 from .revising import RevisesWeights
 from .solvers import SOLVERS
@@ -289,7 +288,6 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         # 1. Voters, and their votes.
         self._ballots = self._elect_with(X, signs, base, X_unlabeled, fit_params)
         self._settle_eta()
-        self._row_prints = np.sort(row_prints(X, signs))
         return self._weigh_and_decide()
 
     @property

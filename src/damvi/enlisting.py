@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ._compat import take_rows
 from .ballots import Ballots
+from .fingerprint import row_prints
 from .teaching import TEACHERS, TeachesVoters
 from .unlabelled import Committees, Crowd, read_unlabelled
 
@@ -27,6 +28,7 @@ class EnlistsUnlabelled(TeachesVoters):
     unlabeled: Any
     eta: float | str
     positive_rate: float | None
+    _row_prints: NDArray[np.uint64]
 
     def _uses(self) -> tuple[str, ...]:
         """What unlabelled rows are good for."""
@@ -54,12 +56,16 @@ class EnlistsUnlabelled(TeachesVoters):
     ) -> Ballots:
         """Train the voters and take their votes, with the help of unlabelled rows."""
         uses = self._uses()
+        self._row_prints = np.sort(row_prints(X, signs))
         if X_unlabeled is None:
             return self._elect(X, signs, base, fit_params)
         keeps = self._keeps_frames and hasattr(X, "columns")
         fresh = read_unlabelled(self, X_unlabeled, X, keep_frame=keeps)
         if not uses:
             return self._elect(X, signs, base, fit_params)
+        # No certificate can come from rows that helped to make the vote.
+        more = row_prints(fresh, np.full(fresh.shape[0], -1))
+        self._row_prints = np.sort(np.concatenate([self._row_prints, more]))
         teacher = next((one for one in uses if one in TEACHERS), None)
         draws = None
         if teacher is None:

@@ -56,7 +56,7 @@ ALLOWED = {
         "unlabelled",
         "voters",
     },
-    "enlisting": {"_compat", "ballots", "teaching", "unlabelled"},
+    "enlisting": {"_compat", "ballots", "fingerprint", "teaching", "unlabelled"},
     "weighing": {"ballots", "crossfit", "moments", "shrinkage", "solvers"},
     "choosing": {"ballots", "decision", "weighing"},
     "pruning": {"ballots", "choosing", "crossfit", "moments", "solvers", "weighing"},
@@ -74,7 +74,6 @@ ALLOWED = {
     "classifier": {
         "_compat",
         "decision",
-        "fingerprint",
         "reading",
         "revising",
         "solvers",
