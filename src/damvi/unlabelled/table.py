@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..reading import read_table
+from ..voters.trees.frames import needs_reading
 
 
 class Unlabeled:
@@ -92,9 +93,17 @@ def stack_rows(X: Any, more: Any) -> Any:
     if not hasattr(X, "columns"):
         return np.concatenate([X, more])
     library = type(X).__module__.split(".")[0]
+    for name in X.columns if library in ("pandas", "polars") else ():
+        if needs_reading(more[[name]]) and not needs_reading(X[[name]]):
+            raise ValueError(
+                f"X_unlabeled does not go with X: column {name!r} holds no numbers, and in "
+                f"X it does"
+            )
     if library == "pandas":
-        # Of the same kinds, or else the categories would turn into plain objects.
-        return import_module(library).concat([X, more.astype(X.dtypes)], ignore_index=True)
+        both = import_module(library).concat([X, more], ignore_index=True)
+        # Of different categories, pandas makes plain objects.
+        lost = both.dtypes[(X.dtypes == "category") & (both.dtypes != "category")]
+        return both.astype(dict.fromkeys(lost.index, "category"))
     if library == "polars":
         return import_module(library).concat([X, more], how="vertical_relaxed")
     raise TypeError(
