@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from .classifier import DAMVIClassifier
     from .modelfile import load_model, save_model
     from .moments import Moments
+    from .unlabelled.table import Unlabeled
     from .voters.trees.classifier import FastTreeClassifier
 
 _HOMES = {
     "DAMVIClassifier": "classifier",
     "FastTreeClassifier": "voters.trees.classifier",
     "Moments": "moments",
+    "Unlabeled": "unlabelled.table",
     "load_model": "modelfile.files",
     "save_model": "modelfile.files",
 }
@@ -38,6 +40,7 @@ _MODULES = {
     "risks",
     "solvers",
     "tabular",
+    "unlabelled",
     "voters",
 }
 
@@ -45,6 +48,7 @@ __all__ = [
     "DAMVIClassifier",
     "FastTreeClassifier",
     "Moments",
+    "Unlabeled",
     "__version__",
     "load_model",
     "save_model",

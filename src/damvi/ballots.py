@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .crossfit import FoldWeights, out_of_bag_vote, out_of_fold_vote
 from .moments import Moments
 from .reweighting import emphasis, uniform_vote
+from .unlabelled.crowd import Crowd, RefinedTally
 from .unseen_moments import UnseenMoments, nearest_semi_definite
 
 
@@ -130,6 +131,8 @@ class Ballots(Sheet):
         How many negatives a positive counts for when the weights are learned.
     plain : ndarray or None
         The plain vote on the positives, if it is that of other voters than these.
+    crowd : Crowd or None
+        How the voters agree on unlabelled rows.
     """
 
     votes: NDArray[Any]
@@ -140,6 +143,7 @@ class Ballots(Sheet):
     only_unseen: bool = False
     lean: float = 1.0
     plain: NDArray[np.float64] | None = None
+    crowd: Crowd | None = None
 
     def vote_by(
         self, found: Sequence[FoldWeights], n_jobs: int | None
@@ -156,6 +160,7 @@ class Ballots(Sheet):
             votes=np.asfortranarray(self.votes[:, some]),
             unseen=None if self.unseen is None else self.unseen[some],
             plain=self._of_positives.plain,
+            crowd=None if self.crowd is None else self.crowd.take(some),
         )
 
     @cached_property
@@ -177,20 +182,31 @@ class Ballots(Sheet):
             uniform_vote(votes, mask) if self.plain is None else self.plain,
         )
 
-    def tallies(self, strength: float) -> list[Tally]:
-        """The moments by fold, leaning on the positives that the plain vote misses."""
+    def tallies(self, strength: float, eta: float = 0.0) -> list[Any]:
+        """The moments by fold, leaning on the positives that the plain vote misses.
+
+        ``eta`` is the weight of unlabelled rows in the moments of the negatives.
+        """
+        positives = self._positives(strength)
+        if self.lean != 1:
+            positives = [fold * self.lean for fold in positives]
+        labelled = [Tally(*both) for both in zip(self.negatives, positives, strict=True)]
+        if self.crowd is None or eta == 0:
+            return labelled
+        return [
+            RefinedTally(tally, natural, self.crowd, eta)
+            for tally, natural in zip(labelled, self._positives(0.0), strict=True)
+        ]
+
+    def _positives(self, strength: float) -> list[Any]:
+        """The moments of the positives, by fold."""
         votes, mask, D, folds, plain = self._of_positives
         if strength != 0:
             D = emphasis(plain, strength) * (1.0 if D is None else D)
         settings = np.ones(len(votes), np.int8), D, folds, self.n_folds
-        positives: list[Any] = (
-            Moments.by_fold(votes, *settings)
-            if mask is None
-            else UnseenMoments.by_fold(votes, mask, *settings)
-        )
-        if self.lean != 1:
-            positives = [fold * self.lean for fold in positives]
-        return [Tally(*both) for both in zip(self.negatives, positives, strict=True)]
+        if mask is None:
+            return Moments.by_fold(votes, *settings)
+        return UnseenMoments.by_fold(votes, mask, *settings)
 
     def _moments(
         self, taken: NDArray[np.bool_], weights: NDArray[np.float64] | None

@@ -132,7 +132,7 @@ def choose_rule(
     values, worth = np.empty(len(rules)), np.empty((len(rules), 1 + len(folds)))
     blind: list[list[Votes]] = []
     for number, rule in enumerate(rules):
-        tallies = ballots.tallies(rule.emphasis)
+        tallies = ballots.tallies(rule.emphasis, rule.eta)
 
         def vote_without(fold: int, tallies: Any = tallies, rule: Rule = rule) -> Votes:
             known = [_without(tallies, {fold, other}) for other in folds]

@@ -84,8 +84,11 @@ class ClassBallots(Sheet):
             return out_of_fold_vote(self.votes, *settings)
         return out_of_bag_vote(self.votes, self.unseen, *settings)
 
-    def tallies(self, strength: float) -> list[Tally]:
-        """The moments by fold, leaning on rare rows that the plain vote misses."""
+    def tallies(self, strength: float, eta: float = 0.0) -> list[Tally]:
+        """The moments by fold, leaning on rare rows that the plain vote misses.
+
+        ``eta`` is that of :class:`~damvi.ballots.Ballots`; no unlabelled rows come here.
+        """
         D = self.base
         if strength != 0:
             D = np.ones(len(self.labels)) if D is None else D.copy()

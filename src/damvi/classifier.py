@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from ._compat import HasMethods, Interval, StrOptions, fit_context
 from .contest import TIE as TIE
 from .decision import Calibrator, ClassTuning, Tuning
-from .fingerprint import row_prints
 from .reading import read_table
 from .revising import RevisesWeights
 from .solvers import SOLVERS
+from .unlabelled import refuse_missing_labels
 
 
 class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -87,6 +87,16 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         unseen rows; see :mod:`damvi.decision`. "joint" fits it along with the weights,
         by the C-bound. With three or more classes, by which factor the votes for each
         count: "vote" (1 each), "macro_f1" ("auto" for a pool), or a list of numbers.
+    unlabeled : {"auto", "disagreement", "kmeans", "self"}, tuple or None, default="auto"
+        What to do with ``X_unlabeled``, if ``fit`` is given one: learn from it how the
+        voters disagree, or train them on pseudo-labels by K-means or by a vote of DAMVI's
+        own, or both, as in ("disagreement", "self"); None leaves it alone. Votes are then
+        "oob" where they would be "train".
+    eta : "auto" or float, default="auto"
+        How much the disagreement on unlabelled rows counts, from 0 to 1 (excluded);
+        "auto" is what is best on labelled rows out of sample.
+    positive_rate : float, default=None
+        The share of positives in ``X_unlabeled``, if it is not that of the labelled rows.
     pos_label : label, default=None
         The positive class. None: the rarer one (of two equal ones, the last in order).
         Only for two classes.
@@ -125,6 +135,8 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         The decision function on each training row by voters that have not seen it (out
         of bag, or out of fold), with weights learned on other rows. NaN where a row was
         never out of bag.
+    eta_ : float
+        The weight of unlabelled rows in the moments of the negatives.
     choice_ : Choice
         Only after :meth:`choose`: what each setting was worth.
     pruning_ : Pruning
@@ -182,6 +194,14 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         "shrinkage": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "threshold": "no_validation",  # type: ignore[dict-item]
         "solver": [StrOptions(set(SOLVERS))],
+        "unlabeled": [
+            StrOptions({"auto", "disagreement", "kmeans", "self"}),
+            tuple,
+            list,
+            None,
+        ],
+        "eta": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
+        "positive_rate": [Interval(Real, 0, 1, closed="neither"), None],
         "pos_label": "no_validation",  # type: ignore[dict-item]
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -207,6 +227,9 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         shrinkage: float | str = "auto",
         threshold: Any = "auto",
         solver: str = "exact",
+        unlabeled: Any = "auto",
+        eta: float | str = "auto",
+        positive_rate: float | None = None,
         pos_label: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -228,6 +251,9 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.shrinkage = shrinkage
         self.threshold = threshold
         self.solver = solver
+        self.unlabeled = unlabeled
+        self.eta = eta
+        self.positive_rate = positive_rate
         self.pos_label = pos_label
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -240,6 +266,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        X_unlabeled: Any = None,
         **fit_params: Any,
     ) -> DAMVIClassifier:
         """Train the voters and weight them.
@@ -251,6 +278,9 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
             Labels of 2 to 256 classes.
         sample_weight : array of shape (n,), optional
             Only ratios matter: weights a factor 2**31 below the largest count as 0.
+        X_unlabeled : array, sparse matrix, dataframe or Unlabeled, optional
+            More rows with the same columns, whose labels nobody knows; see ``unlabeled``.
+            Wrapped in :class:`~damvi.Unlabeled`, no grid search cuts it.
         **fit_params
             Passed to the voters' ``fit`` as they request it, with metadata routing on;
             values with one entry a row are drawn along with the rows.
@@ -259,11 +289,12 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         -------
         self
         """
+        refuse_missing_labels(y)
         X, signs, base = self._read_training_set(X, y, sample_weight)
 
         # 1. Voters, and their votes.
-        self._ballots = self._elect(X, signs, base, fit_params)
-        self._row_prints = np.sort(row_prints(X, signs))
+        self._ballots = self._elect_with(X, signs, base, X_unlabeled, fit_params)
+        self._settle_eta()
         return self._weigh_and_decide()
 
     @property

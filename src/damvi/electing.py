@@ -264,7 +264,7 @@ class ElectsVoters:
         self._seed, self._fingerprint = draws.seed, self._fingerprint_of(draws, signs)
         lacking = self._contest.lacking(self._voters, signs)
         if lacking:
-            warnings.warn(lacking, UserWarning, stacklevel=5)
+            warnings.warn(lacking, UserWarning, stacklevel=6)
         return votes
 
     def _route(

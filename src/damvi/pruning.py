@@ -85,7 +85,7 @@ def price(
     tuned_for: str = "f1",
 ) -> tuple[Weights, Pruning]:
     """Weights for at most so many voters, and what they cost on the way there."""
-    by_fold = ballots.tallies(rule.emphasis)
+    by_fold = ballots.tallies(rule.emphasis, rule.eta)
     whole = sum(by_fold[1:], start=by_fold[0])
     found = path(rule.moments(whole), rule.solver)
     others = [rule.moments(whole - fold) for fold in by_fold]

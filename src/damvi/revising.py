@@ -12,21 +12,23 @@ from sklearn.utils.validation import check_is_fitted
 from .ballots import Ballots
 from .choosing import choose_rule
 from .class_ballots import ClassBallots
-from .deciding import JOINT, Decision
-from .electing import ElectsVoters
+from .deciding import AVERAGE_PRECISION, JOINT, Decision
+from .enlisting import EnlistsUnlabelled
 from .pruning import price
 from .weighing import Rule, weigh
 
 SHRINKAGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
 EMPHASES = (0.0, 0.5, 1.0)
+ETAS = (0.0, 0.25, 0.5, 0.75, 0.95)
 
 
-class RevisesWeights(ElectsVoters):
+class RevisesWeights(EnlistsUnlabelled):
     """The part of :class:`~damvi.DAMVIClassifier` that weights the voters."""
 
     reweight: Any
     shrinkage: float | str
     solver: str
+    eta_: float
     _ballots: Ballots | ClassBallots
     _decision: Decision
 
@@ -36,21 +38,23 @@ class RevisesWeights(ElectsVoters):
         Parameters
         ----------
         **settings
-            Any of ``reweight``, ``shrinkage``, ``solver`` and ``threshold``; the others
-            stay. The votes of the last ``fit`` are used, which a model that was saved and
-            loaded no longer has.
+            Any of ``reweight``, ``shrinkage``, ``solver``, ``threshold`` and ``eta``; the
+            others stay. The votes of the last ``fit`` are used, which a model that was
+            saved and loaded no longer has.
 
         Returns
         -------
         self
         """
-        known = {"reweight", "shrinkage", "solver", "threshold"}
+        known = {"reweight", "shrinkage", "solver", "threshold", "eta"}
         if not settings.keys() <= known:
             wrong = ", ".join(sorted(settings.keys() - known))
             raise TypeError(f"reweigh takes {', '.join(sorted(known))}, and not {wrong}")
         self._need_votes()
         self.set_params(**settings)  # type: ignore[attr-defined]
         self._validate_params()  # type: ignore[attr-defined]
+        if "eta" in settings:
+            self._settle_eta()
         return self._weigh_and_decide()
 
     def choose(
@@ -139,7 +143,20 @@ class RevisesWeights(ElectsVoters):
             shrinkage=float(self._choice(self.shrinkage, 0.0, 0.001)),
             solver=self.solver,
             jointly=isinstance(self.threshold, str) and self.threshold == JOINT,
+            eta=self.eta_,
         )
+
+    def _settle_eta(self) -> None:
+        """How much unlabelled rows count: as told, or as labelled unseen rows speak for."""
+        self.eta_ = 0.0
+        if getattr(self._ballots, "crowd", None) is None:
+            return
+        if not isinstance(self.eta, str):
+            self.eta_ = float(self.eta)
+            return
+        rules = [self._rule()._replace(eta=eta) for eta in ETAS]
+        choice = choose_rule(self._ballots, rules, AVERAGE_PRECISION, self.n_jobs)
+        self.eta_ = choice.chosen.eta
 
     def _weigh_and_decide(self) -> Self:
         contest = self._contest

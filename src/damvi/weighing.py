@@ -35,12 +35,15 @@ class Rule(NamedTuple):
     jointly : bool, default=False
         Fit a threshold along with the weights: the C-bound is that of a vote in which a
         constant has its say.
+    eta : float in [0, 1), default=0
+        The weight of unlabelled rows in the moments of the negatives.
     """
 
     emphasis: float = 1.0
     shrinkage: float = 0.0
     solver: str = "exact"
     jointly: bool = False
+    eta: float = 0.0
 
     def moments(self, tally: Tally) -> Moments:
         """What the solver is given."""
@@ -112,7 +115,7 @@ def weigh(
 ) -> Weighing:
     """Weight the voters by their votes."""
     rule = Rule() if rule is None else rule
-    by_fold = ballots.tallies(rule.emphasis)
+    by_fold = ballots.tallies(rule.emphasis, rule.eta)
     whole = sum(by_fold[1:], start=by_fold[0])
     weights = solve(rule.moments(whole), rule.solver).weights
     threshold = rule.threshold(whole, weights)

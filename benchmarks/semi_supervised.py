@@ -1,0 +1,285 @@
+"""Few labels and many unlabelled rows: does DAMVI make anything of the latter?
+
+    python benchmarks/semi_supervised.py [--data FOLDER] [--out results/semi_supervised]
+        [--splits 10] [--rows 20000] [--datasets ...] [--report]
+
+Each cell is one split of one dataset with a fraction of its training rows labelled, by
+all contenders. Cells are kept as they finish, and the same command goes on where it
+stopped; after a change to the package, remove cells.jsonl. ``--rows`` caps the unlabelled
+rows, at the natural rate. ``--report`` only writes the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from setting import add_data_option, print_setting
+
+DATASETS = ("mammography", "webpage", "protein_homo", "credit_fraud")
+FRACTIONS = (0.01, 0.05, 0.2)
+EXACT, PLAIN = {"solver": "exact"}, {"solver": "uniform"}
+TRAINED: dict[str, tuple[Any, dict[str, dict[str, Any]]]] = {
+    "paper's": (None, {"paper's": EXACT, "plain vote": PLAIN}),
+    "disagreement": (
+        "disagreement",
+        {
+            "disagreement": EXACT,
+            "disagreement, eta .5": {"eta": 0.5},
+            "out of bag": {"eta": 0.0},
+        },
+    ),
+    "K-means": (
+        ("disagreement", "kmeans"),
+        {
+            "disagreement + K-means": EXACT,
+            "K-means": {"eta": 0.0},
+            "K-means, plain vote": PLAIN,
+        },
+    ),
+    "self": (
+        ("disagreement", "self"),
+        {"disagreement + self": EXACT, "self": {"eta": 0.0}, "self, plain vote": PLAIN},
+    ),
+}
+"""What voters are trained by, and the contenders that only weight them differently.
+
+With ``eta=0`` unlabelled rows have no part in the weights: of ``"disagreement"``, the model
+is then the supervised one with ``votes="oob"``.
+"""
+FOREST, SELF_TRAINING = "forest", "SelfTrainingClassifier"
+ROUNDS = 5
+RIVALS = {
+    **dict.fromkeys(("disagreement", "disagreement, eta .5"), "out of bag"),
+    **dict.fromkeys(("K-means", "self"), "out of bag"),
+    **dict.fromkeys(("disagreement + K-means", "disagreement + self"), "out of bag"),
+    **dict.fromkeys(("K-means, plain vote", "self, plain vote"), "plain vote"),
+    SELF_TRAINING: FOREST,
+}
+"""Who does the same without unlabelled rows."""
+METRICS = {
+    "ap": "average precision",
+    "f1": "F1, cut at the sign of the vote (probability 1/2)",
+    "f1_rate": "F1, as many test rows flagged as the labelled rate of positives says",
+}
+
+
+def votes_of(
+    seed: int, X: Any, y: Any, fresh: Any, test: Any
+) -> Iterator[tuple[str, np.ndarray]]:
+    """The contenders' votes on the test rows, with 0 the place to cut."""
+    from sklearn.semi_supervised import SelfTrainingClassifier
+
+    from damvi import DAMVIClassifier, Unlabeled
+    from damvi.voters.trees.forest_classifier import FastForestClassifier
+
+    for unlabelled, weighted in TRAINED.values():
+        model = DAMVIClassifier(random_state=seed, n_jobs=1, unlabeled=unlabelled)
+        model.fit(X, y, X_unlabeled=Unlabeled(fresh))
+        for name, settings in weighted.items():
+            yield name, model.reweigh(**settings).vote(test)
+    forest = FastForestClassifier(100, n_jobs=1, random_state=seed)
+    yield FOREST, 2 * forest.fit(X, y).predict_proba(test)[:, 1] - 1
+    rows = np.concatenate([X, fresh])
+    labels = np.concatenate([y, np.full(len(fresh), -1)])
+    taught = SelfTrainingClassifier(forest, max_iter=ROUNDS).fit(rows, labels)
+    yield SELF_TRAINING, 2 * taught.predict_proba(test)[:, 1] - 1
+
+
+def run_cell(name: str, fraction: float, split: int, args: Any) -> dict[str, Any]:
+    from sklearn.metrics import average_precision_score, f1_score
+    from sklearn.model_selection import train_test_split
+    from threadpoolctl import threadpool_limits
+
+    X, y = args.read(name)
+    train, test = train_test_split(
+        np.arange(len(y)), test_size=0.3, stratify=y, random_state=split
+    )
+    known, fresh = train_test_split(
+        train, train_size=fraction, stratify=y[train], random_state=split
+    )
+    fresh = fresh[: args.rows]  # in random order
+    cell: dict[str, Any] = {
+        "dataset": name,
+        "fraction": fraction,
+        "split": split,
+        "rows": args.rows,
+        "labelled": len(known),
+        "positives": int(y[known].sum()),
+        "unlabelled": len(fresh),
+        "test": len(test),
+        "scores": {},
+    }
+    flagged = round(float(y[known].mean()) * len(test))
+    rows = X[known], y[known], X[fresh], X[test]
+    start = time.process_time()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        votes = list(votes_of(split, *rows))
+    cell["cpu_seconds"] = round(time.process_time() - start, 2)
+    for contender, vote in votes:
+        # Ties are broken at random, and alike for all.
+        order = np.random.default_rng(split).permutation(len(test))
+        top = np.zeros(len(test), bool)
+        top[order[np.argsort(-vote[order], kind="stable")[:flagged]]] = True
+        cell["scores"][contender] = {
+            "ap": float(average_precision_score(y[test], vote)),
+            "f1": float(f1_score(y[test], vote > 0, zero_division=0)),
+            "f1_rate": float(f1_score(y[test], top, zero_division=0)),
+        }
+    return cell
+
+
+def read_cells(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    cells = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            cells.append(json.loads(line))
+        except json.JSONDecodeError:  # cut off by the end of an earlier run
+            continue
+    return cells
+
+
+def run_missing(args: argparse.Namespace) -> None:
+    kept: dict[str, Any] = {}
+
+    def read(name: str) -> tuple[np.ndarray, np.ndarray]:
+        if name not in kept:
+            from damvi.datasets import load
+
+            data = load(name, data_dir=args.data)
+            kept.clear()
+            X = np.ascontiguousarray(data.data, dtype=np.float64)
+            kept[name] = X, np.asarray(data.target, dtype=np.int8)
+        return kept[name]
+
+    args.read = read
+    path = args.out / "cells.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    keys = ("dataset", "fraction", "split", "rows")
+    known = {tuple(cell[key] for key in keys) for cell in read_cells(path)}
+    for split in range(args.splits):
+        for name in args.datasets:
+            for fraction in FRACTIONS:
+                if (name, fraction, split, args.rows) in known:
+                    continue
+                cell = run_cell(name, fraction, split, args)
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(cell) + "\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                spent = cell["cpu_seconds"]
+                print(f"{name} {fraction} {split}: {spent} s of CPU", flush=True)
+
+
+def paired(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
+    """The mean difference over the splits, and its standard error."""
+    gap = ours - theirs
+    return float(gap.mean()), float(gap.std(ddof=1) / np.sqrt(len(gap)))
+
+
+def table_of(cells: list[dict[str, Any]], metric: str) -> list[str]:
+    places = list(dict.fromkeys((c["dataset"], c["fraction"]) for c in cells))
+    contenders = list(cells[0]["scores"])
+
+    def column(place: Any, name: str) -> np.ndarray:
+        mine = [c for c in cells if (c["dataset"], c["fraction"]) == place]
+        mine.sort(key=lambda cell: cell["split"])
+        return np.array([cell["scores"][name][metric] for cell in mine])
+
+    lines = [f"## {METRICS[metric]}".replace("## a", "## A"), ""]
+    head = [f"{name} {fraction:.0%}" for name, fraction in places]
+    lines += [" | ".join(["| ", *head]) + " |", "|---" * (len(head) + 1) + "|"]
+    for name in contenders:
+        means = [f"{column(place, name).mean():.3f}" for place in places]
+        lines.append(" | ".join([f"| {name}", *means]) + " |")
+    lines += ["", "Gain over the same without unlabelled rows (paired standard error):", ""]
+    lines += [" | ".join(["| ", *head, "helps, harms"]) + " |"]
+    lines += ["|---" * (len(head) + 2) + "|"]
+    for name, rival in RIVALS.items():
+        gaps = [paired(column(place, name), column(place, rival)) for place in places]
+        shown = []
+        for gap, error in gaps:
+            mark = "**" if abs(gap) > 2 * error else ""
+            shown.append(f"{mark}{gap:+.3f}{mark} ({error:.3f})")
+        helps = sum(gap > 2 * error for gap, error in gaps)
+        harms = sum(gap < -2 * error for gap, error in gaps)
+        words = f"{helps}, {harms} of {len(gaps)}"
+        lines.append(" | ".join([f"| {name} − {rival}", *shown, words]) + " |")
+    return [*lines, ""]
+
+
+def write_report(out: Path) -> None:
+    """The tables, after what they mean in words, if there is a findings.md."""
+    cells = read_cells(out / "cells.jsonl")
+    # Places with fewer than three splits say nothing yet.
+    sizes: dict[Any, list[Any]] = {}
+    for cell in cells:
+        sizes.setdefault((cell["dataset"], cell["fraction"]), []).append(cell)
+    cells = [
+        cell
+        for name in DATASETS
+        for fraction in FRACTIONS
+        for cell in sizes.get((name, fraction), [])
+        if len(sizes[name, fraction]) > 2
+    ]
+    if not cells:
+        return
+    splits = sorted({len(some) for some in sizes.values()})
+    lines = [
+        "# Few labels, many unlabelled rows",
+        "",
+        "`python benchmarks/semi_supervised.py`",
+        "",
+        f"{splits[0]} to {splits[-1]} random splits of 70 to 30. The given percentage of "
+        f"the training rows keeps its labels; of the rest, at most {cells[0]['rows']:,} "
+        f"rows are `X_unlabeled`. All DAMVI models have 100 trees on 20 % bootstraps; the "
+        f"forest has 100 trees of the same kind, with full bootstraps and random features, "
+        f"and scikit-learn's self-training at most {ROUNDS} rounds of it. "
+        f"Bold: more than two standard errors.",
+        "",
+    ]
+    findings = out / "findings.md"
+    if findings.exists():
+        lines += [findings.read_text(encoding="utf-8")]
+    lines += ["| labelled rows | positives among them | unlabelled rows |", "|---|---|---|"]
+    for (name, fraction), some in sizes.items():
+        cell = some[0]
+        lines.append(
+            f"| {name} {fraction:.0%}: {cell['labelled']:,} | {cell['positives']} "
+            f"| {cell['unlabelled']:,} |"
+        )
+    lines.append("")
+    for metric in METRICS:
+        lines += table_of(cells, metric)
+    minutes = sum(cell["cpu_seconds"] for cell in cells) / 60
+    lines += [f"All in all {minutes:.0f} minutes of CPU.", ""]
+    (out / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_data_option(parser)
+    parser.add_argument("--out", type=Path, default=Path("results/semi_supervised"))
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--datasets", nargs="*", default=DATASETS)
+    parser.add_argument("--report", action="store_true", help="write the report only")
+    args = parser.parse_args()
+    if not args.report:
+        print_setting("numpy", "scikit-learn", "numba")
+        run_missing(args)
+    write_report(args.out)
+
+
+if __name__ == "__main__":
+    main()
