@@ -22,6 +22,7 @@ ATTRIBUTES = (
     "feature_names_in_",
     "weights_",
     "threshold_",
+    "eta_",
     "c_bound_",
     "gibbs_risk_",
     "disagreement_",
@@ -46,6 +47,11 @@ def write_classifier(writer: Writer, model: DAMVIClassifier) -> dict[str, Json]:
         )
     if not hasattr(model, "weights_"):
         raise ModelFileError("the classifier is not fitted yet; call fit, then save it")
+    if len(model.classes_) > 2:
+        raise ModelFileError(
+            f"model files hold two classes so far, and this classifier has "
+            f"{len(model.classes_)}; pickle or skops can keep it"
+        )
     # The voters come first: where one cannot be saved, it is named.
     known = vars(model)
     fitted = writer.state({name: known[name] for name in ATTRIBUTES if name in known})
@@ -103,7 +109,7 @@ def _check(model: DAMVIClassifier) -> None:
     _need(isinstance(classes, np.ndarray) and classes.shape == (2,), "classes_")
     _need(bool((classes == model.pos_label_).sum() == 1), "pos_label_")
     _need(type(model.n_features_in_) is int and model.n_features_in_ > 0, "n_features_in_")
-    for name in ("threshold_", "c_bound_", "gibbs_risk_", "disagreement_"):
+    for name in ("threshold_", "eta_", "c_bound_", "gibbs_risk_", "disagreement_"):
         value = getattr(model, name)
         _need(isinstance(value, float) and not np.isnan(value), name)
     _check_decision(model)
