@@ -116,6 +116,8 @@ class RefinedTally:
         """Of both classes, as a solver takes them."""
         return self._settled[1]
 
+    moments_to_learn = moments
+
     def centre(self) -> tuple[Matrix, Matrix]:
         """See :meth:`damvi.ballots.Tally.centre`: unlabelled rows have no part in it."""
         means: tuple[Matrix, Matrix] = self.labelled.centre()

@@ -23,6 +23,7 @@ from ..._jit import kernel
 CODE_SHIFT, CLASS_SHIFT, PLACE_SHIFT = 55, 47, 30
 """A key is code, class, place among the rows, weight; a row's tag is class and weight."""
 CLASS_MASK, PLACE_MASK, WEIGHT_MASK = 2**8 - 1, 2**17 - 1, 2**30 - 1
+BELOW_CODE = 2**CODE_SHIFT - 1
 ALMOST = 1 - 1e-12
 MAX_TOTAL_BITS = 29
 """The sum of all weights, but for what rounding adds, is at most 2 to this."""
@@ -115,36 +116,50 @@ def best_plain_cut(
     node_squares: Any,
     total: Any,
     left: Any,
+    running: Any,
     least: Any,
     cut: Any,
 ) -> Any:
     """The best cut of the keys from ``begin`` to ``end``, none of them missing.
 
     As :func:`best_class_cut` of their sums, and faster, for leaves of any size.
+    ``running`` (3, keys) is scratch.
     """
     left[:] = 0
-    # Of the right child's squares, what is not the left's.
+    # After each key: the left child's sum of squares and weight, and what the right
+    # child's squares are beyond the left's.
     squares, rest, weight = np.int64(0), np.int64(node_squares), np.int64(0)
-    best, bound, b = -1.0, least * ALMOST, 0
-    whole, key = float(total), keys[begin]
-    for i in range(np.uint64(begin + 1), np.uint64(end)):
+    n, start = np.uint64(end - begin - 1), np.uint64(begin)
+    for i in range(n):
+        key = keys[start + i]
         w, c = key & WEIGHT_MASK, np.uint64(key >> CLASS_SHIFT & CLASS_MASK)
         squares += w * (2 * left[c] + w)
         rest -= w * twice_totals[c]
         weight += w
         left[c] += w
-        following = keys[i]
-        if following >> CODE_SHIFT != key >> CODE_SHIFT:
-            here = float(weight)
-            there = whole - here
-            # Most cuts are seen to be worse without a division, rounding allowed for.
-            if float(squares) * whole + float(rest) * here >= bound * (here * there):
-                value = float(squares) / here + float(rest + squares) / there
-                if value >= least and value > best:
-                    best, bound = value, value * ALMOST
-                    cut[0], cut[1], cut[2] = b, 0, weight
-            b += 1
-        key = following
+        running[0, i], running[1, i], running[2, i] = squares, rest, weight
+    # Most features have no cut as good as one before. That is seen several cuts at a
+    # time and without a division, rounding allowed for.
+    whole, bound, n_good = float(total), least * ALMOST, 0
+    for i in range(n):
+        here = float(running[2, i])
+        value = float(running[0, i]) * whole + float(running[1, i]) * here
+        is_cut = keys[start + i] ^ keys[start + i + np.uint64(1)] > BELOW_CODE
+        n_good += 1 if value >= bound * (here * (whole - here)) and is_cut else 0
+    best, b = -1.0, 0
+    if n_good == 0:
+        return best
+    for i in range(n):
+        if keys[start + i] ^ keys[start + i + np.uint64(1)] <= BELOW_CODE:
+            continue
+        s, r, w = running[0, i], running[1, i], running[2, i]
+        here = float(w)
+        if float(s) * whole + float(r) * here >= bound * (here * (whole - here)):
+            value = float(s) / here + float(s + r) / (whole - here)
+            if value >= least and value > best:
+                best, bound = value, value * ALMOST
+                cut[0], cut[1], cut[2] = b, 0, w
+        b += 1
     return best
 
 
@@ -340,3 +355,12 @@ def best_class_cut(
             best = value
             cut[0], cut[1], cut[2] = b, 1, w
     return best
+
+
+@kernel
+def is_mixed(weights: Any, k: Any) -> Any:
+    """Whether a node has more than one class."""
+    n = 0
+    for c in range(weights.shape[1]):
+        n += 1 if weights[k, c] > 0 else 0
+    return n > 1

@@ -14,6 +14,7 @@ from .class_splits import (
     best_class_cut,
     best_plain_cut,
     count_classes,
+    is_mixed,
     keys_of_few_rows,
     keys_of_histograms,
     keys_of_rows,
@@ -23,15 +24,7 @@ from .class_splits import (
     weigh_classes,
 )
 from .grow import NO_SLOT, SORT_ROWS, histograms_at_once, taller
-from .homes import (
-    FLOOR,
-    HOME_COLUMNS,
-    MAX_HOMES,
-    ROWS,
-    room_for_homes,
-    settle,
-    should_move,
-)
+from .homes import FLOOR, HOME_COLUMNS, MAX_HOMES, ROWS, room_for_homes, settle, should_move
 from .sorted_keys import mark_sides, rows_to_sort, share_out, sort_keys
 from .splits import (
     FEATURE,
@@ -53,15 +46,6 @@ SORTED, SORTED_TOO = -2, -3
 """The slots of a node whose keys are sorted, and of all below it: the block they are in."""
 HISTOGRAM_GAIN = 4
 """Bins of a class that are looked through in the time that a row takes."""
-
-
-@kernel
-def is_mixed(weights: Any, k: Any) -> Any:
-    """Whether a node has more than one class."""
-    n = 0
-    for c in range(weights.shape[1]):
-        n += 1 if weights[k, c] > 0 else 0
-    return n > 1
 
 
 @kernel
@@ -118,9 +102,11 @@ def grow_classes(
     few_rows = min(rows_to_sort(n_features), n_rows) if max_features == n_features else 0
     # The keys of one feature, and behind them those of small subtrees.
     block_start = max(n_rows, N_CODES * n_classes)
-    block_size = n_features * few_rows
+    # An odd number of cache lines a feature, lest all fall on the same few.
+    stride = 16 * (few_rows // 16) + 24
+    block_size = n_features * stride
     keys, sorted_at = np.empty(block_start + 2 * block_size, np.int64), block_start
-    sides = np.empty(few_rows, np.uint8)
+    runs, sides = np.empty((3, block_start), np.int64), np.empty(few_rows, np.uint8)
 
     stack = np.zeros((64, STACK_COLUMNS), np.int64)
     varying = np.empty((64, n_features), np.int32)
@@ -135,7 +121,7 @@ def grow_classes(
         histograms[free_slots[n_free]] = 0
         count_classes(codes, tags, rows, starts, histograms[free_slots[n_free]])
 
-    n_stack = 1
+    n_stack, own = 1, rows
     while n_stack > 0:
         n_stack -= 1
         k, depth = stack[n_stack, NODE], stack[n_stack, DEPTH]
@@ -163,10 +149,11 @@ def grow_classes(
         n_kept, n_tied = 0, 0
         may_split = n_present > 1 and own_rows >= 2 * min_leaf
         if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
-            own = rows[start:end]
+            if slot >= NO_SLOT:
+                own = rows[start:end]
             if slot == NO_SLOT and own_rows <= few_rows:
                 active = varying[n_stack, :n_varying]
-                sort_keys(codes, tags, own, active, ends, keys, block_start, few_rows)
+                sort_keys(codes, tags, own, active, ends, keys, block_start, stride)
                 slot, sorted_at = SORTED, block_start - start
             elif slot >= NO_SLOT and should_move(own_rows, homes[level], near_rows):
                 level = settle(
@@ -215,7 +202,7 @@ def grow_classes(
                         )
                     elif slot < NO_SLOT:
                         begin = sorted_at + (SORTED - slot) * block_size
-                        begin += f * few_rows + start
+                        begin += f * stride + start
                         stop = begin + own_rows
                     elif own_rows <= SORT_ROWS:
                         keys_of_few_rows(codes, tags, own, f, keys)
@@ -256,6 +243,7 @@ def grow_classes(
                         squares,
                         total,
                         left_scratch,
+                        runs,
                         best,
                         cut,
                     )
@@ -271,10 +259,12 @@ def grow_classes(
                     and random_below(node_seed, n_features + i, n_tied) == 0
                 ):
                     best, best_feature, best_first, best_m = value, f, first, m
-                    best_cut_so_far[:] = cut
+                    for j in range(3):
+                        best_cut_so_far[j] = cut[j]
                     if slot < 0 or categorical[f]:
                         best_m = list_bins(keys, begin, stop, bins)
-                    best_bins[:best_m, 0] = bins[:best_m]
+                    for j in range(best_m):
+                        best_bins[j, 0] = bins[j]
 
         if best_feature < 0:
             nodes[k, FEATURE], nodes[k, LEFT] = 0, k
@@ -313,7 +303,7 @@ def grow_classes(
                 taller(node_rows),
             )
         if slot < NO_SLOT:
-            begin = sorted_at + (SORTED - slot) * block_size + f * few_rows + start
+            begin = sorted_at + (SORTED - slot) * block_size + f * stride + start
             middle = start + mark_sides(
                 keys,
                 begin,
@@ -341,7 +331,7 @@ def grow_classes(
             other = SORTED + SORTED_TOO - slot
             if is_mixed(node_weights, left) or is_mixed(node_weights, left + 1):
                 for i in range(n_kept):
-                    place = sorted_at + varying[n_stack, i] * few_rows + start
+                    place = sorted_at + varying[n_stack, i] * stride + start
                     begin = place + (SORTED - slot) * block_size
                     target = place + (SORTED - other) * block_size
                     share_out(keys, begin, begin + own_rows, sides, target, middle - start)
@@ -383,7 +373,8 @@ def grow_classes(
         # The smaller child goes on top of the stack.
         if n_stack + 2 > len(stack):
             stack, varying, seeds = taller(stack), taller(varying), taller(seeds)
-        varying[n_stack + 1, :n_kept] = varying[n_stack, :n_kept]
+        for i in range(n_kept):
+            varying[n_stack + 1, i] = varying[n_stack, i]
         for floor in range(2):
             is_left = left_is_smaller == (floor == 1)
             at = n_stack + floor
