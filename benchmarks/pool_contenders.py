@@ -251,7 +251,7 @@ def weigh_by_c_bound(ballots: Ballots, test: Array, setting: Setting) -> Vote:
 def choose_by(metric: str, ballots: Ballots, test: Array) -> Vote:
     """As ``DAMVIClassifier.choose`` does, with its default grid."""
     rules = [Rule(emphasis, s) for s in SHRINKAGES for emphasis in (0.0, 0.5, 1.0)]
-    chosen = choose_rule(ballots, rules, metric, n_jobs=1).chosen
+    chosen = choose_rule(ballots, rules, metric, n_jobs=1)[0].chosen
     result = weigh(ballots, chosen, n_jobs=1)
     vote = test.astype(np.float64) @ result.weights
     note = f"reweight {chosen.emphasis:g}, shrinkage {chosen.shrinkage:g}"

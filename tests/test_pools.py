@@ -5,8 +5,10 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
@@ -19,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from damvi import DAMVIClassifier, FastTreeClassifier
+from damvi.voters import strong_pool
 
 POOL = [
     ("linear", LogisticRegression()),
@@ -271,3 +274,58 @@ def test_a_list_takes_missing_values_if_its_voters_do(table):
     assert model.fit(X, y).predict(X).shape == y.shape
     with pytest.raises(ValueError, match=r"voter 'bayes'(.|\n)*contains NaN"):
         DAMVIClassifier([("filled", takes), ("bayes", GaussianNB())], cv=2).fit(X, y)
+
+
+@pytest.mark.parametrize("wrong", [{"threshold": "bogus"}, {"shrinkage": 1.5}])
+def test_a_failed_reweighing_changes_nothing(table, wrong):
+    X, y = table
+    model = DAMVIClassifier(n_estimators=20, random_state=0).fit(X, y)
+    before, chance = model.get_params(), model.predict_proba(X)
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        model.reweigh(**{"reweight": 0.5, **wrong})
+    assert model.get_params() == before
+    np.testing.assert_array_equal(model.predict_proba(X), chance)
+    model.reweigh()
+
+
+def test_one_huge_weight_does_not_flatten_the_voters(table):
+    X, y = table
+    weights = np.ones(1000)
+    weights[0] = 1e6
+    model = DAMVIClassifier(POOL, random_state=0)
+    model.fit(X[:1000], y[:1000], sample_weight=weights)
+    assert roc_auc_score(y[1000:], model.decision_function(X[1000:])) > 0.7
+
+
+def test_a_list_without_names_is_told_so(table):
+    with pytest.raises(ValueError, match="give each voter a name"):
+        DAMVIClassifier([LogisticRegression(), GaussianNB()]).fit(*table)
+
+
+def test_folds_of_fitted_models_heed_groups(table):
+    X, y = table
+    fitted = [(name, clone(voter).fit(X[:500], y[:500])) for name, voter in POOL]
+    groups = np.arange(1000) // 5
+    model = DAMVIClassifier(fitted, votes="prefit", cv=4).fit(
+        X[500:], y[500:], groups=groups
+    )
+    folds = model._ballots.folds
+    assert len(np.unique(np.stack([groups, folds]), axis=1).T) == 200
+    assert folds.max() == 3
+
+
+def test_importances_of_a_pool_count_each_voter_alike(table):
+    forest = ("forest", RandomForestClassifier(10, random_state=0))
+    model = DAMVIClassifier([forest, *POOL], cv=3, solver="uniform").fit(*table)
+    assert model.feature_importances_.sum() == pytest.approx(1)
+
+
+def test_the_linear_voters_ignore_what_tables_others_want(table):
+    X, y = table
+    frame = pd.DataFrame(X[:300])
+    frame.columns = [f"x{j}" for j in frame.columns]
+    frame["kind"] = pd.Categorical(np.where(X[:300, 0] > 0, "a", "b"))
+    pool = [one for one in strong_pool(0) if "linear" in one[0]]
+    with sklearn.config_context(transform_output="pandas"):
+        model = DAMVIClassifier(pool, cv=2).fit(frame, y[:300])
+        assert model.predict(frame).shape == (300,)

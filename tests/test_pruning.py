@@ -93,7 +93,8 @@ def test_a_pool_is_pruned_with_its_calibrators(table):
     model.prune(2)
     names = model._voters.names
     alone = DAMVIClassifier([p for p in POOL if p[0] in names], random_state=0).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(model.vote(X), alone.vote(X), atol=1e-9)
+    assert list(model.named_estimators_) == [n for n, _ in POOL if n in names]
 
 
 def test_pruning_to_more_than_there_are_changes_no_prediction(table):

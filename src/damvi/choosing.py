@@ -71,7 +71,13 @@ class Judge:
         """``metric`` is "average_precision" or what a threshold can be tuned for."""
         if isinstance(metric, str) and metric == AVERAGE_PRECISION:
             return cls(ballots, None)
-        aim = parse_objective(metric)
+        try:
+            aim = parse_objective(metric)
+        except ValueError as error:
+            raise ValueError(
+                f"metric={metric!r} is not known; give {AVERAGE_PRECISION!r}, or what a "
+                f"threshold can be tuned for, such as 'f1' or {{'recall': 0.9}}"
+            ) from error
         if isinstance(aim, Fixed):
             raise ValueError(
                 f"metric={metric!r} is a threshold; give {AVERAGE_PRECISION!r}, or what "
@@ -123,11 +129,17 @@ def judge_of(ballots: Any, metric: Any) -> Judge | ClassJudge:
 
 def choose_rule(
     ballots: Any, rules: Sequence[Rule], metric: Any, n_jobs: int | None = None
-) -> Choice:
+) -> tuple[Choice, Votes]:
     """The rule whose votes on unseen rows are best; of equally good ones the first.
 
-    ``metric`` is "average_precision" or what a threshold can be tuned for.
+    ``metric`` is "average_precision" or what a threshold can be tuned for. The votes are
+    those of the rules chosen without each fold, which know nothing of the choice.
     """
+    if ballots.n_folds < 3:
+        raise ValueError(
+            f"there are {ballots.n_folds} folds, and to choose honestly takes three or "
+            f"more: fit with cv=5, say"
+        )
     judge, folds = judge_of(ballots, metric), range(ballots.n_folds)
     values, worth = np.empty(len(rules)), np.empty((len(rules), 1 + len(folds)))
     blind: list[list[Votes]] = []
@@ -145,8 +157,10 @@ def choose_rule(
         for fold in folds:
             worth[number, 1 + fold] = judge([blind[-1][fold]] * len(folds), fold)[1]
     best, *of_folds = np.argmax(worth, axis=0).tolist()
-    honest, _ = judge([blind[rule][fold] for fold, rule in enumerate(of_folds)])
-    return Choice(judge.name, tuple(rules), tuple(values.tolist()), rules[best], honest)
+    votes = [blind[rule][fold] for fold, rule in enumerate(of_folds)]
+    honest, _ = judge(votes)
+    choice = Choice(judge.name, tuple(rules), tuple(values.tolist()), rules[best], honest)
+    return choice, np.stack(votes)[ballots.folds, np.arange(len(ballots.folds))]
 
 
 def _without(tallies: Sequence[Tally], left_out: set[int]) -> Tally:

@@ -355,23 +355,39 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Mean of the voters' feature importances, weighted as they vote."""
+        """Mean of the voters' feature importances, weighted as they vote.
+
+        Voters of a pool that have none are left out.
+        """
         check_is_fitted(self, "weights_")
         # A constant voter (one class in its sample) uses no feature.
         known = [getattr(voter, "feature_importances_", None) for voter in self.estimators_]
         if all(importances is None for importances in known):
             kinds = ", ".join(sorted({type(voter).__name__ for voter in self.estimators_}))
             raise AttributeError(f"the voters ({kinds}) have no feature_importances_")
-        mean = np.zeros(self.n_features_in_)
+        mean, asked = np.zeros(self.n_features_in_), 0.0
         for weight, importances in zip(self.weights_, known, strict=True):
-            mean += weight * (0.0 if importances is None else importances)
-        return mean
+            if importances is None:
+                continue
+            # Models count in units of their own.
+            scale = float(np.sum(importances)) if self._is_pool else 1.0
+            mean += weight * np.asarray(importances) / (scale or 1.0)
+            asked += weight
+        return mean / asked if self._is_pool and asked > 0 else mean
 
     @property
     def estimators_(self) -> list[Any]:
         """The voters, in the order of their draws."""
         check_is_fitted(self, "weights_")
         return self._voters.estimators
+
+    @property
+    def named_estimators_(self) -> dict[str, Any]:
+        """The voters of a pool by name, in the order of ``weights_``."""
+        check_is_fitted(self, "weights_")
+        if not self._is_pool:
+            raise AttributeError("only the voters of a pool have names")
+        return dict(zip(self._voters.names, self.estimators_, strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

@@ -25,6 +25,7 @@ from .crossfit import N_FOLDS, deal_folds, unseen_rows
 from .progress import progress_bar
 from .reading import read_table, read_weights
 from .voters import Draws, FastTreeClassifier, PoolVoters, family_of, strong_pool
+from .voters.folds import split_rows
 
 POOL_WAYS = ("oof", "prefit")
 
@@ -70,6 +71,26 @@ class ElectsVoters:
     @property
     def _is_pool(self) -> bool:
         return isinstance(self.estimator, str | list)
+
+    @property
+    def _named(self) -> list[tuple[str, Any]]:
+        """The voters of a list, by name."""
+        if not isinstance(self.estimator, list):
+            return []
+        for entry in self.estimator:
+            if not (
+                isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+            ):
+                raise ValueError(
+                    f"estimator is a list, and {entry!r} in it is not a pair; give each "
+                    f"voter a name, as in [('linear', LogisticRegression()), ...]"
+                )
+            if entry[0] == "splitter":
+                raise ValueError(
+                    "a voter is named 'splitter', which metadata routing needs for cv; "
+                    "give it another name"
+                )
+        return self.estimator
 
     @property
     def _way(self) -> str:
@@ -175,7 +196,9 @@ class ElectsVoters:
                 named, classes=self.classes_, positive=self.pos_label_, voting=voting
             )
             votes = voters.votes(X, self.n_jobs)
-            folds: NDArray[Any] = deal_folds(signs, seed, N_FOLDS)
+            cv = N_FOLDS if self.cv is None else self.cv
+            targets = contest.targets(signs)
+            folds: NDArray[Any] = split_rows(cv, X, targets, groups, seed=seed)[1]
         else:
             voters, votes, folds = PoolVoters.train(
                 named,
@@ -279,6 +302,8 @@ class ElectsVoters:
                     f"more with sklearn.set_config(enable_metadata_routing=True)"
                 )
             return groups, {}
+        if not fit_params:
+            return None, {}
         routed = process_routing(self, "fit", **fit_params)
         given = {name: routed[name].fit for name, _ in named if name in routed}
         return routed.splitter.split.get("groups"), given
@@ -294,14 +319,13 @@ class ElectsVoters:
             splitter=self.cv if heeds else StratifiedGroupKFold(),
             method_mapping=MethodMapping().add(caller="fit", callee="split"),
         )
-        for name, voter in self.estimator if isinstance(self.estimator, list) else []:
+        for name, voter in self._named:
             router.add(**{name: voter}, method_mapping=to_fit)
         return router
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
-        named = self.estimator if isinstance(self.estimator, list) else []
-        voters = [voter for _, voter in named] if self._is_pool else [self._voter()]
+        voters = [voter for _, voter in self._named] if self._is_pool else [self._voter()]
         inputs = [get_tags(voter).input_tags for voter in voters]
         tags.input_tags.sparse = all(input_tags.sparse for input_tags in inputs)
         tags.input_tags.allow_nan = all(input_tags.allow_nan for input_tags in inputs)

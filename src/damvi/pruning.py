@@ -83,36 +83,42 @@ def price(
     max_voters: int,
     n_jobs: int | None,
     tuned_for: str = "f1",
-) -> tuple[Weights, Pruning]:
-    """Weights for at most so many voters, and what they cost on the way there."""
+) -> tuple[Weights, Pruning, NDArray[np.float64]]:
+    """Weights for at most so many voters, and what they cost on the way there.
+
+    The votes are those of voters chosen without each fold, on its rows.
+    """
     by_fold = ballots.tallies(rule.emphasis, rule.eta)
     whole = sum(by_fold[1:], start=by_fold[0])
     found = path(rule.moments(whole), rule.solver)
-    others = [rule.moments(whole - fold) for fold in by_fold]
-    others_found = [path(moments, rule.solver) for moments in others]
+    others = [whole - fold for fold in by_fold]
+    others_found = [path(rule.moments(tally), rule.solver) for tally in others]
     sizes = _shown(max(found), max(n for n in found if n <= max_voters))
     ap: list[float] = []
     f1: list[float] = []
     for size in sizes:
-        votes = _vote(ballots, others, [at_most(one, size) for one in others_found], n_jobs)
+        chosen = [at_most(one, size) for one in others_found]
+        votes = _vote(ballots, rule, others, chosen, n_jobs)
         for metric, values in ((AVERAGE_PRECISION, ap), (tuned_for, f1)):
             values.append(judge_of(ballots, metric)([votes] * len(others))[0])
     weights = at_most(found, max_voters)
-    moments = whole.moments()
-    bounds = tuple(moments.c_bound(at_most(found, size)) for size in sizes)
-    return weights, Pruning(tuple(sizes), bounds, tuple(ap), tuple(f1))
+    bounds = tuple(rule.c_bound(whole, at_most(found, size)) for size in sizes)
+    return weights, Pruning(tuple(sizes), bounds, tuple(ap), tuple(f1)), votes
 
 
 def _vote(
     ballots: Any,
-    others: Sequence[Moments],
+    rule: Rule,
+    others: Sequence[Any],
     weights: Sequence[Weights],
     n_jobs: int | None,
 ) -> NDArray[np.float64]:
-    found: list[FoldWeights] = [
-        fold_weights(moments, Q) for moments, Q in zip(others, weights, strict=True)
-    ]
+    """The vote on each fold by weights chosen on the others, relative to a threshold."""
+    pairs = list(zip(others, weights, strict=True))
+    found: list[FoldWeights] = [fold_weights(rule.moments(t), Q) for t, Q in pairs]
     vote: NDArray[np.float64] = ballots.vote_by(found, n_jobs)
+    if rule.jointly:
+        vote = vote - np.array([rule.threshold(t, Q) for t, Q in pairs])[ballots.folds]
     return vote
 
 

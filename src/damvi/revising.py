@@ -51,11 +51,17 @@ class RevisesWeights(EnlistsUnlabelled):
             wrong = ", ".join(sorted(settings.keys() - known))
             raise TypeError(f"reweigh takes {', '.join(sorted(known))}, and not {wrong}")
         self._need_votes()
-        self.set_params(**settings)  # type: ignore[attr-defined]
-        self._validate_params()  # type: ignore[attr-defined]
-        if "eta" in settings:
-            self._settle_eta()
-        return self._weigh_and_decide()
+        before = {name: getattr(self, name) for name in settings} | {"eta_": self.eta_}
+        try:
+            self.set_params(**settings)  # type: ignore[attr-defined]
+            self._validate_params()  # type: ignore[attr-defined]
+            if "eta" in settings:
+                self._settle_eta()
+            self._weigh_and_decide()
+        except Exception:
+            vars(self).update(before)  # as if nothing had been asked
+            raise
+        return self
 
     def choose(
         self,
@@ -89,11 +95,14 @@ class RevisesWeights(EnlistsUnlabelled):
             metric = self._decision.metric
         now = self._rule()
         rules = [
-            now._replace(emphasis=float(emphasis), shrinkage=float(strength))
-            for strength, emphasis in product(shrinkage, reweight)
+            now._replace(emphasis=emphasis, shrinkage=strength)
+            for strength, emphasis in product(
+                _read("shrinkage", shrinkage, below=1), _read("reweight", reweight)
+            )
         ]
-        choice = choose_rule(ballots, rules, metric, self.n_jobs)
-        self.reweigh(reweight=choice.chosen.emphasis, shrinkage=choice.chosen.shrinkage)
+        choice, votes = choose_rule(ballots, rules, metric, self.n_jobs)
+        self.reweight, self.shrinkage = choice.chosen.emphasis, choice.chosen.shrinkage
+        self._weigh_and_decide(votes)
         self.choice_ = choice
         return self
 
@@ -102,7 +111,9 @@ class RevisesWeights(EnlistsUnlabelled):
 
         The weights are fitted anew on those kept, along a path that drops one voter after
         the other. ``pruning_`` tells the price: C-bound, and average precision and F1 on
-        rows that had no part in the choice.
+        rows that had no part in the choice, by which the threshold is tuned too. What
+        is chosen or pruned after that starts from the voters that are left, and does not
+        know that they were chosen: its figures flatter.
 
         Parameters
         ----------
@@ -115,7 +126,7 @@ class RevisesWeights(EnlistsUnlabelled):
         ballots = self._need_votes()
         if not isinstance(max_voters, (int, np.integer)) or max_voters < 1:
             raise ValueError(f"max_voters={max_voters!r}; give a whole number from 1 on")
-        weights, pruning = price(
+        weights, pruning, votes = price(
             ballots,
             self._rule(),
             int(max_voters),
@@ -125,7 +136,7 @@ class RevisesWeights(EnlistsUnlabelled):
         kept = np.flatnonzero(weights)
         self._voters, self._ballots = self._voters.take(kept), ballots.take(kept)
         self._fingerprint = "pruned"  # no fit can add to these
-        self._weigh_and_decide()
+        self._weigh_and_decide(votes)
         self.pruning_ = pruning
         return self
 
@@ -155,10 +166,11 @@ class RevisesWeights(EnlistsUnlabelled):
             self.eta_ = float(self.eta)
             return
         rules = [self._rule()._replace(eta=eta) for eta in ETAS]
-        choice = choose_rule(self._ballots, rules, AVERAGE_PRECISION, self.n_jobs)
+        choice, _ = choose_rule(self._ballots, rules, AVERAGE_PRECISION, self.n_jobs)
         self.eta_ = choice.chosen.eta
 
-    def _weigh_and_decide(self) -> Self:
+    def _weigh_and_decide(self, unseen_vote: Any = None) -> Self:
+        """Steps 2 to 4; ``unseen_vote`` knows nothing of what was chosen before them."""
         contest = self._contest
         aim = contest.aim(self._choice(self.threshold, "vote", contest.tuned_for))
         # 2 and 3. Lean on the positives that the plain vote gets wrong; weights that trade
@@ -167,12 +179,29 @@ class RevisesWeights(EnlistsUnlabelled):
         weighing = getattr(getattr(self, "_decision", None), "weighing", None)
         if weighing is None or (weighing.ballots, weighing.rule) != (self._ballots, rule):
             weighing = weigh(self._ballots, rule, self.n_jobs)  # else it is known
-        self.weights_ = weighing.weights
-        self.c_bound_ = weighing.c_bound
-        self.gibbs_risk_ = weighing.gibbs_risk
-        self.disagreement_ = weighing.disagreement
+        if unseen_vote is not None:
+            weighing = weighing.known_by(unseen_vote)
 
         # 4. Where to cut the vote, by unseen rows.
         self._decision = contest.decide(weighing, aim, calibrates=self._is_pool)
         self.threshold_ = self._decision.threshold
+        self.weights_ = weighing.weights
+        self.c_bound_ = weighing.c_bound
+        self.gibbs_risk_ = weighing.gibbs_risk
+        self.disagreement_ = weighing.disagreement
+        for stale in ("choice_", "pruning_"):
+            vars(self).pop(stale, None)
         return self
+
+
+def _read(name: str, values: Any, below: float = np.inf) -> list[float]:
+    """The values to try, checked."""
+    listed = [values] if isinstance(values, (int, float)) else list(values)
+    for value in listed:
+        if not (isinstance(value, (int, float, np.number)) and 0 <= value <= 1):
+            raise ValueError(f"{name}={value!r} is not a number from 0 to 1")
+        if value >= below:
+            raise ValueError(f"{name}={value!r} must be below {below}")
+    if not listed:
+        raise ValueError(f"{name} has no value to try")
+    return [float(value) for value in listed]

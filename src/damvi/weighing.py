@@ -6,7 +6,7 @@ Nothing here trains a voter, so other settings on the same votes cost millisecon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -61,6 +61,15 @@ class Rule(NamedTuple):
             return 0.0
         return float(weights @ votes - weights @ signs * mu2 / mu1)
 
+    def c_bound(self, tally: Tally, weights: NDArray[np.float64]) -> float:
+        """The C-bound of the vote, the constant's say included."""
+        if not self.jointly:
+            return tally.moments().c_bound(weights)
+        # The constant alone explains the square of the mean sign.
+        _, signs = tally.centre()
+        rest = tally.centred().c_bound(weights)
+        return max(rest - float(weights @ signs) ** 2, 0.0)
+
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
@@ -84,12 +93,7 @@ class Weighing:
 
     @property
     def c_bound(self) -> float:
-        if not self.rule.jointly:
-            return self.moments.c_bound(self.weights)
-        # The constant alone explains the square of the mean sign.
-        _, signs = self.whole.centre()
-        rest = self.whole.centred().c_bound(self.weights)
-        return max(rest - float(self.weights @ signs) ** 2, 0.0)
+        return self.rule.c_bound(self.whole, self.weights)
 
     @property
     def gibbs_risk(self) -> float:
@@ -98,6 +102,15 @@ class Weighing:
     @property
     def disagreement(self) -> float:
         return self.moments.disagreement(self.weights)
+
+    def known_by(self, unseen_vote: NDArray[np.float64]) -> Weighing:
+        """The same, judged by other votes on unseen rows, relative to a threshold of 0.
+
+        Where rules or voters were chosen, these votes know nothing of the choice.
+        """
+        other = replace(self)
+        vars(other)["unseen_vote"] = unseen_vote + self.threshold
+        return other
 
     @cached_property
     def unseen_vote(self) -> NDArray[np.float64]:

@@ -134,3 +134,11 @@ def test_groups_reach_a_pool_inside_a_grid_search(table):
     )
     search.fit(X, y, groups=np.arange(len(y)) // 4)
     assert search.best_estimator_.predict(X).shape == y.shape
+
+
+def test_a_pool_needs_no_metadata(table):
+    pool = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
+    routed = DAMVIClassifier(pool, random_state=0).fit(*table)
+    with sklearn.config_context(enable_metadata_routing=False):
+        plain = DAMVIClassifier(pool, random_state=0).fit(*table)
+    np.testing.assert_array_equal(routed.weights_, plain.weights_)

@@ -62,7 +62,9 @@ def test_platt_is_a_logistic_regression_on_smoothed_targets(n, weighted):
     votes, signs, _ = boasting_votes(n)
     scores, positive = log_odds(votes[:, 2]), signs > 0
     weights = np.random.RandomState(0).rand(n) if weighted else np.ones(n)
-    gain, loss = weights[positive].sum(), weights[~positive].sum()
+    gain, loss = (
+        w.sum() ** 2 / (w**2).sum() for w in (weights[positive], weights[~positive])
+    )
     target = np.where(positive, (gain + 1) / (gain + 2), 1 / (loss + 2))
     oracle = LogisticRegression(
         C=1e12, tol=1e-12, max_iter=10_000, solver="newton-cholesky"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -82,7 +82,7 @@ def categorical_columns(X: Any) -> list[Any]:
     return [name for name in X.columns if is_categorical(X[name])]
 
 
-class RankScaler(TransformerMixin, BaseEstimator):
+class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Amounts as normal scores of their ranks, which no outlier can stretch.
 
     Ranks come from 100 quantiles, of at most 10,000 rows. Missing values become 0, the
@@ -142,6 +142,8 @@ def scaled_table(*, centre: bool = True, ranks: bool = False) -> ColumnTransform
         max_categories=MOST_CATEGORIES,
         dtype=np.float64,
     )
-    return ColumnTransformer(
+    table = ColumnTransformer(
         [("amounts", amounts, numeric_columns), ("names", names, categorical_columns)]
     )
+    # Whatever scikit-learn is told to hand out elsewhere.
+    return table.set_output(transform="default")

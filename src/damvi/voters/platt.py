@@ -50,8 +50,7 @@ def fit_platt(
     .. [1] J. Platt (1999), Probabilistic outputs for support vector machines; H.-T. Lin,
        C.-J. Lin and R. Weng (2007), A note on Platt's probabilistic outputs.
     """
-    gain = float(weights[positive].sum())
-    loss = float(weights.sum()) - gain
+    gain, loss = _rows_worth(weights[positive]), _rows_worth(weights[~positive])
     target = np.where(positive, (gain + 1) / (gain + 2), 1 / (loss + 2))
     mean = float(np.average(target, weights=weights))
     flat = Platt(0.0, float(np.log(mean / (1 - mean))))
@@ -70,6 +69,15 @@ def fit_platt(
     slope, intercept = _newton(z, target, weights / weights.sum(), start).tolist()
     slope /= spread
     return Platt(slope, intercept - slope * centre)
+
+
+def _rows_worth(weights: NDArray[np.float64]) -> float:
+    """How many rows of equal weight these are worth (Kish's effective size)."""
+    largest = float(weights.max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    weights = weights / largest
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def _in_bins(
