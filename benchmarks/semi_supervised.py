@@ -83,8 +83,9 @@ def votes_of(
     for unlabelled, weighted in TRAINED.values():
         model = DAMVIClassifier(random_state=seed, n_jobs=1, unlabeled=unlabelled)
         model.fit(X, y, X_unlabeled=Unlabeled(fresh))
+        votes = model.cast_votes(test)  # once: contenders only weight them differently
         for name, settings in weighted.items():
-            yield name, model.reweigh(**settings).vote(test)
+            yield name, votes @ model.reweigh(**settings).weights_
     forest = FastForestClassifier(100, n_jobs=1, random_state=seed)
     yield FOREST, 2 * forest.fit(X, y).predict_proba(test)[:, 1] - 1
     rows = np.concatenate([X, fresh])
