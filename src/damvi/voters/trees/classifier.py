@@ -49,7 +49,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (2,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
 
     Notes
     -----
