@@ -38,8 +38,8 @@ def _section(command: click.Command, path: str) -> nodes.section:
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     section += _literal(usage)
     for text in (command.help or "").split("\n\n"):
-        example = text.startswith("\b")
-        words = text.removeprefix("\b").strip()
+        example = "\b" in text  # by which click keeps the lines of a paragraph as they are
+        words = text.replace("\b", "").strip()
         section += (
             _literal(words) if example else nodes.paragraph("", " ".join(words.split()))
         )
@@ -55,7 +55,8 @@ def _literal(text: str) -> nodes.literal_block:
 
 
 def _own(command: click.Command) -> list[click.Parameter]:
-    return [p for p in command.params if p.opts[0] not in EVERYWHERE]
+    options = [p for p in command.params if isinstance(p, click.Option)]
+    return [option for option in options if option.opts[0] not in EVERYWHERE]
 
 
 def _table(records: list[tuple[str, str]]) -> nodes.table:

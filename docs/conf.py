@@ -21,6 +21,7 @@ extensions = [
     "command_reference",  # beside this file
 ]
 exclude_patterns = ["_build"]
+smartquotes = False  # they would join the two dashes of an option
 html_theme = "furo"
 html_title = "damvi"
 html_copy_source = False

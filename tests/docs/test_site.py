@@ -32,7 +32,13 @@ def site(tmp_path_factory):
 
 def test_the_site_builds_without_warnings(site):
     assert (site / "index.html").is_file()
-    assert "--cost-miss" in (site / "commands.html").read_text(encoding="utf-8")
+
+
+def test_the_commands_are_told_as_they_are_typed(site):
+    page = (site / "commands.html").read_text(encoding="utf-8")
+    assert "--cost-miss" in page
+    assert "damvi datasets fetch" in page
+    assert "\b" not in page
 
 
 def test_every_public_name_is_in_the_reference(site):
