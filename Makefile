@@ -3,10 +3,11 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo test lint bench-quick test-browser test-oldest test-wheel clean
+.PHONY: help demo docs test lint bench-quick test-browser test-oldest test-wheel clean
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
+	@echo "make docs         build the guide and the reference; warnings are errors"
 	@echo "make test         lint, types and the test suite"
 	@echo "make test-browser the report in a real browser (installs Chromium when root)"
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
@@ -17,6 +18,11 @@ help:
 
 demo: .venv/demo.stamp
 	@.venv/bin/damvi demo
+
+# Nothing is fetched while it builds. Every name of damvi's own must resolve (-n).
+docs: .venv/docs.stamp
+	@.venv/bin/python -m sphinx -q -W --keep-going -n -E docs docs/_build/html
+	@echo "The pages are in docs/_build/html/index.html"
 
 test: lint
 	.venv/bin/python -m pytest -n 2
@@ -63,6 +69,11 @@ bench-%: .venv/bench.stamp
 	@.venv/bin/python $(PIP) install --editable '.[test]'
 	@touch $@ .venv/demo.stamp
 
+.venv/docs.stamp: pyproject.toml | .venv/bin/python
+	@echo "Setting up the environment of the documents (once)..."
+	@.venv/bin/python $(PIP) install --editable '.[docs,report]'
+	@touch $@ .venv/demo.stamp
+
 .venv/browser.stamp: .venv/test.stamp
 	@echo "Setting up the browser's driver (once)..."
 	@.venv/bin/python $(PIP) install --editable '.[test,browser]'
@@ -80,4 +91,4 @@ bench-%: .venv/bench.stamp
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-wheel dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

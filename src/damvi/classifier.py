@@ -30,7 +30,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     Parameters
     ----------
-    estimator : classifier, list of (name, classifier) or "strong", default=None
+    estimator : classifier, list of (str, classifier) or "strong", default=None
         The voter, trained many times. None: :class:`~damvi.FastTreeClassifier`, the
         built-in tree, which takes missing values and categories and trains tens of times
         faster than scikit-learn's :class:`~sklearn.tree.DecisionTreeClassifier` (the

@@ -162,7 +162,7 @@ class OversampledTreeClassifier(_Oversampled):
 
 
 class OversampledBaggingClassifier(_Oversampled):
-    """The plain vote of trees on an oversampled training set: R-BG, S-BG and A-BG.
+    """The plain vote of trees on an oversampled training set [1]_: R-BG, S-BG and A-BG.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ def certify(
     """What can be promised about the decisions of ``model``, from rows kept apart.
 
     The headline is exact (Clopper and Pearson): how many positives are missed and how
-    many negatives flagged, at most. PAC-Bayes bounds follow, which hold for every way to
-    weight these voters at once.
+    many negatives flagged, at most. PAC-Bayes bounds [1]_ [2]_ [3]_ follow, which hold for
+    every way to weight these voters at once.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def pac_bayes(
         The voters' weights Q, a distribution. They and the threshold may have been
         learned on these rows; the voters may not.
     threshold : float, default=0
-        Where the vote is cut: other than 0, one more voter (see :func:`with_threshold`).
+        Where the vote is cut: other than 0, one more voter that always says the same.
     delta : float, default=0.05
         The three bounds on all rows hold together with confidence 1 - delta (delta/3
         each), and so do the six on the classes (delta/6 each).

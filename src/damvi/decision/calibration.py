@@ -91,11 +91,11 @@ def calibrate(
     sample_weight : array of shape (n,), optional
         How much of the population a row stands for.
     method : {"auto", "platt", "beta", "isotonic"}, default="auto"
-        "platt" is logistic regression on the vote, "beta" on the logarithms of the
-        shares of votes for and against, "isotonic" any rising curve, interpolated
-        between the middles of its levels. "auto" is isotonic from 300 positives on
-        (by what their weights are worth), and below that beta, or platt where votes
-        leave [-1, 1].
+        "platt" is logistic regression on the vote [1]_, "beta" on the logarithms of the
+        shares of votes for and against [2]_, "isotonic" any rising curve [3]_,
+        interpolated between the middles of its levels. "auto" is isotonic from 300
+        positives on (by what their weights are worth), and below that beta, or platt
+        where votes leave [-1, 1].
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """How much the voters differ, pair by pair, and how sure their vote is.
 
 ``votes`` is the (n, K) matrix of the voters' answers, +1 for the positive class and -1
-for the other, as :meth:`damvi.DAMVIClassifier.votes` gives it; ``y`` is the truth, 0 and
-1 or -1 and +1. Soft votes (floats in [-1, 1]) are taken as they are where a mean makes
-sense, in :func:`pairwise_disagreement` and :func:`margins`. The other functions look at
-decisions: a vote above 0 is +1, any other is -1.
+for the other, as :meth:`damvi.DAMVIClassifier.cast_votes` gives it; ``y`` is the truth,
+0 and 1 or -1 and +1. Soft votes (floats in [-1, 1]) are taken as they are where a mean
+makes sense, in :func:`pairwise_disagreement` and :func:`margins`. The other functions look
+at decisions: a vote above 0 is +1, any other is -1.
 
 Every measure follows from the exact sums of :class:`damvi.moments.Moments`, so a pair of
 voters costs one pass over their votes, and no rounding hides that a count is 0. Of

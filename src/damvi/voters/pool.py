@@ -87,7 +87,7 @@ class PoolVoters:
 
         Parameters
         ----------
-        named : sequence of (name, classifier)
+        named : sequence of (str, classifier)
             They are cloned, and every random state in them set from ``seed`` and the
             name, so that a voter is the same in any pool.
         X : array, sparse matrix or dataframe

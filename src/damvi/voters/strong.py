@@ -32,7 +32,7 @@ def strong_pool(
 
     Returns
     -------
-    list of (name, classifier)
+    list of (str, classifier)
         Each on one thread, so that several can be trained side by side.
 
     Notes

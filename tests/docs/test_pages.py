@@ -1,0 +1,63 @@
+"""The reader of pages: what is code, what is output, and when two outputs are the same."""
+
+import pytest
+
+from .pages import blocks, difference
+
+PAGE = """
+# A page
+
+```python
+print(1)
+```
+
+```text
+1
+```
+
+<!-- not run: it takes an hour -->
+```bash
+damvi bench --paper
+```
+
+```
+no code of ours
+```
+"""
+
+
+def test_blocks_have_their_output_and_their_reason():
+    first, second = blocks(PAGE)
+    assert (first.language, first.code, first.line) == ("python", "print(1)\n", 4)
+    assert (first.output, first.not_run) == ("1\n", None)
+    assert (second.language, second.output) == ("bash", None)
+    assert second.not_run == "it takes an hour"
+
+
+def test_output_of_nothing_is_an_error():
+    with pytest.raises(AssertionError, match="line 1: the output of nothing"):
+        blocks("```text\n1\n```\n")
+
+
+@pytest.mark.parametrize(
+    ("told", "printed", "same"),
+    [
+        ("F1 0.70", "F1   0.71", True),
+        ("F1 0.70", "F1 0.76", False),
+        ("F1 0.70", "F2 0.70", False),
+        ("1,200 rows", "1,250 rows", True),
+        ("1,200 rows", "1,300 rows", False),
+        ("a\nb", "a\nb\nc", False),
+        ("a\nb\nc", "a\nb", False),
+        ("a\n...", "a\nb\nc", True),
+        ("a\n...\nc", "a\nb\nb\nc", True),
+        ("a\n...\nc", "a\nb\nb\nd", False),
+        ("a\n...\nc\n...\ne", "a\nb\nc\nd\ne", True),
+        ("a\n...\nx\n...\ne", "a\nb\nc\nd\ne", False),
+        ("...\nb", "a\nb", True),
+        ("-0.8 to -0.6", "0.8 to -0.6", False),
+        ("DAMVI and LightGBM tie", "LightGBM does better: 3", True),
+    ],
+)
+def test_words_are_the_same_and_numbers_close(told, printed, same):
+    assert (difference(told, printed) is None) == same
