@@ -42,7 +42,7 @@ autodoc_default_options = {"members": True}
 nitpick_ignore_regex = [
     ("py:class", r"(?!damvi\.).*"),
     ("py:.*", r"(sklearn|numpy|pandas|matplotlib|onnx|click)\..*"),
-    ("py:.*", r"damvi\.(fingerprint|voters\.(asking|folds))\..*"),
+    ("py:.*", r"damvi\.(fingerprint|ballots|voters\.(asking|class_asking|folds))\..*"),
 ]
 
 

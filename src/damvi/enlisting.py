@@ -18,7 +18,7 @@ from .unlabelled import Committees, Crowd, read_unlabelled
 
 DISAGREEMENT = "disagreement"
 AUTO = (DISAGREEMENT,)
-"""What the experiment in results/semi_supervised speaks for."""
+"""The mildest use, until the experiment in results/semi_supervised is complete."""
 BLOCK_ROWS = 1 << 16
 """Unlabelled rows that are voted on at a time; a multiple of 8."""
 
