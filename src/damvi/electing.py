@@ -110,9 +110,7 @@ class ElectsVoters:
         """Train the voters and take their votes."""
         if self._is_pool:
             return self._elect_pool(X, signs, base, fit_params)
-        if self.voting == "soft":
-            raise ValueError("voting='soft' is for a list of voters; trees vote 'hard'")
-        way = self._way
+        way = self._check_voting()
         draws = self._plan_draws(signs, base)
         votes = self._train_voters(X, signs, draws, base, fit_params)
         return Ballots(
@@ -124,6 +122,12 @@ class ElectsVoters:
             only_unseen=way == "oob",
             lean=self._lean(signs, base),
         )
+
+    def _check_voting(self) -> str:
+        """How the votes of a single voter come about, if it can vote as asked."""
+        if self.voting == "soft":
+            raise ValueError("voting='soft' is for a list of voters; trees vote 'hard'")
+        return self._way
 
     def _lean(self, signs: NDArray[np.int8], base: NDArray[np.float64] | None) -> float:
         """How many negatives a positive counts for."""
