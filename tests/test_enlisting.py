@@ -138,12 +138,25 @@ def test_what_a_teacher_cannot_do_is_refused(table, fresh):
     X, y = table
     with pytest.raises(ValueError, match="a pool takes unlabeled='disagreement'"):
         model(POOL, unlabeled="kmeans").fit(X, y, X_unlabeled=fresh)
+    with pytest.raises(ValueError, match="voting='soft' is for a list"):
+        model(unlabeled="kmeans", voting="soft").fit(X, y, X_unlabeled=fresh)
+    with pytest.raises(ValueError, match="votes='oof' does not go"):
+        model(unlabeled="kmeans", votes="oof").fit(X, y, X_unlabeled=fresh)
     with pytest.raises(ValueError, match="warm_start=False"):
         model(unlabeled="self", warm_start=True).fit(X, y, X_unlabeled=fresh)
     one = np.zeros(len(y), int)
     one[3] = 1
     with pytest.raises(ValueError, match="1 labelled row only"):
         model(unlabeled="self").fit(X, one, X_unlabeled=fresh)
+
+
+def test_warm_start_goes_on_with_unlabelled_rows(table, fresh):
+    settings = {"unlabeled": "disagreement", "eta": 0.5}
+    warm = model(warm_start=True, n_estimators=6, **settings)
+    warm.fit(*table, X_unlabeled=fresh)
+    warm.set_params(n_estimators=12).fit(*table, X_unlabeled=fresh)
+    cold = model(**settings).fit(*table, X_unlabeled=fresh)
+    np.testing.assert_array_equal(warm.weights_, cold.weights_)
 
 
 @pytest.mark.parametrize("unlabeled", USES[:3])

@@ -159,9 +159,7 @@ class ElectsVoters:
         """Train the voters and take their votes."""
         if self._is_pool:
             return self._elect_pool(X, signs, base, fit_params)
-        if self.voting == "soft":
-            raise ValueError("voting='soft' is for a list of voters; trees vote 'hard'")
-        way = self._way
+        way = self._check_voting()
         draws = self._plan_draws(signs, base)
         votes = self._train_voters(X, signs, draws, base, fit_params)
         return self._contest.ballots(
@@ -173,6 +171,12 @@ class ElectsVoters:
             unseen_rows(draws, len(signs), votes.shape[1]),
             only_unseen=way == "oob",
         )
+
+    def _check_voting(self) -> str:
+        """How the votes of a single voter come about, if it can vote as asked."""
+        if self.voting == "soft":
+            raise ValueError("voting='soft' is for a list of voters; trees vote 'hard'")
+        return self._way
 
     def _elect_pool(
         self,

@@ -81,6 +81,7 @@ class TeachesVoters(ElectsVoters):
                 f"unlabeled={teacher!r} trains a single kind of voter on pseudo-labels; a "
                 f"pool takes unlabeled='disagreement'"
             )
+        self._check_voting()
         if self.warm_start:
             raise ValueError(
                 f"warm_start cannot add to voters that unlabeled={teacher!r} has taught; "
