@@ -147,8 +147,9 @@ def main() -> int:
     for name in args.contenders:
         cell = cells[name] = measure(name)
         print(
-            f"{name:19s} {cell['cpu_s']:7.2f}  {cell['wall_s']:7.2f} {cell['peak_mb']:8.0f} "
-            f"{cell['predict_s']:10.3f}  {cell['macro_f1']:8.4f}  {cell['accuracy']:8.4f}",
+            f"{name:19s} {cell['cpu_s']:7.2f}  {cell['wall_s']:7.2f} "
+            f"{cell['peak_mb']:8.0f} {cell['predict_s']:10.3f}  "
+            f"{cell['macro_f1']:8.4f}  {cell['accuracy']:8.4f}",
             flush=True,
         )
     if not {"our trees", "sklearn forest"} <= set(cells):
