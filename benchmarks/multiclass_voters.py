@@ -23,7 +23,7 @@ from voters import peak_mb
 
 ASKED = 20
 CLASSES, ROWS, TEST_ROWS, FEATURES = 10, 100_000, 30_000, 30
-REPEATS = {"our trees": 5}
+REPEATS = {"our trees": 5, "our forest": 3}
 
 
 class OurTrees(BaseEstimator):
@@ -69,8 +69,6 @@ def contenders():
         "our trees": OurTrees(**common),
         "our forest": FastForestClassifier(**alike, **common),
         "sklearn forest": RandomForestClassifier(**alike, **common),
-        "our sqrt forest": FastForestClassifier(**common),
-        "sklearn sqrt forest": RandomForestClassifier(**common),
     }
 
 
