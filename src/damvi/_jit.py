@@ -20,11 +20,24 @@ _KERNELS: list[Any] = []
 
 def kernel(function: F) -> F:
     """Compile on first use, without the GIL; Python threads do the parallel work."""
+    return _compiled(function)
+
+
+def inlined(function: F) -> F:
+    """A kernel that becomes part of those that call it, for the inside of a hot loop.
+
+    To pass a few arrays takes as long as to look at a dozen numbers.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, **options: Any) -> F:
+    options |= {"nogil": True, "error_model": "numpy"}
     compiled: Any
     try:
-        compiled = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder to cache in
-        compiled = numba.njit(nogil=True, error_model="numpy")(function)
+        compiled = numba.njit(**options)(function)
     use_source_stamp(compiled, _source_stamp())
     _KERNELS.append(compiled)
     return cast(F, compiled)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi.voters.trees.class_splits import CLASS_SHIFT
+from damvi.voters.trees.class_keys import CLASS_SHIFT
 from damvi.voters.trees.grow_classes import grow_classes
 from damvi.voters.trees.splits import FEATURE, LEFT
 
@@ -78,7 +78,7 @@ def assert_same_tree(fast, slow, codes):
         assert left_codes(nodes[k], sets, present) == codes_left
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(binary_tables(max_code=9, max_rows=60), SEEDS, st.integers(1, 3))
 def test_two_classes_give_the_binary_tree(table, seed, min_leaf):
     codes, weights, positive, categorical = table
@@ -90,22 +90,24 @@ def test_two_classes_give_the_binary_tree(table, seed, min_leaf):
     )
 
 
-@pytest.mark.parametrize("features", [None, 2])
+@pytest.mark.parametrize(
+    "options", [{}, {"features": 2}, {"min_leaf": 3}, {"max_depth": 4}]
+)
 @pytest.mark.parametrize("seed", range(3))
-def test_two_classes_give_the_binary_tree_in_large_nodes_too(seed, features):
+def test_two_classes_give_the_binary_tree_in_large_nodes_too(seed, options):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 30, (5000, 4)).astype(np.uint8)
     positive = rng.random(5000) < 0.1 + 0.3 * (codes[:, 0] > 25) * (codes[:, 3] % 3 == 0)
     weights = rng.integers(1, 100, 5000)
     categorical = np.array([0, 0, 0, 1], dtype=np.uint8)
-    options = {"features": features, "near_rows": 100}
+    options = {**options, "near_rows": 100}
     assert_same_arrays(
         grow_many(codes, weights, positive.astype(int), 2, categorical, seed, **options),
         grow_fast(codes, weights, positive, categorical, seed, **options),
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tables(), SEEDS)
 def test_the_tree_is_the_reference_tree(table, seed):
     assert_same_tree(grow_many(*table, seed), grow_slowly(*table, seed), table[0])
@@ -153,7 +155,7 @@ def test_categories_are_cut_along_their_first_principal_component(n_classes, see
     assert ours in (codes_left, frozenset(range(12)) - codes_left)  # either end is first
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(tables(max_code=8, missing=False), SEEDS)
 def test_each_split_is_as_good_as_the_best_of_scikit_learn(table, seed):
     codes, weights, labels, _, _ = table

@@ -16,6 +16,7 @@ for options in ({}, {"categorical_features": [0]}, few):
     tree = FastTreeClassifier(random_state=0, **options)
     model = DAMVIClassifier(tree, n_estimators=4, max_samples=0.8, random_state=0).fit(X, y)
     print(model.vote(X).tolist(), model.weights_.tolist())
+    print(tree.fit(X, np.nan_to_num(X[:, 2]) % 3 + y).predict_proba(X[:20]).tolist())
 """
 
 

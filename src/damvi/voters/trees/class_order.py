@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..._jit import kernel
-from .class_splits import CLASS_MASK, CLASS_SHIFT, CODE_SHIFT, WEIGHT_MASK
+from .class_keys import CLASS_MASK, CLASS_SHIFT, CODE_SHIFT, WEIGHT_MASK
 
 ROUNDS = 30
 """Of power iteration: nearly the first component does as well."""

@@ -7,24 +7,27 @@ from typing import Any
 import numpy as np
 
 from ..._jit import kernel
-from .class_order import order_by_class_rates
-from .class_splits import (
+from .class_cuts import SUMS, best_cut, best_plain_cut, sums_of_histograms, sums_of_keys
+from .class_keys import (
     CODE_SHIFT,
-    SUMS,
-    best_class_cut,
-    best_plain_cut,
     count_classes,
-    is_mixed,
     keys_of_few_rows,
     keys_of_histograms,
     keys_of_rows,
     list_bins,
-    sums_of_histograms,
-    sums_of_keys,
     weigh_classes,
 )
+from .class_order import order_by_class_rates
 from .grow import NO_SLOT, SORT_ROWS, histograms_at_once, taller
-from .homes import FLOOR, HOME_COLUMNS, MAX_HOMES, ROWS, room_for_homes, settle, should_move
+from .homes import (
+    FLOOR,
+    HOME_COLUMNS,
+    MAX_HOMES,
+    ROWS,
+    room_for_homes,
+    settle,
+    should_move,
+)
 from .sorted_keys import mark_sides, rows_to_sort, share_out, sort_keys
 from .splits import (
     FEATURE,
@@ -49,6 +52,15 @@ HISTOGRAM_GAIN = 4
 
 
 @kernel
+def is_mixed(weights: Any, k: Any) -> Any:
+    """Whether a node has more than one class."""
+    n = 0
+    for c in range(weights.shape[1]):
+        n += 1 if weights[k, c] > 0 else 0
+    return n > 1
+
+
+@kernel
 def grow_classes(
     codes: Any,
     tags: Any,
@@ -64,7 +76,7 @@ def grow_classes(
 ) -> Any:
     """Grow a tree on the rows of ``codes`` (r, d).
 
-    ``tags`` are the rows' classes and weights (see :mod:`.class_splits`), and ``rows``
+    ``tags`` are the rows' classes and weights (see :mod:`.class_keys`), and ``rows``
     their numbers in the order of the classes. The rest, and what is returned, is as in
     :func:`~damvi.voters.trees.grow.grow`.
     """
@@ -85,12 +97,10 @@ def grow_classes(
     free_slots, n_free = np.arange(slots), slots
     ends, running = np.zeros(N_CODES, np.int64), np.empty((4, N_CODES), np.int64)
     bins, best_bins = np.empty(N_CODES, np.int64), np.empty((N_CODES, 1), np.int64)
-    sums, values = np.empty((SUMS, N_CODES), np.int64), np.empty(N_CODES)
-    split = np.empty(2, np.int64)
+    values, split = np.empty(N_CODES), np.empty(2, np.int64)
     cut, best_cut_so_far = np.empty(3, np.int64), np.empty(3, np.int64)
     totals, present = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
-    twice_totals = np.empty_like(totals)
-    left_scratch, missing_scratch = np.empty_like(totals), np.empty_like(totals)
+    by_class = np.empty((2, n_classes), np.int64)
     order, spare = np.empty(n_features, np.int32), np.empty(n_rows, np.uint32)
 
     homes, level = np.zeros((MAX_HOMES, HOME_COLUMNS), np.int64), 0
@@ -106,7 +116,7 @@ def grow_classes(
     stride = 16 * (few_rows // 16) + 24
     block_size = n_features * stride
     keys, sorted_at = np.empty(block_start + 2 * block_size, np.int64), block_start
-    runs, sides = np.empty((3, block_start), np.int64), np.empty(few_rows, np.uint8)
+    sums, sides = np.empty((SUMS, block_start), np.int64), np.empty(few_rows, np.uint8)
 
     stack = np.zeros((64, STACK_COLUMNS), np.int64)
     varying = np.empty((64, n_features), np.int32)
@@ -132,7 +142,6 @@ def grow_classes(
         n_present, total, squares = 0, np.int64(0), np.int64(0)
         for c in range(n_classes):
             totals[c] = node_weights[k, c]
-            twice_totals[c] = 2 * totals[c]
             if totals[c] > 0:
                 present[n_present] = c
                 n_present += 1
@@ -146,7 +155,7 @@ def grow_classes(
 
         # The best split over the features (all, or a random few) that still vary.
         best, best_feature, best_first, best_m = -1.0, -1, 0, 0
-        n_kept, n_tied = 0, 0
+        n_kept, n_tied, keys_at = 0, 0, 0
         may_split = n_present > 1 and own_rows >= 2 * min_leaf
         if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
             if slot >= NO_SLOT:
@@ -160,6 +169,7 @@ def grow_classes(
                     codes, tags, own, own[:0], n_stack, homes, level, block, block_tags
                 )
                 codes, tags = block, block_tags
+            keys_at = sorted_at + (SORTED - slot) * block_size + start
             for i in range(n_varying):
                 order[i] = varying[n_stack, i]
             for i in range(n_varying):
@@ -172,7 +182,7 @@ def grow_classes(
                     j = i + random_below(node_seed, i, n_varying - i)
                     order[i], order[j] = order[j], order[i]
                 f = order[i]
-                begin, stop, plain = 0, own_rows, False
+                begin, stop, m = 0, own_rows, 0
                 if slot >= 0 and not categorical[f]:
                     m = sums_of_histograms(
                         histograms[slot],
@@ -181,15 +191,15 @@ def grow_classes(
                         starts[f],
                         starts[f + 1],
                         totals,
-                        squares,
+                        by_class,
                         running,
-                        missing_scratch,
                         bins,
                         sums,
                     )
                     if m < 2:
                         continue
                     first = 1 if bins[0] == 0 else 0
+                    value = best_cut(sums, first, m, squares, total, 0, 1, values, cut)
                 else:
                     if slot >= 0:
                         stop = keys_of_histograms(
@@ -201,8 +211,7 @@ def grow_classes(
                             keys,
                         )
                     elif slot < NO_SLOT:
-                        begin = sorted_at + (SORTED - slot) * block_size
-                        begin += f * stride + start
+                        begin = keys_at + f * stride
                         stop = begin + own_rows
                     elif own_rows <= SORT_ROWS:
                         keys_of_few_rows(codes, tags, own, f, keys)
@@ -215,42 +224,26 @@ def grow_classes(
                     if categorical[f]:
                         order_by_class_rates(keys[begin:stop], n_classes, keys)
                         begin, stop = 0, stop - begin
-                    plain = first == 0 and min_leaf == 1
-                    m = (
-                        0
-                        if plain
-                        else sums_of_keys(
+                    if first == 0 and min_leaf == 1:
+                        value = best_plain_cut(
                             keys,
                             begin,
                             stop,
-                            first,
                             totals,
                             squares,
-                            left_scratch,
-                            missing_scratch,
-                            min_leaf,
+                            total,
+                            best,
+                            by_class,
                             sums,
+                            cut,
                         )
-                    )
+                    else:
+                        m = sums_of_keys(keys, begin, stop, first, totals, by_class, sums)
+                        value = best_cut(
+                            sums, first, m, squares, total, own_rows, min_leaf, values, cut
+                        )
                 varying[n_stack, n_kept] = f
                 n_kept += 1
-                if plain:
-                    value = best_plain_cut(
-                        keys,
-                        begin,
-                        stop,
-                        twice_totals,
-                        squares,
-                        total,
-                        left_scratch,
-                        runs,
-                        best,
-                        cut,
-                    )
-                else:
-                    value = best_class_cut(
-                        sums, first, m, total, own_rows, min_leaf, best, values, cut
-                    )
                 # Of features that tie, each is as likely to win.
                 n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
                 if value > best or (
@@ -303,7 +296,7 @@ def grow_classes(
                 taller(node_rows),
             )
         if slot < NO_SLOT:
-            begin = sorted_at + (SORTED - slot) * block_size + f * stride + start
+            begin = keys_at + f * stride
             middle = start + mark_sides(
                 keys,
                 begin,
@@ -330,11 +323,18 @@ def grow_classes(
         if slot < NO_SLOT:
             other = SORTED + SORTED_TOO - slot
             if is_mixed(node_weights, left) or is_mixed(node_weights, left + 1):
-                for i in range(n_kept):
-                    place = sorted_at + varying[n_stack, i] * stride + start
-                    begin = place + (SORTED - slot) * block_size
-                    target = place + (SORTED - other) * block_size
-                    share_out(keys, begin, begin + own_rows, sides, target, middle - start)
+                share_out(
+                    keys,
+                    varying,
+                    n_stack,
+                    n_kept,
+                    keys_at,
+                    stride,
+                    own_rows,
+                    sides,
+                    (slot - other) * block_size,
+                    middle - start,
+                )
             slot, smaller_slot = other, other
         elif slot >= 0 and (own_rows - smaller_rows) * n_kept <= cells:
             free_slots[n_free] = slot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .class_splits import CLASS_SHIFT, MAX_TOTAL_BITS
+from .class_keys import CLASS_SHIFT, MAX_TOTAL_BITS
 from .features import Features
 from .forest import Forest
 from .grow import grow

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._jit import kernel
-from .class_splits import (
+from .class_keys import (
     CLASS_MASK,
     CLASS_SHIFT,
     CODE_SHIFT,
@@ -81,13 +81,30 @@ def mark_sides(
 
 @kernel
 def share_out(
-    keys: Any, begin: Any, end: Any, sides: Any, target: Any, n_left: Any
+    keys: Any,
+    features: Any,
+    floor: Any,
+    n_features: Any,
+    begin: Any,
+    stride: Any,
+    rows: Any,
+    sides: Any,
+    away: Any,
+    n_left: Any,
 ) -> None:
-    """Write the keys to ``target`` on: those that go left, then the others, in order."""
-    left_place, right_place = np.uint64(target), np.uint64(target + n_left)
-    for i in range(np.uint64(begin), np.uint64(end)):
-        key = keys[i]
-        left = np.uint64(sides[np.uint64(key >> PLACE_SHIFT & PLACE_MASK)])
-        keys[left_place if left > 0 else right_place] = key
-        left_place += left
-        right_place += np.uint64(1) - left
+    """Write the keys so far ``away``: those that go left, then the others, in order.
+
+    The features are the first of those on a floor of the stack; a feature's keys begin at
+    ``begin`` and as many strides. One call for all of them, as a call costs as much as a
+    dozen keys.
+    """
+    for j in range(n_features):
+        start = np.uint64(begin + features[floor, j] * stride)
+        left_place = np.uint64(np.int64(start) + away)
+        right_place = left_place + np.uint64(n_left)
+        for i in range(start, start + np.uint64(rows)):
+            key = keys[i]
+            left = np.uint64(sides[np.uint64(key >> PLACE_SHIFT & PLACE_MASK)])
+            keys[left_place if left > 0 else right_place] = key
+            left_place += left
+            right_place += np.uint64(1) - left
