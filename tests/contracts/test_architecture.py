@@ -74,6 +74,7 @@ ALLOWED = {
         "_compat",
         "ballots",
         "class_ballots",
+        "class_deciding",
         "contest",
         "crossfit",
         "progress",
