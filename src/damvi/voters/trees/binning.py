@@ -207,7 +207,9 @@ def class_quantile_edges(common: Floats, *rare: Floats) -> Floats:
     classes, the first have a quantile each.
     """
     common, *others = (np.sort(side[~np.isnan(side)]) for side in (common, *rare))
-    values = np.unique(np.concatenate([common, *others]))
+    # Sorted lists one after the other, which a stable sort merges.
+    values = np.sort(np.concatenate([common, *others]), kind="stable")
+    values = np.concatenate([values[:1], values[1:][values[1:] != values[:-1]]])
     if len(values) <= MAX_BINS:
         return midpoints(values)
     between = midpoints(values)

@@ -27,8 +27,9 @@ ROUNDS = 30
 
 
 @kernel
-def order_by_class_rates(keys: Any, n: Any, n_classes: Any) -> None:
-    """Sort the categories of ``n`` keys along the first principal component."""
+def order_by_class_rates(keys: Any, n_classes: Any, out: Any) -> None:
+    """Put the keys' categories in ``out`` along the first principal component."""
+    n = len(keys)
     firsts = np.empty(257, np.int64)
     m = 0
     for i in range(n):
@@ -44,11 +45,10 @@ def order_by_class_rates(keys: Any, n: Any, n_classes: Any) -> None:
         rates[j] /= weights[j]
     scores = first_component(rates, weights)
     order = np.argsort(scores, kind="mergesort")  # stable
-    old = keys[:n].copy()
-    place = 0
+    old, place = keys.copy(), 0
     for j in order:
         for i in range(firsts[j], firsts[j + 1]):
-            keys[place] = old[i]
+            out[place] = old[i]
             place += 1
 
 

@@ -10,12 +10,16 @@ from ..._jit import kernel
 from .class_order import order_by_class_rates
 from .class_splits import (
     CODE_SHIFT,
+    SUMS,
     best_class_cut,
+    best_plain_cut,
     count_classes,
     keys_of_few_rows,
     keys_of_histograms,
     keys_of_rows,
     list_bins,
+    sums_of_histograms,
+    sums_of_keys,
     weigh_classes,
 )
 from .grow import NO_SLOT, SORT_ROWS, histograms_at_once, taller
@@ -28,6 +32,7 @@ from .homes import (
     settle,
     should_move,
 )
+from .sorted_keys import mark_sides, rows_to_sort, share_out, sort_keys
 from .splits import (
     FEATURE,
     LEFT,
@@ -44,6 +49,19 @@ from .splits import (
 
 # Columns of the stack of nodes that wait to be grown.
 NODE, START, END, DEPTH, SLOT, N_VARYING, STACK_COLUMNS = 0, 1, 2, 3, 4, 5, 6
+SORTED, SORTED_TOO = -2, -3
+"""The slots of a node whose keys are sorted, and of all below it: the block they are in."""
+HISTOGRAM_GAIN = 4
+"""Bins of a class that are looked through in the time that a row takes."""
+
+
+@kernel
+def is_mixed(weights: Any, k: Any) -> Any:
+    """Whether a node has more than one class."""
+    n = 0
+    for c in range(weights.shape[1]):
+        n += 1 if weights[k, c] > 0 else 0
+    return n > 1
 
 
 @kernel
@@ -77,14 +95,17 @@ def grow_classes(
 
     use_histograms = max_features == n_features and min_leaf == 1
     # A node that splits has two classes at least.
-    slots = histograms_at_once(n_rows * n_features, 2 * n_bins) if use_histograms else 1
+    least = max(1, 2 * n_bins // HISTOGRAM_GAIN)
+    slots = histograms_at_once(n_rows * n_features, least) if use_histograms else 1
     histograms = np.empty((slots, n_classes, n_bins if use_histograms else 1), np.int32)
     free_slots, n_free = np.arange(slots), slots
-    keys = np.empty(max(n_rows, N_CODES * n_classes) + 1, np.int64)
-    ends = np.zeros(N_CODES, np.int64)
-    best_bins, split = np.empty((N_CODES, 1), np.int64), np.empty(2, np.int64)
+    ends, running = np.zeros(N_CODES, np.int64), np.empty((4, N_CODES), np.int64)
+    bins, best_bins = np.empty(N_CODES, np.int64), np.empty((N_CODES, 1), np.int64)
+    sums, values = np.empty((SUMS, N_CODES), np.int64), np.empty(N_CODES)
+    split = np.empty(2, np.int64)
     cut, best_cut_so_far = np.empty(3, np.int64), np.empty(3, np.int64)
     totals, present = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
+    twice_totals = np.empty_like(totals)
     left_scratch, missing_scratch = np.empty_like(totals), np.empty_like(totals)
     order, spare = np.empty(n_features, np.int32), np.empty(n_rows, np.uint32)
 
@@ -94,35 +115,45 @@ def grow_classes(
     block, block_tags = np.empty((room, n_features), np.uint8), np.empty(room, np.int64)
     all_codes, all_tags = codes, tags
 
+    few_rows = min(rows_to_sort(n_features), n_rows) if max_features == n_features else 0
+    # The keys of one feature, and behind them those of small subtrees.
+    block_start = max(n_rows, N_CODES * n_classes)
+    # An odd number of cache lines a feature, lest all fall on the same few.
+    stride = 16 * (few_rows // 16) + 24
+    block_size = n_features * stride
+    keys, sorted_at = np.empty(block_start + 2 * block_size, np.int64), block_start
+    runs, sides = np.empty((3, block_start), np.int64), np.empty(few_rows, np.uint8)
+
     stack = np.zeros((64, STACK_COLUMNS), np.int64)
     varying = np.empty((64, n_features), np.int32)
     seeds = np.empty((64, 1), np.uint64)
     stack[0, END], stack[0, SLOT], stack[0, N_VARYING] = n_rows, NO_SLOT, n_features
     varying[0] = np.arange(n_features)
     seeds[0, 0] = seed
-    weigh_classes(tags, rows, node_weights[0])
-    if use_histograms and n_rows * n_features > n_bins * n_classes:
+    weigh_classes(tags, rows, node_weights, 0)
+    if use_histograms and n_rows * n_features * HISTOGRAM_GAIN > n_bins * n_classes:
         n_free -= 1
         stack[0, SLOT] = free_slots[n_free]
         histograms[free_slots[n_free]] = 0
         count_classes(codes, tags, rows, starts, histograms[free_slots[n_free]])
 
-    n_stack = 1
+    n_stack, own = 1, rows
     while n_stack > 0:
         n_stack -= 1
-        top = stack[n_stack]
-        k, start, end = top[NODE], top[START], top[END]
-        depth, slot, n_varying = top[DEPTH], top[SLOT], top[N_VARYING]
-        own, own_rows = rows[start:end], end - start
+        k, depth = stack[n_stack, NODE], stack[n_stack, DEPTH]
+        start, end = stack[n_stack, START], stack[n_stack, END]
+        slot, n_varying = stack[n_stack, SLOT], stack[n_stack, N_VARYING]
+        own_rows = end - start
         node_rows[k, 0] = own_rows
-        n_present, total, squares = 0, 0.0, 0.0
+        n_present, total, squares = 0, np.int64(0), np.int64(0)
         for c in range(n_classes):
             totals[c] = node_weights[k, c]
+            twice_totals[c] = 2 * totals[c]
             if totals[c] > 0:
                 present[n_present] = c
                 n_present += 1
-                total += float(totals[c])
-                squares += float(totals[c]) * float(totals[c])
+                total += totals[c]
+                squares += totals[c] * totals[c]
         node_seed = seeds[n_stack, 0]
         while homes[level, FLOOR] > n_stack:
             level -= 1
@@ -134,7 +165,13 @@ def grow_classes(
         n_kept, n_tied = 0, 0
         may_split = n_present > 1 and own_rows >= 2 * min_leaf
         if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
-            if should_move(own_rows, homes[level], near_rows):
+            if slot >= NO_SLOT:
+                own = rows[start:end]
+            if slot == NO_SLOT and own_rows <= few_rows:
+                active = varying[n_stack, :n_varying]
+                sort_keys(codes, tags, own, active, ends, keys, block_start, stride)
+                slot, sorted_at = SORTED, block_start - start
+            elif slot >= NO_SLOT and should_move(own_rows, homes[level], near_rows):
                 level = settle(
                     codes, tags, own, own[:0], n_stack, homes, level, block, block_tags
                 )
@@ -151,26 +188,85 @@ def grow_classes(
                     j = i + random_below(node_seed, i, n_varying - i)
                     order[i], order[j] = order[j], order[i]
                 f = order[i]
-                if slot >= 0:
-                    n = keys_of_histograms(
-                        histograms[slot], present, n_present, starts[f], starts[f + 1], keys
+                begin, stop, plain = 0, own_rows, False
+                if slot >= 0 and not categorical[f]:
+                    m = sums_of_histograms(
+                        histograms[slot],
+                        present,
+                        n_present,
+                        starts[f],
+                        starts[f + 1],
+                        totals,
+                        squares,
+                        running,
+                        missing_scratch,
+                        bins,
+                        sums,
                     )
-                elif own_rows <= SORT_ROWS:
-                    n = keys_of_few_rows(codes, tags, own, f, keys)
+                    if m < 2:
+                        continue
+                    first = 1 if bins[0] == 0 else 0
                 else:
-                    n = keys_of_rows(codes, tags, own, f, ends, keys)
-                if n == 0 or keys[0] >> CODE_SHIFT == keys[n - 1] >> CODE_SHIFT:
-                    continue
+                    if slot >= 0:
+                        stop = keys_of_histograms(
+                            histograms[slot],
+                            present,
+                            n_present,
+                            starts[f],
+                            starts[f + 1],
+                            keys,
+                        )
+                    elif slot < NO_SLOT:
+                        begin = sorted_at + (SORTED - slot) * block_size
+                        begin += f * stride + start
+                        stop = begin + own_rows
+                    elif own_rows <= SORT_ROWS:
+                        keys_of_few_rows(codes, tags, own, f, keys)
+                    else:
+                        keys_of_rows(codes, tags, own, f, ends, keys, 0)
+                    low = keys[begin] >> CODE_SHIFT
+                    if low == keys[stop - 1] >> CODE_SHIFT:
+                        continue
+                    first = 1 if low == 0 and not categorical[f] else 0
+                    if categorical[f]:
+                        order_by_class_rates(keys[begin:stop], n_classes, keys)
+                        begin, stop = 0, stop - begin
+                    plain = first == 0 and min_leaf == 1
+                    m = (
+                        0
+                        if plain
+                        else sums_of_keys(
+                            keys,
+                            begin,
+                            stop,
+                            first,
+                            totals,
+                            squares,
+                            left_scratch,
+                            missing_scratch,
+                            min_leaf,
+                            sums,
+                        )
+                    )
                 varying[n_stack, n_kept] = f
                 n_kept += 1
-                first = 0
-                if categorical[f]:
-                    order_by_class_rates(keys, n, n_classes)
-                elif keys[0] >> CODE_SHIFT == 0:
-                    first = 1
-                value = best_class_cut(
-                    keys, n, first, totals, min_leaf, left_scratch, missing_scratch, cut
-                )
+                if plain:
+                    value = best_plain_cut(
+                        keys,
+                        begin,
+                        stop,
+                        twice_totals,
+                        squares,
+                        total,
+                        left_scratch,
+                        runs,
+                        best,
+                        cut,
+                    )
+                else:
+                    value = best_class_cut(
+                        sums, first, m, total, own_rows, min_leaf, best, values, cut
+                    )
                 # Of features that tie, each is as likely to win.
                 n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
                 if value > best or (
@@ -178,9 +274,13 @@ def grow_classes(
                     and value > 0
                     and random_below(node_seed, n_features + i, n_tied) == 0
                 ):
-                    best, best_feature, best_first = value, f, first
-                    best_cut_so_far[:] = cut
-                    best_m = list_bins(keys, n, best_bins)
+                    best, best_feature, best_first, best_m = value, f, first, m
+                    for j in range(3):
+                        best_cut_so_far[j] = cut[j]
+                    if slot < 0 or categorical[f]:
+                        best_m = list_bins(keys, begin, stop, bins)
+                    for j in range(best_m):
+                        best_bins[j, 0] = bins[j]
 
         if best_feature < 0:
             nodes[k, FEATURE], nodes[k, LEFT] = 0, k
@@ -197,7 +297,7 @@ def grow_classes(
                 sets = taller(sets)
             place = n_sets
             n_sets += 1
-        left_is_heavier = 2.0 * float(best_cut_so_far[2]) >= total
+        left_is_heavier = 2 * best_cut_so_far[2] >= total
         write_split(
             best_bins,
             best_first,
@@ -210,7 +310,7 @@ def grow_classes(
         )
         nodes[k, FEATURE], nodes[k, LEFT] = f, left
         nodes[k, THRESHOLD], nodes[k, SHIFT] = split[0], split[1]
-        decrease[f] += best - squares / total
+        decrease[f] += best - float(squares) / float(total)
         n_nodes += 2
         if n_nodes > len(nodes):
             nodes, node_weights, node_rows = (
@@ -218,26 +318,49 @@ def grow_classes(
                 taller(node_weights),
                 taller(node_rows),
             )
-        middle = start + partition(codes, own, f, split[0], split[1], sets, spare)
-        left_is_smaller = 2 * (middle - start) <= own_rows
-        small = rows[start:middle] if left_is_smaller else rows[middle:end]
-        smaller = left if left_is_smaller else left + 1
-        weigh_classes(tags, small, node_weights[smaller])
+        if slot < NO_SLOT:
+            begin = sorted_at + (SORTED - slot) * block_size + f * stride + start
+            middle = start + mark_sides(
+                keys,
+                begin,
+                begin + own_rows,
+                split[0],
+                split[1],
+                sets,
+                sides,
+                node_weights,
+                left,
+            )
+        else:
+            own = rows[start:end]
+            middle = start + partition(codes, own, f, split[0], split[1], sets, spare)
+            weigh_classes(tags, rows[start:middle], node_weights, left)
         for c in range(n_classes):
-            node_weights[2 * left + 1 - smaller, c] = totals[c] - node_weights[smaller, c]
-
+            node_weights[left + 1, c] = totals[c] - node_weights[left, c]
+        left_is_smaller = 2 * (middle - start) <= own_rows
         # The larger child takes its parent's histograms, less those of its sibling,
         # where that is cheaper than to count its rows.
         smaller_slot = NO_SLOT
-        cells = n_bins * n_present
-        if slot >= 0 and (own_rows - len(small)) * n_kept <= cells:
+        cells = n_bins * n_present // HISTOGRAM_GAIN
+        smaller_rows = middle - start if left_is_smaller else end - middle
+        if slot < NO_SLOT:
+            other = SORTED + SORTED_TOO - slot
+            if is_mixed(node_weights, left) or is_mixed(node_weights, left + 1):
+                for i in range(n_kept):
+                    place = sorted_at + varying[n_stack, i] * stride + start
+                    begin = place + (SORTED - slot) * block_size
+                    target = place + (SORTED - other) * block_size
+                    share_out(keys, begin, begin + own_rows, sides, target, middle - start)
+            slot, smaller_slot = other, other
+        elif slot >= 0 and (own_rows - smaller_rows) * n_kept <= cells:
             free_slots[n_free] = slot
             n_free += 1
             slot = NO_SLOT
         elif slot >= 0:
             n_free -= 1
             smaller_slot = free_slots[n_free]
-            if should_move(len(small), homes[level], near_rows):
+            small = rows[start:middle] if left_is_smaller else rows[middle:end]
+            if should_move(smaller_rows, homes[level], near_rows):
                 level = settle(
                     codes,
                     tags,
@@ -258,7 +381,7 @@ def grow_classes(
                 of_smaller = histograms[smaller_slot, present[j]]
                 for b in range(n_bins):
                     of_larger[b] -= of_smaller[b]
-            if len(small) * n_kept <= cells:
+            if smaller_rows * n_kept <= cells:
                 free_slots[n_free] = smaller_slot
                 n_free += 1
                 smaller_slot = NO_SLOT
@@ -266,15 +389,16 @@ def grow_classes(
         # The smaller child goes on top of the stack.
         if n_stack + 2 > len(stack):
             stack, varying, seeds = taller(stack), taller(varying), taller(seeds)
-        varying[n_stack + 1, :n_kept] = varying[n_stack, :n_kept]
+        for i in range(n_kept):
+            varying[n_stack + 1, i] = varying[n_stack, i]
         for floor in range(2):
             is_left = left_is_smaller == (floor == 1)
-            child = stack[n_stack + floor]
-            child[NODE] = left if is_left else left + 1
-            child[START], child[END] = (start, middle) if is_left else (middle, end)
-            child[DEPTH], child[N_VARYING] = depth + 1, n_kept
-            child[SLOT] = smaller_slot if floor == 1 else slot
-            seeds[n_stack + floor, 0] = mix(node_seed, 0 if is_left else 1)
+            at = n_stack + floor
+            stack[at, NODE] = left if is_left else left + 1
+            stack[at, START], stack[at, END] = (start, middle) if is_left else (middle, end)
+            stack[at, DEPTH], stack[at, N_VARYING] = depth + 1, n_kept
+            stack[at, SLOT] = smaller_slot if floor == 1 else slot
+            seeds[at, 0] = mix(node_seed, 0 if is_left else 1)
         n_stack += 2
 
     return (
