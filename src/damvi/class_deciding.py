@@ -23,20 +23,27 @@ VOTE = "vote"
 MACRO_F1 = "macro_f1"
 
 
+def knows_many(wanted: Any) -> bool:
+    """Whether such a threshold can be had with three or more classes."""
+    if isinstance(wanted, str):
+        return wanted in ("auto", VOTE, MACRO_F1)
+    listed = isinstance(wanted, (list, tuple, np.ndarray))
+    return listed and all(isinstance(one, Real) for one in wanted)
+
+
 def parse_factors(wanted: Any, n_classes: int) -> str | NDArray[np.float64]:
     """What ``threshold`` may be with three or more classes, checked."""
-    if isinstance(wanted, str) and wanted in (VOTE, MACRO_F1):
-        return wanted
-    given = isinstance(wanted, (list, tuple, np.ndarray)) and len(wanted) == n_classes
-    if given and all(isinstance(one, Real) for one in wanted):
+    if knows_many(wanted):
+        if isinstance(wanted, str):
+            return wanted
         factors = np.asarray(wanted, dtype=np.float64)
-        if (np.isfinite(factors) & (factors > 0)).all():
+        if len(factors) == n_classes and (np.isfinite(factors) & (factors > 0)).all():
             return factors
     raise ValueError(
-        f"threshold={wanted!r} does not go with {n_classes} classes; give {VOTE!r} (the "
-        f"largest vote decides), {MACRO_F1!r} (votes count by factors that are tuned), or "
-        f"these factors, {n_classes} numbers above 0. Other aims are for two classes: "
-        f"name one against the rest, as in y == label"
+        f"Only binary classification is supported with threshold={wanted!r}, and y has "
+        f"{n_classes} classes; give {VOTE!r} (the largest vote decides), {MACRO_F1!r} "
+        f"(votes count by factors that are tuned) or these factors, {n_classes} numbers "
+        f"above 0; or name one class against the rest, as in y == label"
     )
 
 

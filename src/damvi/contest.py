@@ -165,9 +165,9 @@ class ManyClasses:
         classes, labels = read_classes(y, MAX_CLASSES)
         if pos_label is not None:
             raise ValueError(
-                f"pos_label={pos_label!r} is for two classes, and y has {len(classes)}; "
-                f"leave it out, or name one class against the rest, as in "
-                f"y == {pos_label!r}"
+                f"Only binary classification is supported with pos_label={pos_label!r}, "
+                f"and y has {len(classes)} classes; leave it out, or name one class "
+                f"against the rest, as in y == {pos_label!r}"
             )
         order = np.argsort(-np.bincount(labels), kind="stable")
         return cls(classes, order), labels

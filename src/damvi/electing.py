@@ -20,6 +20,7 @@ from sklearn.utils.metadata_routing import (
 from ._compat import refuse_params, routing_enabled
 from .ballots import Ballots
 from .class_ballots import ClassBallots
+from .class_deciding import knows_many
 from .contest import ManyClasses, TwoClasses, contest_of, read_contest
 from .crossfit import N_FOLDS, deal_folds, unseen_rows
 from .progress import progress_bar
@@ -126,8 +127,7 @@ class ElectsVoters:
     def _read_labels(self, y: Any) -> tuple[TwoClasses | ManyClasses, NDArray[Any]]:
         """What is voted on, and each row's sign (or number, of more than two classes)."""
         contest, signs = read_contest(y, self.pos_label)
-        tags = get_tags(self).classifier_tags
-        if len(contest.classes) > 2 and not tags.multi_class:
+        if len(contest.classes) > 2 and not self._voters_know_many:
             raise ValueError(
                 f"Only binary classification is supported by the voters given, and y has "
                 f"{len(contest.classes)} classes; take voters that know more than two, "
@@ -327,14 +327,25 @@ class ElectsVoters:
             router.add(**{name: voter}, method_mapping=to_fit)
         return router
 
+    @property
+    def _all_voters(self) -> list[Any]:
+        """As given; none where the pool is yet to be made."""
+        if self._is_pool:
+            return [voter for _, voter in self._named]
+        return [self._voter()]
+
+    @property
+    def _voters_know_many(self) -> bool:
+        """Whether all voters take three classes and more, as far as they say."""
+        kinds = [get_tags(voter).classifier_tags for voter in self._all_voters]
+        return all(kind is None or kind.multi_class for kind in kinds)
+
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
-        voters = [voter for _, voter in self._named] if self._is_pool else [self._voter()]
-        inputs = [get_tags(voter).input_tags for voter in voters]
+        inputs = [get_tags(voter).input_tags for voter in self._all_voters]
         tags.input_tags.sparse = all(input_tags.sparse for input_tags in inputs)
         tags.input_tags.allow_nan = all(input_tags.allow_nan for input_tags in inputs)
-        kinds = [get_tags(voter).classifier_tags for voter in voters]
-        tags.classifier_tags.multi_class = all(
-            kind is None or kind.multi_class for kind in kinds
+        tags.classifier_tags.multi_class = (
+            self._voters_know_many and self.pos_label is None and knows_many(self.threshold)
         )
         return tags

@@ -102,6 +102,7 @@ ALLOWED = {
         "_compat",
         "ballots",
         "class_ballots",
+        "class_deciding",
         "contest",
         "crossfit",
         "progress",

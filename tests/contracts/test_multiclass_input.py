@@ -24,16 +24,13 @@ def data():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"pos_label": 1}, r"pos_label=1 is for two classes, and y has 3.*y == 1"),
-        ({"threshold": "f1"}, "threshold='f1' does not go with 3 classes.*'macro_f1'"),
-        ({"threshold": "joint"}, "threshold='joint' does not go with 3 classes"),
-        (
-            {"threshold": 0.3},
-            r"threshold=0.3 does not go.*3 numbers above 0",
-        ),
-        ({"threshold": [1.0, 2.0]}, r"threshold=\[1.0, 2.0\] does not go"),
-        ({"threshold": [1.0, -2.0, 1.0]}, r"does not go with 3 classes"),
-        ({"threshold": {"recall": 0.9}}, r"does not go with 3 classes"),
+        ({"pos_label": 1}, r"Only binary.*pos_label=1, and y has 3 classes.*y == 1"),
+        ({"threshold": "f1"}, r"Only binary.*threshold='f1', and y has 3.*'macro_f1'"),
+        ({"threshold": "joint"}, r"threshold='joint', and y has 3 classes"),
+        ({"threshold": 0.3}, r"threshold=0.3, and y has 3.*3 numbers above 0"),
+        ({"threshold": [1.0, 2.0]}, r"threshold=\[1.0, 2.0\], and y has 3 classes"),
+        ({"threshold": [1.0, -2.0, 1.0]}, r"3 numbers above 0"),
+        ({"threshold": {"recall": 0.9}}, r"and y has 3 classes; give 'vote'"),
     ],
 )
 def test_settings_for_two_classes_are_refused(data, settings, message):
