@@ -66,7 +66,7 @@ def run_trees(trees, X):
 def run_own_forest(model, X):
     """What each tree of a fitted forest says (n, T), by onnxruntime."""
     forest, features = model._voters.forest, model._voters.features
-    trees = read_own_trees(forest, features.binning, forest.share)
+    trees = read_own_trees(forest, features.binning, forest.shares[:, 1])
     width = X.shape[1]
 
     def write(graph, X):

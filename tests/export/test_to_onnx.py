@@ -81,7 +81,7 @@ def test_values_at_the_thresholds_and_far_beyond():
     y = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 2]) * 1e300 > 1.5
     model = DAMVIClassifier(n_estimators=20, random_state=0).fit(X, y)
     forest, binning = model._voters.forest, model._voters.features.binning
-    trees = read_own_trees(forest, binning, forest.share)
+    trees = read_own_trees(forest, binning, forest.shares[:, 1])
     rows = []
     for f in range(3):
         values = near(trees.threshold[trees.feature == f])

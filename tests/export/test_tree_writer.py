@@ -92,7 +92,7 @@ def test_own_trees_are_what_the_kernels_do(table, with_categories):
     options = {"categorical_features": [1]} if with_categories else {}
     model = FastForestClassifier(5, max_features=None, random_state=0, **options).fit(X, y)
     forest, binning = model._voters.forest, model._voters.features.binning
-    trees = read_own_trees(forest, binning, forest.share)
+    trees = read_own_trees(forest, binning, forest.shares[:, 1])
     asked = rows_around(trees, X)
     shares = np.cumsum(run_own_forest(model, asked), axis=1)[:, -1] / 5
     np.testing.assert_array_equal(shares, model.predict_proba(asked)[:, 1])
