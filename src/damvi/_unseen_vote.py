@@ -36,11 +36,14 @@ def vote_of_unseen(
     """
     for k in asked:
         own = weights[k]
-        for place in range(start >> 3, (stop + 7) >> 3):
+        for place in range(start >> 3, stop >> 3):
             byte = unseen[k, place]
             for j in range(8):
                 i = 8 * place + j
-                if i < stop:
-                    weight = own[folds[i]] * ((byte >> (7 - j)) & 1)
-                    vote[i] += weight * votes[i, k]
-                    mass[i] += weight
+                weight = own[folds[i]] * ((byte >> (7 - j)) & 1)
+                vote[i] += weight * votes[i, k]
+                mass[i] += weight
+        for i in range(8 * (stop >> 3), stop):
+            weight = own[folds[i]] * ((unseen[k, i >> 3] >> (7 - (i & 7))) & 1)
+            vote[i] += weight * votes[i, k]
+            mass[i] += weight

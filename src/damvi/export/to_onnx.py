@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from ..classifier import TIE, DAMVIClassifier
+from .classes import refuse_many_classes
 from .curves import linear, write_calibrator
 from .graph import IR_VERSION, ML_OPSET, OPSET, Graph
 from .inputs import columns_of, input_names
@@ -72,6 +73,7 @@ def to_onnx(
     """
     helper = _helper()
     check_is_fitted(model, "weights_")
+    refuse_many_classes(model)
     names, kinds = columns_of(model)
     inputs = input_names(names, OUTPUTS) if names else ("X",)
     graph = Graph({*inputs, *OUTPUTS})

@@ -16,6 +16,7 @@ from .._compat import make_sklearn_tree, with_leaf_values
 from ..classifier import DAMVIClassifier
 from ..voters.bagging import BaggedVoters
 from ..voters.trees.voters import TreeVoters
+from .classes import refuse_many_classes
 
 TIED = 1e-12
 """Votes this close to the threshold are tied: the sums round differently there."""
@@ -59,6 +60,7 @@ def to_sklearn(model: DAMVIClassifier) -> FixedThresholdClassifier:
     True
     """
     check_is_fitted(model, "weights_")
+    refuse_many_classes(model)
     asked = np.flatnonzero(model.weights_).tolist()
     positive = int(model.pos_label_ == model.classes_[1])
     trees = [_hard(tree, positive) for tree in _trees(model, asked)]
