@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 from setting import add_data_option, print_setting
 
 DATASETS = ("mammography", "webpage", "protein_homo", "credit_fraud")
@@ -190,10 +191,15 @@ def run_missing(args: argparse.Namespace) -> None:
                 print(f"{name} {fraction} {split}: {spent} s of CPU", flush=True)
 
 
-def paired(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
-    """The mean difference over the splits, and its standard error."""
+def paired(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float, int]:
+    """The mean difference over the splits, its standard error, and its sign if sure.
+
+    Sure is what Student's t, for so few splits, takes for no chance at 95 %.
+    """
     gap = ours - theirs
-    return float(gap.mean()), float(gap.std(ddof=1) / np.sqrt(len(gap)))
+    mean, error = float(gap.mean()), float(gap.std(ddof=1) / np.sqrt(len(gap)))
+    sure = abs(mean) > error * float(student.ppf(0.975, len(gap) - 1))
+    return mean, error, int(np.sign(mean)) if sure else 0
 
 
 def table_of(cells: list[dict[str, Any]], metric: str) -> list[str]:
@@ -217,11 +223,10 @@ def table_of(cells: list[dict[str, Any]], metric: str) -> list[str]:
     for name, rival in RIVALS:
         gaps = [paired(column(place, name), column(place, rival)) for place in places]
         shown = []
-        for gap, error in gaps:
-            mark = "**" if abs(gap) > 2 * error else ""
+        for gap, error, sure in gaps:
+            mark = "**" if sure else ""
             shown.append(f"{mark}{gap:+.3f}{mark} ({error:.3f})")
-        helps = sum(gap > 2 * error for gap, error in gaps)
-        harms = sum(gap < -2 * error for gap, error in gaps)
+        helps, harms = (sum(gap[2] == sign for gap in gaps) for sign in (1, -1))
         words = f"{helps}, {harms} of {len(gaps)}"
         lines.append(" | ".join([f"| {name} − {rival}", *shown, words]) + " |")
     return [*lines, ""]
@@ -230,7 +235,7 @@ def table_of(cells: list[dict[str, Any]], metric: str) -> list[str]:
 def write_report(out: Path) -> None:
     """The tables, after what they mean in words, if there is a findings.md."""
     cells = read_cells(out / "cells.jsonl")
-    # Places with fewer than three splits say nothing yet.
+    # A single split has no standard error.
     sizes: dict[Any, list[Any]] = {}
     for cell in cells:
         sizes.setdefault((cell["dataset"], cell["fraction"]), []).append(cell)
@@ -239,7 +244,7 @@ def write_report(out: Path) -> None:
         for name in DATASETS
         for fraction in FRACTIONS
         for cell in sizes.get((name, fraction), [])
-        if len(sizes[name, fraction]) > 2
+        if len(sizes[name, fraction]) > 1
     ]
     if not cells:
         return
@@ -254,18 +259,19 @@ def write_report(out: Path) -> None:
         f"rows are `X_unlabeled`. All DAMVI models have 100 trees on 20 % bootstraps; the "
         f"forest has 100 trees of the same kind, with full bootstraps and random features, "
         f"and scikit-learn's self-training at most {ROUNDS} rounds of it. "
-        f"Bold: more than two standard errors.",
+        f"Bold: more than chance by Student's t, at 95 % for each comparison alone.",
         "",
     ]
     findings = out / "findings.md"
     if findings.exists():
         lines += [findings.read_text(encoding="utf-8")]
-    lines += ["| labelled rows | positives among them | unlabelled rows |", "|---|---|---|"]
+    lines += ["| labelled rows | positives among them | unlabelled rows | splits |"]
+    lines += ["|---|---|---|---|"]
     for (name, fraction), some in sizes.items():
         cell = some[0]
         lines.append(
             f"| {name} {fraction:.0%}: {cell['labelled']:,} | {cell['positives']} "
-            f"| {cell['unlabelled']:,} |"
+            f"| {cell['unlabelled']:,} | {len(some)} |"
         )
     lines.append("")
     for metric in METRICS:

@@ -31,6 +31,10 @@ def test_turned_off_it_is_as_if_there_were_none(table, fresh):
     np.testing.assert_array_equal(plain.weights_, off.weights_)
     np.testing.assert_array_equal(plain._row_prints, off._row_prints)
     assert plain.eta_ == off.eta_ == 0
+    with pytest.warns(UserWarning, match="X_unlabeled is left alone") as told:
+        default = model().fit(*table, X_unlabeled=fresh)
+    assert told[0].filename == __file__
+    np.testing.assert_array_equal(plain.weights_, default.weights_)
 
 
 @pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(), POOL])

@@ -90,8 +90,9 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
     unlabeled : {"auto", "disagreement", "kmeans", "self"}, tuple or None, default="auto"
         What to do with ``X_unlabeled``, if ``fit`` is given one: learn from it how the
         voters disagree, or train them on pseudo-labels by K-means or by a vote of DAMVI's
-        own, or both, as in ("disagreement", "self"); None leaves it alone. Votes are then
-        "oob" where they would be "train".
+        own, or both, as in ("disagreement", "self"). Votes are then "oob" where they would
+        be "train". None leaves it alone, and so does "auto", with a warning: no use has
+        been seen to help reliably.
     eta : "auto" or float, default="auto"
         How much the disagreement on unlabelled rows counts, from 0 to 1 (excluded);
         "auto" is what is best on labelled rows out of sample.

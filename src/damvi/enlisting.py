@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -17,8 +18,8 @@ from .teaching import TEACHERS, TeachesVoters
 from .unlabelled import Committees, Crowd, read_unlabelled
 
 DISAGREEMENT = "disagreement"
-AUTO = (DISAGREEMENT,)
-"""The mildest use, until the experiment in results/semi_supervised is complete."""
+AUTO: tuple[str, ...] = ()
+"""What the experiment in results/semi_supervised speaks for: so far, no use of them."""
 BLOCK_ROWS = 1 << 16
 """Unlabelled rows that are voted on at a time; a multiple of 8."""
 
@@ -63,6 +64,14 @@ class EnlistsUnlabelled(TeachesVoters):
         keeps = self._keeps_frames and hasattr(X, "columns")
         fresh = read_unlabelled(self, X_unlabeled, X, keep_frame=keeps)
         if not uses:
+            if self.unlabeled is not None:
+                warnings.warn(
+                    "X_unlabeled is left alone: no use of it has been seen to help "
+                    "reliably, so unlabeled='auto' makes none. Choose 'kmeans', 'self' or "
+                    "'disagreement' and compare, or None to leave it out",
+                    UserWarning,
+                    stacklevel=4,
+                )
             return self._elect(X, signs, base, fit_params)
         if len(self.classes_) > 2:
             raise ValueError(

@@ -101,7 +101,7 @@ def test_labelled_and_unlabelled_rows_come_apart(table, labels):
     as_text = known.dtype.kind == "U"
     expected = np.where(y[y >= 0] == 1, "y", "n") if as_text else y[y >= 0]
     np.testing.assert_array_equal(known, expected)
-    fitted = model().fit(rows, known, X_unlabeled=others)
+    fitted = model(unlabeled="disagreement").fit(rows, known, X_unlabeled=others)
     assert set(fitted.predict(X)) <= set(known)
     assert split_unlabelled(rows, known)[2] is None
 
@@ -125,7 +125,8 @@ class Watched(DAMVIClassifier):
 def test_a_search_leaves_as_many_unlabelled_rows_as_labelled_ones_whole(table, fresh):
     X, y = table
     for given in (fresh[:300], sparse.csr_matrix(fresh[:300]), frame(fresh[:300])):
-        asks = Watched(n_estimators=5, random_state=0).set_fit_request(X_unlabeled=True)
+        asks = Watched(n_estimators=5, unlabeled="disagreement", random_state=0)
+        asks.set_fit_request(X_unlabeled=True)
         rows = frame(X) if hasattr(given, "columns") else X
         search = GridSearchCV(asks, {"eta": [0.0, 0.5]}, cv=2, error_score="raise")
         search.fit(rows, y, X_unlabeled=Unlabeled(given))
@@ -144,7 +145,7 @@ def test_a_search_leaves_as_many_unlabelled_rows_as_labelled_ones_whole(table, f
 
 @pytest.mark.usefixtures("routing")
 def test_a_table_that_a_search_would_cut_is_an_error_and_not_half_a_table(table, fresh):
-    asks = model().set_fit_request(X_unlabeled=True)
+    asks = model(unlabeled="disagreement").set_fit_request(X_unlabeled=True)
     search = GridSearchCV(asks, {"eta": [0.0, 0.5]}, cv=2, error_score="raise")
     with pytest.raises(ValueError, match=r"150 rows, as many as X.*damvi.Unlabeled"):
         search.fit(*table, X_unlabeled=fresh[:300])

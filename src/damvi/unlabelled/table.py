@@ -30,7 +30,9 @@ class Unlabeled:
     >>> from sklearn.model_selection import GridSearchCV
     >>> from damvi import DAMVIClassifier, Unlabeled
     >>> X, y = make_classification(400, weights=[0.8], random_state=0)
-    >>> model = DAMVIClassifier(n_estimators=10, random_state=0)
+    >>> model = DAMVIClassifier(
+    ...     n_estimators=10, unlabeled="disagreement", random_state=0
+    ... )
     >>> with sklearn.config_context(enable_metadata_routing=True):
     ...     model = model.set_fit_request(X_unlabeled=True)
     ...     search = GridSearchCV(model, {"eta": [0.0, 0.5]}, cv=2)
