@@ -91,7 +91,8 @@ def default_setting() -> Setting:
     model = DAMVIClassifier("strong")
     reweight = float(model._choice(model.reweight, True, False)) > 0
     balance = model._choice(model.balance, 0.0, 0.25)
-    return Setting(model.calibration or "raw", balance, reweight, model._rule().shrinkage)
+    shrinkage = model._choice(model.shrinkage, 0.0, 0.001)
+    return Setting(model.calibration or "raw", balance, reweight, shrinkage)
 
 
 def settings() -> list[Setting]:
