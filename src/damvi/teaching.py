@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -148,9 +149,9 @@ class TeachesVoters(ElectsVoters):
         committees = Committees(n_all, n, members, draws, of_voter)
         family: Any = family_of(self._voter())
         voters = votes = None
-        order = range(len(parts))
+        order: Iterable[int] = range(len(parts))
         if self.verbose:
-            order = progress_bar("Training voters")(order, len(parts))  # type: ignore
+            order = progress_bar("Training voters")(order, len(parts))
         for number in order:
             voters, votes = family.train(
                 self._voter(),
