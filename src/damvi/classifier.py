@@ -41,10 +41,11 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         The number of voters, K.
     max_samples : float or int, default=0.2
         Rows drawn for each voter: a fraction of the number of rows, or a count.
-    bootstrap : bool, default=True
+    bootstrap : bool or "poisson", default=True
         Draw with replacement. ``sample_weight`` then drives the draw and the voters see
         how often each row was drawn; without replacement, rows are drawn evenly and
-        the voters see their ``sample_weight``.
+        the voters see their ``sample_weight``. "poisson" draws each row by itself, as
+        often on average: this is how tables beyond memory are drawn.
     stratified : bool, default=False
         Draw within each class, so that very rare positives reach every voter.
     votes : {"auto", "train", "oob", "oof", "prefit"}, default="auto"
@@ -179,7 +180,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
         ],
-        "bootstrap": ["boolean"],
+        "bootstrap": ["boolean", StrOptions({"poisson"})],
         "stratified": ["boolean"],
         "votes": [StrOptions({"auto", "train", "oob", "oof", "prefit"})],
         "voting": [StrOptions({"auto", "hard", "soft"})],
@@ -216,7 +217,7 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         *,
         n_estimators: int = 100,
         max_samples: float | int = 0.2,
-        bootstrap: bool = True,
+        bootstrap: bool | str = True,
         stratified: bool = False,
         votes: str = "auto",
         voting: str = "auto",

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ._threads import run_in_threads
 from .moments import Moments
 from .solvers import SOLVERS
-from .voters import Draws
+from .voters.draws import AnyDraws
 from .voters.folds import deal_folds as deal_folds
 
 N_FOLDS = 5
@@ -66,7 +66,7 @@ def _solved(others: Moments, solver: str) -> NDArray[np.float64] | None:
     return solution.weights if solution.informative else None
 
 
-def unseen_rows(draws: Draws, n: int, n_voters: int) -> NDArray[np.uint8]:
+def unseen_rows(draws: AnyDraws, n: int, n_voters: int) -> NDArray[np.uint8]:
     """A bit for each voter and row that it was not trained on, eight rows to a byte."""
     unseen = np.empty((n_voters, -(-n // 8)), dtype=np.uint8)
     for k in range(n_voters):

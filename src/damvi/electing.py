@@ -26,9 +26,12 @@ from .crossfit import N_FOLDS, deal_folds, unseen_rows
 from .progress import progress_bar
 from .reading import read_table, read_weights
 from .voters import Draws, FastTreeClassifier, PoolVoters, family_of, strong_pool
-from .voters.folds import split_rows
+from .voters.draws import AnyDraws
+from .voters.folds import deal_folds_by_rank, split_rows
+from .voters.poisson import PoissonDraws
 
 POOL_WAYS = ("oof", "prefit")
+POISSON = "poisson"
 
 
 class ElectsVoters:
@@ -37,7 +40,7 @@ class ElectsVoters:
     estimator: Any
     n_estimators: int
     max_samples: float | int
-    bootstrap: bool
+    bootstrap: bool | str
     stratified: bool
     votes: str
     voting: str
@@ -166,7 +169,7 @@ class ElectsVoters:
             votes,
             signs,
             base,
-            deal_folds(signs, draws.seed),
+            self._deal_folds(signs, draws.seed),
             self._balance,
             unseen_rows(draws, len(signs), votes.shape[1]),
             only_unseen=way == "oob",
@@ -188,7 +191,7 @@ class ElectsVoters:
         contest = self._contest
         if self.warm_start:
             raise ValueError("warm_start adds trees to trees; it has no use for a pool")
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = self._new_seed()
         named = self.estimator
         if isinstance(named, str):
             named = strong_pool(seed, sparse=hasattr(X, "tocsr"))
@@ -229,17 +232,10 @@ class ElectsVoters:
 
     def _plan_draws(
         self, signs: NDArray[Any], sample_weight: NDArray[np.float64] | None
-    ) -> Draws:
+    ) -> AnyDraws:
         keeps_voters = self.warm_start and hasattr(self, "weights_")
-        rng = check_random_state(self.random_state)
-        draws = Draws.plan(
-            signs,
-            max_samples=self.max_samples,
-            seed=self._seed if keeps_voters else int(rng.randint(np.iinfo(np.int32).max)),
-            replace=self.bootstrap,
-            stratified=self.stratified,
-            sample_weight=sample_weight,
-        )
+        seed = self._seed if keeps_voters else self._new_seed()
+        draws = self._draws_by(seed, signs, sample_weight)
         if keeps_voters and self._fingerprint_of(draws, signs) != self._fingerprint:
             raise ValueError(
                 "warm_start adds voters to those of the last fit, so the rows, y, "
@@ -255,7 +251,29 @@ class ElectsVoters:
             )
         return draws
 
-    def _fingerprint_of(self, draws: Draws, signs: NDArray[Any]) -> str:
+    def _new_seed(self) -> int:
+        rng = check_random_state(self.random_state)
+        return int(rng.randint(np.iinfo(np.int32).max))
+
+    def _draws_by(
+        self, seed: int, signs: NDArray[Any], sample_weight: NDArray[np.float64] | None
+    ) -> AnyDraws:
+        settings: dict[str, Any] = {
+            "max_samples": self.max_samples,
+            "seed": seed,
+            "stratified": self.stratified,
+            "sample_weight": sample_weight,
+        }
+        if self.bootstrap == POISSON:
+            return PoissonDraws.plan(self._contest.targets(signs), **settings)
+        return Draws.plan(signs, replace=bool(self.bootstrap), **settings)
+
+    def _deal_folds(self, signs: NDArray[Any], seed: int) -> NDArray[np.int8]:
+        if self.bootstrap == POISSON:
+            return deal_folds_by_rank(self._contest.targets(signs), seed)
+        return deal_folds(signs, seed)
+
+    def _fingerprint_of(self, draws: AnyDraws, signs: NDArray[Any]) -> str:
         """What must not change for voters to be kept."""
         columns = self.n_features_in_, getattr(self, "feature_names_in_", None)
         family = family_of(self._voter()).__name__
@@ -266,7 +284,7 @@ class ElectsVoters:
         self,
         X: Any,
         signs: NDArray[Any],
-        draws: Draws,
+        draws: AnyDraws,
         sample_weight: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
     ) -> NDArray[Any]:

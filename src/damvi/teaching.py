@@ -140,7 +140,7 @@ class TeachesVoters(ElectsVoters):
                     2 * y[-1][members[-1]] - 1,
                     max_samples=self.max_samples,
                     seed=seed,
-                    replace=self.bootstrap,
+                    replace=bool(self.bootstrap),
                     stratified=self.stratified,
                     sample_weight=all_weights[-1][members[-1]],
                 )

@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._compat import take_rows
 from .asking import AskPositive
 from .class_asking import AskClasses
-from .draws import Draws
+from .draws import AnyDraws
 from .fitting import params_of_rows, seeded
 from .interface import Progress
 from .relabelling import with_gaps, without_gaps
@@ -42,7 +42,7 @@ class BaggedVoters:
         estimator: Any,
         X: Any,
         y: NDArray[Any],
-        draws: Draws,
+        draws: AnyDraws,
         n_voters: int,
         *,
         n_classes: int = 2,
@@ -131,13 +131,15 @@ def _train(
     estimator: Any,
     X: Any,
     y: NDArray[Any],
-    draws: Draws,
+    draws: AnyDraws,
     k: int,
     own_weight: NDArray[np.float64] | None,
     fit_params: dict[str, Any],
     read: AskPositive | AskClasses,
 ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
     rows, times = draws.sample(k)
+    if len(rows) == 0:  # who drew nothing knows nothing, and says what a tie would
+        rows, times = np.flatnonzero(y == 0)[:1], np.ones(1, np.intp)
     voter = seeded(clone(estimator), draws.random_state(k))
     weights = times.astype(np.float64) if draws.replace else None
     if own_weight is not None:

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 DRAWS_AT_A_TIME = 2**16
+
+
+class AnyDraws(Protocol):
+    """What voters ask of draws, of any kind."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def replace(self) -> bool:
+        """Whether voters see how often a row was drawn, or else its own weight."""
+
+    @property
+    def most_rows(self) -> int:
+        """As many rows as a voter is likely to see."""
+
+    def sample(self, voter: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The rows drawn for this voter, in order, and how many times each."""
+
+    def out_of_bag(self, voter: int) -> NDArray[np.bool_]:
+        """The rows that this voter has not seen."""
+
+    def random_state(self, voter: int) -> int:
+        """A seed for the voter's own randomness, apart from its draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,14 +174,20 @@ class Draws:
 
     def _drawn(self, voter: int) -> Iterator[NDArray[np.intp]]:
         """The rows drawn for this voter, a few at a time."""
-        rng = self._bits(voter, purpose=0)
+        rng = _bits(self.seed, voter, purpose=0)
         for stratum in self.strata:
             yield from stratum.draw(rng, self.replace)
 
     def random_state(self, voter: int) -> int:
         """A seed for the voter's own randomness, apart from its draw."""
-        return int(self._bits(voter, purpose=1).random_raw() >> 33)
+        return random_state_of(self.seed, voter)
 
-    def _bits(self, voter: int, purpose: int) -> np.random.Philox:
-        """Raw bits of a counter-based generator: the same in every release of numpy."""
-        return np.random.Philox(key=np.array([self.seed, 2 * voter + purpose], np.uint64))
+
+def random_state_of(seed: int, voter: int) -> int:
+    """A seed for the voter's own randomness."""
+    return int(_bits(seed, voter, purpose=1).random_raw() >> 33)
+
+
+def _bits(seed: int, voter: int, purpose: int) -> np.random.Philox:
+    """Raw bits of a counter-based generator: the same in every release of numpy."""
+    return np.random.Philox(key=np.array([seed, 2 * voter + purpose], np.uint64))

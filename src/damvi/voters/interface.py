@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import Draws
+from .draws import AnyDraws
 
 Votes = NDArray[np.int8]
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
@@ -23,7 +23,7 @@ class Voters(Protocol):
         estimator: Any,
         X: Any,
         y: NDArray[Any],
-        draws: Draws,
+        draws: AnyDraws,
         n_voters: int,
         *,
         n_classes: int = 2,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..._jit import kernel
 from ..._threads import in_threads, run_in_threads
+from ..hashing import row_hashes
 from .table import blocks, dense, row_slices, take
 
 MAX_BINS = 255
@@ -141,17 +142,6 @@ def midpoints(values: Floats) -> Floats:
     middle = low + (high - low) / 2
     # Between neighbouring numbers (or infinities) there is no middle to be had.
     return np.where((middle >= low) & (middle < high), middle, low)
-
-
-def row_hashes(rows: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
-    """A random number for each row, a function of (seed, row number) alone."""
-    with np.errstate(over="ignore"):
-        x = rows.astype(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            x ^= x >> np.uint64(shift)
-            x *= np.uint64(factor)
-        x ^= x >> np.uint64(31)
-    return x
 
 
 def sample_rows(members: NDArray[np.int64], seed: int, size: int) -> NDArray[np.int64]:

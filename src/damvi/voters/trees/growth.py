@@ -61,6 +61,10 @@ def grow_tree(
     seed: int,
 ) -> Forest:
     """One tree on all the rows of ``codes``."""
+    if len(codes) == 0:
+        # A voter that drew nothing knows nothing, and says what a tie would.
+        codes = np.zeros((1, len(features)), np.uint8)
+        weights, labels = np.ones(1, np.int64), np.zeros(1, np.uint8)
     options = (
         features.binning.histogram_starts,
         features.binning.categorical,

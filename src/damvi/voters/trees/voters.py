@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..._threads import in_threads, run_in_threads
-from ..draws import Draws
+from ..draws import AnyDraws
 from ..interface import Progress, Votes
 from .cast import add_shares, find_leaves, weigh, weigh_by_class
 from .features import Features
@@ -43,7 +43,7 @@ class TreeVoters:
         estimator: FastTreeClassifier,
         X: Any,
         y: NDArray[np.integer[Any]],
-        draws: Draws,
+        draws: AnyDraws,
         n_voters: int,
         *,
         n_classes: int = 2,
@@ -77,7 +77,7 @@ class TreeVoters:
         estimator: FastTreeClassifier,
         X: Any,
         y: NDArray[np.integer[Any]],
-        draws: Draws,
+        draws: AnyDraws,
         n_voters: int,
         *,
         n_classes: int = 2,
@@ -232,7 +232,7 @@ def _grow_some(
     grow_one: Callable[..., Forest],
     codes: NDArray[np.uint8],
     labels: NDArray[np.uint8],
-    draws: Draws,
+    draws: AnyDraws,
     voters: range,
     own_weight: NDArray[np.int64] | None,
 ) -> list[Forest]:
@@ -246,6 +246,8 @@ def _grow_some(
             rows = rows[own_weight[rows] > 0]
             weights = own_weight[rows]
         seed = draws.random_state(k)
+        if len(rows) > len(room):
+            room = np.empty((len(rows), codes.shape[1]), dtype=np.uint8)
         own = room[: len(rows)]
         np.take(codes, rows, axis=0, out=own, mode="clip")  # other modes make a copy
         try:
