@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .ballots import Ballots
+from .census import Census
 from .class_ballots import ClassBallots
 from .class_deciding import MACRO_F1, ClassDecision, parse_factors
 from .deciding import JOINT, Decision, is_joint
 from .decision import parse_objective
 from .decision.class_factors import settled
-from .reading import encode_labels, read_classes
+from .reading import check_classes, encode_labels, positive_of, read_classes
 from .voters.calibration import calibrate
 from .voters.class_calibration import calibrate_classes
 from .weighing import Weighing
@@ -55,10 +56,17 @@ class TwoClasses:
     def read(cls, y: Any, pos_label: Any) -> tuple[TwoClasses, NDArray[np.int8]]:
         """The two classes, and each row's sign."""
         classes, positive, signs = encode_labels(y, pos_label)
-        is_last = positive == classes[1]
+        rows = int((signs > 0).sum())
+        counts = np.where(classes == positive, rows, len(signs) - rows)
+        return cls.of(classes, counts, pos_label), signs
+
+    @classmethod
+    def of(cls, classes: NDArray[Any], counts: NDArray[Any], pos_label: Any) -> TwoClasses:
+        """The same from the rows of each class."""
+        positive = positive_of(classes, counts, pos_label)
         # Of two equal classes, the negative one.
-        majority = int(is_last == (2 * (signs > 0).sum() > len(signs)))
-        return cls(classes, positive, majority), signs
+        majority = int((positive == 1) == (2 * counts[positive] > counts.sum()))
+        return cls(classes, classes[positive], majority)
 
     @property
     def numbers(self) -> None:
@@ -68,10 +76,13 @@ class TwoClasses:
         """What the voters learn."""
         return (signs > 0).astype(np.int8)
 
-    def lean(self, signs: Labels, base: Numbers | None, part: float) -> float:
+    def census(self, signs: Labels, base: Numbers | None) -> Census:
+        return Census.of(self.targets(signs), 2, base)
+
+    def lean(self, census: Census, part: float) -> float:
         """How many negatives a positive counts for."""
-        weights = np.ones(len(signs)) if base is None else base
-        return float(weights[signs < 0].sum() / weights[signs > 0].sum()) ** part
+        negatives, positives = census.mass.tolist()
+        return float(negatives / positives) ** part
 
     def ballots(
         self,
@@ -82,8 +93,10 @@ class TwoClasses:
         part: float,
         unseen: NDArray[np.uint8] | None = None,
         only_unseen: bool = False,
+        census: Census | None = None,
     ) -> Ballots:
-        lean = self.lean(signs, base, part)
+        """The votes on labelled rows; ``census`` is that of a table they are a part of."""
+        lean = self.lean(census or self.census(signs, base), part)
         return Ballots(votes, signs, base, folds, unseen, only_unseen, lean)
 
     def calibrate(
@@ -96,7 +109,7 @@ class TwoClasses:
         method: Any,
     ) -> tuple[NDArray[Any], list[Any]]:
         """The votes put right, and what does so for other votes."""
-        lean = self.lean(signs, base, part)
+        lean = self.lean(self.census(signs, base), part)
         # On the same scale of classes as the weights: nobody counts for more than 1.
         counts = np.where(signs > 0, min(lean, 1.0), min(1 / lean, 1.0))
         weights = counts if base is None else counts * base
@@ -163,14 +176,19 @@ class ManyClasses:
     def read(cls, y: Any, pos_label: Any) -> tuple[ManyClasses, NDArray[np.intp]]:
         """The classes, and the number of each row's."""
         classes, labels = read_classes(y, MAX_CLASSES)
+        return cls.of(classes, np.bincount(labels), pos_label), labels
+
+    @classmethod
+    def of(cls, classes: NDArray[Any], counts: NDArray[Any], pos_label: Any) -> ManyClasses:
+        """The same from the rows of each class."""
+        check_classes(classes, counts, MAX_CLASSES)
         if pos_label is not None:
             raise ValueError(
                 f"Only binary classification is supported with pos_label={pos_label!r}, "
                 f"and y has {len(classes)} classes; leave it out, or name one class "
                 f"against the rest, as in y == {pos_label!r}"
             )
-        order = np.argsort(-np.bincount(labels), kind="stable")
-        return cls(classes, order), labels
+        return cls(classes, np.argsort(-counts, kind="stable"))
 
     @property
     def numbers(self) -> NDArray[np.intp]:
@@ -181,15 +199,12 @@ class ManyClasses:
         """What the voters learn."""
         return labels
 
-    def mass(self, labels: Labels, base: Numbers | None) -> Numbers:
-        """The weight of the rows of each class."""
-        weights = np.ones(len(labels)) if base is None else base
-        return np.array([weights[labels == c].sum() for c in self.numbers])
+    def census(self, labels: Labels, base: Numbers | None) -> Census:
+        return Census.of(labels, len(self.classes), base)
 
-    def lean(self, labels: Labels, base: Numbers | None, part: float) -> Numbers:
+    def lean(self, census: Census, part: float) -> Numbers:
         """How many rows of the largest class a row of each class counts for."""
-        mass = self.mass(labels, base)
-        return np.asarray((mass.max() / mass) ** part)
+        return np.asarray((census.mass.max() / census.mass) ** part)
 
     def ballots(
         self,
@@ -200,8 +215,11 @@ class ManyClasses:
         part: float,
         unseen: NDArray[np.uint8] | None = None,
         only_unseen: bool = False,
+        census: Census | None = None,
     ) -> ClassBallots:
-        mass, lean = self.mass(labels, base), self.lean(labels, base, part)
+        """The votes on labelled rows; ``census`` is that of a table they are a part of."""
+        census = census or self.census(labels, base)
+        mass, lean = census.mass, self.lean(census, part)
         rare = mass * len(mass) < mass.sum()
         return ClassBallots(votes, labels, base, folds, unseen, only_unseen, rare, lean)
 
@@ -215,7 +233,7 @@ class ManyClasses:
         method: Any,
     ) -> tuple[NDArray[Any], list[Any]]:
         """The votes put right, and what does so for other votes."""
-        lean = self.lean(labels, base, part)
+        lean = self.lean(self.census(labels, base), part)
         # On the same scale of classes as the weights: nobody counts for more than 1.
         counts = (lean / lean.max())[labels]
         weights = counts if base is None else counts * base
@@ -262,6 +280,12 @@ def read_contest(y: Any, pos_label: Any) -> tuple[TwoClasses | ManyClasses, Labe
     """What is voted on, and each row's sign, or number of class."""
     many = len(np.unique(y)) > 2
     return (ManyClasses if many else TwoClasses).read(y, pos_label)
+
+
+def contest_from(classes: NDArray[Any], counts: NDArray[Any], pos_label: Any) -> Any:
+    """The same from the rows of each class."""
+    many = len(classes) > 2
+    return (ManyClasses if many else TwoClasses).of(classes, counts, pos_label)
 
 
 def contest_of(classes: NDArray[Any], pos_label: Any, majority: Any) -> Any:

@@ -56,6 +56,13 @@ def encode_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], Any, NDArray[np
     """The two classes, the positive one, and each row's sign (+1 for positive)."""
     check_classification_targets(y)
     classes, counts = np.unique(y, return_counts=True)
+    positive = positive_of(classes, counts, pos_label)
+    signs = np.where(y == classes[positive], np.int8(1), np.int8(-1))
+    return classes, classes[positive], signs
+
+
+def positive_of(classes: NDArray[Any], counts: NDArray[Any], pos_label: Any) -> int:
+    """The place of the positive class: the one named, or the rarer of the two."""
     if len(classes) > 2:
         shown = ", ".join(repr(label) for label in classes[:5].tolist())
         raise ValueError(
@@ -66,30 +73,32 @@ def encode_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], Any, NDArray[np
     _refuse_one_class(classes, counts)
     if pos_label is None:
         # Of two equal classes, the last in order, as in scikit-learn.
-        positive = int(counts[1] <= counts[0])
-    else:
-        matches = np.flatnonzero(classes == pos_label)
-        if len(matches) != 1:
-            raise ValueError(
-                f"pos_label={pos_label!r} is not a class of y; the classes are "
-                f"{classes.tolist()}"
-            )
-        positive = int(matches[0])
-    signs = np.where(y == classes[positive], np.int8(1), np.int8(-1))
-    return classes, classes[positive], signs
+        return int(counts[1] <= counts[0])
+    matches = np.flatnonzero(classes == pos_label)
+    if len(matches) != 1:
+        raise ValueError(
+            f"pos_label={pos_label!r} is not a class of y; the classes are "
+            f"{classes.tolist()}"
+        )
+    return int(matches[0])
 
 
 def read_classes(y: Any, most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The classes in order, two or more, and the number of each row's."""
     check_classification_targets(y)
     classes, labels, counts = np.unique(y, return_inverse=True, return_counts=True)
+    check_classes(classes, counts, most)
+    return classes, labels.astype(np.intp)
+
+
+def check_classes(classes: NDArray[Any], counts: NDArray[Any], most: int) -> None:
+    """Refuse one class, and too many."""
     _refuse_one_class(classes, counts)
     if len(classes) > most:
         raise ValueError(
             f"y has {len(classes)} classes, and at most {most} are supported; merge the "
             f"rarest, or, if y holds amounts, use a regressor"
         )
-    return classes, labels.astype(np.intp)
 
 
 def _refuse_one_class(classes: NDArray[Any], counts: NDArray[np.intp]) -> None:

@@ -91,6 +91,7 @@ ALLOWED = {
     "pruning": {"choosing", "crossfit", "deciding", "moments", "solvers", "weighing"},
     "contest": {
         "ballots",
+        "census",
         "class_ballots",
         "class_deciding",
         "deciding",
