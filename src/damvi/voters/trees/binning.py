@@ -79,11 +79,25 @@ class Binning:
                 break  # nothing more to learn
         crowded = np.flatnonzero(distinct.crowded & ~categorical)
         edges = _sampled_edges(X, signs, crowded, seed, n_jobs)
-        categories = _categories(X, signs, np.flatnonzero(categorical))
+        counts = count_categories(_blocks_that_count(X, signs), np.flatnonzero(categorical))
+        return cls.of(distinct, edges, counts, categorical)
+
+    @classmethod
+    def of(
+        cls,
+        distinct: Distinct,
+        edges: dict[int, Floats],
+        counts: dict[int, Counter[float]],
+        categorical: NDArray[np.bool_],
+    ) -> Binning:
+        """Bins from the values seen, or from edges where they are too many.
+
+        ``counts`` has the categories of each categorical feature.
+        """
         cuts, codes, n_codes = [], [], []
-        for f in range(X.shape[1]):
+        for f in range(len(categorical)):
             if categorical[f]:
-                values, category_codes = categories[f]
+                values, category_codes = _category_codes(counts[f])
                 n_codes.append(1 + int(category_codes.max(initial=0)))
             else:
                 values = edges[f] if f in edges else midpoints(distinct.values(f))
@@ -121,6 +135,13 @@ class Distinct:
 
     def add(self, block: Floats) -> None:
         collect_distinct(block, self._values, self._counts)
+
+    def merge(self, other: Distinct) -> None:
+        """Add the values that another has seen."""
+        for f in range(len(self._counts)):
+            own = slice(f, f + 1)
+            found = np.ascontiguousarray(other._values[f, : other._counts[f], np.newaxis])
+            collect_distinct(found, self._values[own], self._counts[own])
 
     @property
     def crowded(self) -> NDArray[np.bool_]:
@@ -176,18 +197,23 @@ def _sampled_edges(
         return {}
     n_classes = max(2, 1 + int(signs.max()))
     size = SAMPLE_ROWS // n_classes
-    common, *rare = (
+    samples = [
         take(X, _sample_of(signs == sign, seed, size))[:, features]
         for sign in (-1, *range(1, n_classes))
-    )
+    ]
+    return dict(zip(features.tolist(), edges_of(samples, n_jobs), strict=True))
+
+
+def edges_of(samples: list[Floats], n_jobs: int | None = None) -> list[Floats]:
+    """The edges of each column, from a sample of the common class and of each other."""
+    common, *rare = samples
     if len(rare) > 1:  # the common class is then but one of many
         common = np.concatenate([common, *rare])
     find = (
         partial(class_quantile_edges, common[:, j], *(sample[:, j] for sample in rare))
-        for j in range(len(features))
+        for j in range(common.shape[1])
     )
-    edges = in_threads(find, n_jobs)
-    return dict(zip(features.tolist(), edges, strict=True))
+    return [*in_threads(find, n_jobs)]
 
 
 def class_quantile_edges(common: Floats, *rare: Floats) -> Floats:
@@ -220,21 +246,19 @@ def _quantiles(values: Floats, n: int) -> Floats:
     return values[((np.arange(n) + 0.5) / n * len(values)).astype(np.int64)]
 
 
-def _categories(
-    X: Any, signs: NDArray[np.integer[Any]], features: NDArray[Any]
-) -> dict[int, tuple[Floats, NDArray[np.uint8]]]:
-    """The categories of each feature, in order, and their codes; one pass over ``X``."""
-    if not len(features):
-        return {}
+def count_categories(
+    blocks: Iterator[Floats], features: NDArray[Any]
+) -> dict[int, Counter[float]]:
+    """How often each category of each feature is there; one pass over the rows."""
     counts: dict[int, Counter[float]] = {int(f): Counter() for f in features}
-    for block in _blocks_that_count(X, signs):
+    for block in blocks if counts else ():
         for f, counter in counts.items():
             values, more = np.unique(block[:, f], return_counts=True)
             known = ~np.isnan(values)
             counter.update(
                 dict(zip(values[known].tolist(), more[known].tolist(), strict=True))
             )
-    return {f: _category_codes(counter) for f, counter in counts.items()}
+    return counts
 
 
 def _category_codes(counter: Counter[float]) -> tuple[Floats, NDArray[np.uint8]]:
