@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
+    from .blocks.parquet import ParquetTable
     from .classifier import DAMVIClassifier
     from .modelfile import load_model, save_model
     from .moments import Moments
@@ -18,6 +19,7 @@ _HOMES = {
     "DAMVIClassifier": "classifier",
     "FastTreeClassifier": "voters.trees.classifier",
     "Moments": "moments",
+    "ParquetTable": "blocks.parquet",
     "Unlabeled": "unlabelled.table",
     "load_model": "modelfile.files",
     "save_model": "modelfile.files",
@@ -25,6 +27,7 @@ _HOMES = {
 _MODULES = {
     "baselines",
     "bench",
+    "blocks",
     "certificate",
     "crossfit",
     "datasets",
@@ -48,6 +51,7 @@ __all__ = [
     "DAMVIClassifier",
     "FastTreeClassifier",
     "Moments",
+    "ParquetTable",
     "Unlabeled",
     "__version__",
     "load_model",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,9 @@ class Sheet:
     unseen: NDArray[np.uint8] | None
     only_unseen: bool
 
+    at_hand: ClassVar[bool] = True
+    """Whether all votes are in memory."""
+
     @cached_property
     def mask(self) -> NDArray[np.bool_] | None:
         """Which votes count (n, K), when not all do."""
@@ -144,6 +147,8 @@ class Ballots(Sheet):
     lean: float = 1.0
     plain: NDArray[np.float64] | None = None
     crowd: Crowd | None = None
+
+    n_classes: ClassVar[int] = 2
 
     def vote_by(
         self, found: Sequence[FoldWeights], n_jobs: int | None

@@ -22,6 +22,8 @@ class Census:
     Attributes
     ----------
     rows : ndarray of int64, shape (C,)
+    counted : ndarray of int64, shape (C,)
+        Those whose weight is not 0.
     units : ndarray of int64, shape (C,)
         Their weight, in units of 2**-30.
 
@@ -35,6 +37,7 @@ class Census:
     """
 
     rows: NDArray[np.int64]
+    counted: NDArray[np.int64]
     units: NDArray[np.int64]
 
     @classmethod
@@ -47,14 +50,19 @@ class Census:
         """Of rows of the classes 0, 1, ...; ``weights`` lie between 0 and 1."""
         rows = np.bincount(labels, minlength=n_classes).astype(np.int64)
         if weights is None:
-            return cls(rows, rows << FRACTIONAL_BITS)
+            return cls(rows, rows, rows << FRACTIONAL_BITS)
+        counted = np.bincount(labels[weights > 0], minlength=n_classes).astype(np.int64)
         fixed = np.rint(np.ldexp(weights, FRACTIONAL_BITS)).astype(np.int64)
         units = np.zeros(n_classes, np.int64)
         np.add.at(units, labels, fixed)
-        return cls(rows, units)
+        return cls(rows, counted, units)
 
     def __add__(self, other: Census) -> Census:
-        return Census(self.rows + other.rows, self.units + other.units)
+        return Census(
+            self.rows + other.rows,
+            self.counted + other.counted,
+            self.units + other.units,
+        )
 
     @property
     def n_rows(self) -> int:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
 from .ballots import Ballots, Tally
-from .class_ballots import ClassBallots
 from .class_judging import ClassJudge
 from .deciding import AVERAGE_PRECISION
 from .decision import Fixed, Objective, parse_objective
@@ -123,8 +122,7 @@ class Judge:
 
 def judge_of(ballots: Any, metric: Any) -> Judge | ClassJudge:
     """Who judges votes on two classes, or on many."""
-    many = isinstance(ballots, ClassBallots)
-    return (ClassJudge if many else Judge).of(ballots, metric)
+    return (ClassJudge if ballots.n_classes > 2 else Judge).of(ballots, metric)
 
 
 def choose_rule(

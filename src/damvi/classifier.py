@@ -13,13 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from ._compat import HasMethods, Interval, StrOptions, fit_context
 from .contest import TIE as TIE
 from .decision import Calibrator, ClassTuning, Tuning
+from .enrolling import EnrolsTables
 from .reading import read_table
-from .revising import RevisesWeights
+from .showing import ShowsVoters
 from .solvers import SOLVERS
 from .unlabelled import refuse_missing_labels
 
 
-class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class DAMVIClassifier(
+    EnrolsTables, ShowsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Diversity-aware weighted majority vote for imbalanced data.
 
     Many voters are trained on bootstrap samples; the positives that their plain vote
@@ -275,11 +278,14 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
 
         Parameters
         ----------
-        X : array, sparse matrix or dataframe of shape (n, n_features)
+        X : array, sparse matrix or dataframe of shape (n, n_features), or parquet
+            A path to a parquet dataset (a file, a folder, a pattern), or a
+            :class:`~damvi.ParquetTable`, is read block by block, never as a whole.
         y : array of shape (n,)
-            Labels of 2 to 256 classes.
+            Labels of 2 to 256 classes. Of a parquet dataset, the name of the column.
         sample_weight : array of shape (n,), optional
-            Only ratios matter: weights a factor 2**31 below the largest count as 0.
+            Only ratios matter: weights a factor 2**31 below the largest count as 0. Of
+            a parquet dataset, the name of the column.
         X_unlabeled : array, sparse matrix, dataframe or Unlabeled, optional
             More rows with the same columns, whose labels nobody knows; see ``unlabeled``.
             Wrapped in :class:`~damvi.Unlabeled`, no grid search cuts it.
@@ -291,6 +297,8 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         -------
         self
         """
+        if self._is_elsewhere(X):
+            return self._fit_on_disk(X, y, sample_weight, X_unlabeled, fit_params)
         refuse_missing_labels(y)
         X, signs, base = self._read_training_set(X, y, sample_weight)
 
@@ -354,42 +362,6 @@ class DAMVIClassifier(RevisesWeights, ClassifierMixin, MetaEstimatorMixin, BaseE
         """The chance of each class, for a pool; else the vote on a scale from 0 to 1."""
         vote = self.vote(X)
         return self._contest.chances(vote, self._decision.calibrator)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Mean of the voters' feature importances, weighted as they vote.
-
-        Voters of a pool that have none are left out.
-        """
-        check_is_fitted(self, "weights_")
-        # A constant voter (one class in its sample) uses no feature.
-        known = [getattr(voter, "feature_importances_", None) for voter in self.estimators_]
-        if all(importances is None for importances in known):
-            kinds = ", ".join(sorted({type(voter).__name__ for voter in self.estimators_}))
-            raise AttributeError(f"the voters ({kinds}) have no feature_importances_")
-        mean, asked = np.zeros(self.n_features_in_), 0.0
-        for weight, importances in zip(self.weights_, known, strict=True):
-            if importances is None:
-                continue
-            # Models count in units of their own.
-            scale = float(np.sum(importances)) if self._is_pool else 1.0
-            mean += weight * np.asarray(importances) / (scale or 1.0)
-            asked += weight
-        return mean / asked if self._is_pool and asked > 0 else mean
-
-    @property
-    def estimators_(self) -> list[Any]:
-        """The voters, in the order of their draws."""
-        check_is_fitted(self, "weights_")
-        return self._voters.estimators
-
-    @property
-    def named_estimators_(self) -> dict[str, Any]:
-        """The voters of a pool by name, in the order of ``weights_``."""
-        check_is_fitted(self, "weights_")
-        if not self._is_pool:
-            raise AttributeError("only the voters of a pool have names")
-        return dict(zip(self._voters.names, self.estimators_, strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

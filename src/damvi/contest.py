@@ -138,13 +138,13 @@ class TwoClasses:
             last = positive if self.pos_label == self.classes[1] else 1 - positive
         return np.column_stack([1 - last, last])
 
-    def lacking(self, voters: Any, signs: Labels) -> str | None:
+    def lacking(self, voters: Any, rows: NDArray[np.int64]) -> str | None:
         """What to say of voters that have seen no positive."""
         if not voters.n_without_positive:
             return None
         return (
             f"{voters.n_without_positive} of {len(voters)} samples drew none of the "
-            f"{int((signs > 0).sum())} rows of the positive class ({self.pos_label}), so "
+            f"{int(rows[1])} rows of the positive class ({self.pos_label}), so "
             f"these voters never vote for it; stratified=True draws within each class"
         )
 
@@ -260,7 +260,7 @@ class ManyClasses:
         chances: Numbers = calibrator(vote)
         return chances
 
-    def lacking(self, voters: Any, labels: Labels) -> str | None:
+    def lacking(self, voters: Any, rows: NDArray[np.int64]) -> str | None:
         """What to say of voters that have not seen all classes."""
         missed = voters.n_without_class
         if not missed.any():
@@ -270,7 +270,7 @@ class ManyClasses:
         others = f" (and so for {more} of the other classes)" if more else ""
         return (
             f"{int(missed[worst])} of {len(voters)} samples drew none of the "
-            f"{int((labels == worst).sum())} rows of class "
+            f"{int(rows[worst])} rows of class "
             f"{self.classes.tolist()[worst]!r}, so these voters never vote for it{others}; "
             f"stratified=True draws within each class"
         )

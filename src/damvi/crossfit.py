@@ -107,17 +107,19 @@ def out_of_bag_vote(
     fold_weights: Sequence[FoldWeights],
     n_jobs: int | None = None,
     n_classes: int | None = None,
+    n_rows: int | None = None,
 ) -> NDArray[np.float64]:
     """The vote on each row, by the voters and the weights that do not know its label.
 
     ``unseen`` holds a bit for each voter and row (see :func:`unseen_rows`). NaN where no
     voter was out of bag. With ``n_classes``, votes are numbers of classes, and the vote
-    is (n, C).
+    is (n, C). ``n_rows`` is the number of rows that the weights were learned from, if not
+    all are here.
     """
     kernels = _kernels(n_classes)
     n, n_voters = votes.shape
     # What one row can do to the weights fades as rows outnumber voters.
-    sweeps = min(MAX_SWEEPS, round(200 * n_voters / n))
+    sweeps = min(MAX_SWEEPS, round(200 * n_voters / (n_rows or n)))
     vote, rows = _room(n, n_classes), np.arange(n)
     if sweeps == 0:
         _plainly(kernels, votes, unseen, folds, fold_weights, vote, n_jobs)

@@ -76,6 +76,11 @@ class Decision:
 
     @cached_property
     def unseen_vote(self) -> NDArray[np.float64]:
+        if "weighing" not in vars(self):
+            raise AttributeError(
+                "the votes on the training rows of a table beyond memory are not saved "
+                "with a model; fit it again"
+            )
         return self.weighing.unseen_vote
 
     @cached_property
@@ -110,9 +115,14 @@ class Decision:
 
     def __getstate__(self) -> dict[str, Any]:
         # The training rows' votes stay behind, so what they are good for is learned now.
-        for name in ("threshold", "unseen_vote", "tuning", "calibrator"):
+        for name in ("threshold", "tuning", "calibrator"):
             getattr(self, name)
-        return {name: value for name, value in vars(self).items() if name != "weighing"}
+        left = {"weighing"}
+        if "weighing" in vars(self) and self.weighing.ballots.at_hand:
+            self.unseen_vote  # noqa: B018
+        elif "weighing" in vars(self):
+            left.add("unseen_vote")  # as many as the rows of a table beyond memory
+        return {name: value for name, value in vars(self).items() if name not in left}
 
 
 def is_joint(wanted: Any) -> bool:

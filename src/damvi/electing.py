@@ -307,10 +307,14 @@ class ElectsVoters:
             progress=progress_bar("Training voters") if self.verbose else None,
         )
         self._seed, self._fingerprint = draws.seed, self._fingerprint_of(draws, signs)
-        lacking = self._contest.lacking(self._voters, signs)
-        if lacking:
-            warnings.warn(lacking, UserWarning, stacklevel=6)
+        self._warn_of_lacking(self._contest.census(signs, None).rows)
         return votes
+
+    def _warn_of_lacking(self, rows: NDArray[np.int64]) -> None:
+        """Say so when voters have seen none of a class; ``rows`` are those of each."""
+        lacking = self._contest.lacking(self._voters, rows)
+        if lacking:
+            warnings.warn(lacking, UserWarning, stacklevel=7)
 
     def _route(
         self, named: list[tuple[str, Any]], fit_params: dict[str, Any]

@@ -31,6 +31,7 @@ class EnlistsUnlabelled(TeachesVoters):
     eta: float | str
     positive_rate: float | None
     _row_prints: NDArray[np.uint64]
+    _print_step: int
 
     def _uses(self) -> tuple[str, ...]:
         """What unlabelled rows are good for."""
@@ -58,7 +59,7 @@ class EnlistsUnlabelled(TeachesVoters):
     ) -> Ballots | ClassBallots:
         """Train the voters and take their votes, with the help of unlabelled rows."""
         uses = self._uses()
-        self._row_prints = np.sort(row_prints(X, signs))
+        self._row_prints, self._print_step = np.sort(row_prints(X, signs)), 1
         if X_unlabeled is None:
             return self._elect(X, signs, base, fit_params)
         keeps = self._keeps_frames and hasattr(X, "columns")

@@ -102,15 +102,17 @@ class Moments:
         weights: ArrayLike | None,
         folds: ArrayLike,
         n_folds: int,
+        abstain: bool = False,
     ) -> list[Moments]:
         """Moments of each fold apart; ``folds`` gives the fold (0, 1, ...) of each row.
 
-        Their sum is the whole, and ``whole - fold`` is what the other folds know.
+        Their sum is the whole, and ``whole - fold`` is what the other folds know. Where
+        voters ``abstain``, hard votes may be 0 too.
         """
         votes, signs = _check_votes(votes, signs)
         fixed, folds = _fixed_point(weights, len(votes)), np.asarray(folds)
         return [
-            cls._of_rows(votes, signs, fixed, np.flatnonzero(folds == fold))
+            cls._of_rows(votes, signs, fixed, np.flatnonzero(folds == fold), abstain)
             for fold in range(n_folds)
         ]
 
@@ -121,8 +123,9 @@ class Moments:
         signs: NDArray[Any],
         fixed: NDArray[np.float64],
         rows: NDArray[np.intp],
+        abstain: bool = False,
     ) -> Moments:
-        if votes.dtype.kind == "f":
+        if votes.dtype.kind == "f" or abstain:
             return _by_products(votes, signs, fixed, rows)
         # With a rare class nearly all rows have weight 1, and bits are enough for them.
         plain = fixed[rows] == 2.0**FRACTIONAL_BITS

@@ -126,6 +126,11 @@ class RevisesWeights(EnlistsUnlabelled):
         ballots = self._need_votes()
         if not isinstance(max_voters, (int, np.integer)) or max_voters < 1:
             raise ValueError(f"max_voters={max_voters!r}; give a whole number from 1 on")
+        if not ballots.at_hand:
+            raise ValueError(
+                "prune needs all votes at hand, and a table beyond memory has too many; "
+                "fit fewer voters (n_estimators), or prune a model fitted on a sample"
+            )
         weights, pruning, votes = price(
             ballots,
             self._rule(),

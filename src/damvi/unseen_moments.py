@@ -48,11 +48,10 @@ class UnseenMoments:
         n_folds: int,
     ) -> list[UnseenMoments]:
         """``unseen`` (n, K) says which votes count."""
-        # Floats, because hard votes are counted on bits, which know no vote of 0.
-        masked = np.where(unseen, votes, 0).astype(np.float32)
-        sums = Moments.by_fold(masked, signs, weights, folds, n_folds)
-        ones = unseen.astype(np.float32)
-        rows = Moments.by_fold(ones, signs, weights, folds, n_folds)
+        masked = np.where(unseen, votes, votes.dtype.type(0))
+        sums = Moments.by_fold(masked, signs, weights, folds, n_folds, abstain=True)
+        ones = unseen.astype(np.int8)
+        rows = Moments.by_fold(ones, signs, weights, folds, n_folds, abstain=True)
         return [cls(a, b) for a, b in zip(sums, rows, strict=True)]
 
     def __add__(self, other: UnseenMoments) -> UnseenMoments:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from ..fingerprint import row_prints
+from ..fingerprint import row_prints, thinned
 from .bounds import check_delta, clopper_pearson, clopper_pearson_upper
 from .by_class import ClassCertificate, certify_classes
 from .pac_bayes import by_class_is_vacuous, pac_bayes
@@ -89,11 +89,11 @@ def certify(
     y = _read_labels(model, X, y)
     if len(model.classes_) > 2:
         labels = np.searchsorted(model.classes_, y)
-        refuse_training_rows(row_prints(X, labels), model._row_prints)
+        _refuse_training_rows(model, X, labels)
         return certify_classes(model, X, labels, delta, _counted)
     signs = np.where(y == model.pos_label_, 1, -1).astype(np.int8)
     flagged = np.asarray(model.predict(X) == model.pos_label_)
-    refuse_training_rows(row_prints(X, signs), model._row_prints)
+    _refuse_training_rows(model, X, signs)
 
     wrong, positive = flagged != (signs > 0), signs > 0
     counts = {
@@ -115,6 +115,11 @@ def certify(
         overall=Rate(**counts["overall"], vacuous=counts["overall"]["upper"] >= smaller),
         pac_bayes=_bounds_of_vote(model, X, signs, flagged, delta),
     )
+
+
+def _refuse_training_rows(model: Any, X: Any, signs: NDArray[Any]) -> None:
+    prints = thinned(row_prints(X, signs), model._print_step)
+    refuse_training_rows(prints, model._row_prints)
 
 
 def _read_labels(model: Any, X: Any, y: Any) -> NDArray[Any]:

@@ -22,16 +22,21 @@ WEIGHT_BITS = 30
 
 
 def signs_that_count(
-    labels: NDArray[Any], n_classes: int, sample_weight: NDArray[Any] | None
+    labels: NDArray[Any],
+    n_classes: int,
+    sample_weight: NDArray[Any] | None,
+    sizes: NDArray[Any] | None = None,
 ) -> NDArray[np.int16]:
     """-1 for the first of two classes, or the largest of more; 1, 2, ... for the others.
 
-    The rarest come first; rows of weight 0 have a 0.
+    The rarest come first; rows of weight 0 have a 0. ``sizes`` are the rows of each class
+    that count in a table of which these rows are a part.
     """
     counts = np.ones(len(labels), bool) if sample_weight is None else sample_weight > 0
     order = np.arange(n_classes)[::-1]
     if n_classes > 2:
-        sizes = np.bincount(labels[counts], minlength=n_classes)
+        if sizes is None:
+            sizes = np.bincount(labels[counts], minlength=n_classes)
         order = np.argsort(sizes, kind="stable")
     signs = np.empty(n_classes, np.int16)
     signs[order] = [*range(1, n_classes), -1]

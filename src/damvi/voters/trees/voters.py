@@ -96,10 +96,42 @@ class TreeVoters:
         else:
             features = known.features
         codes = features.encode(X, n_jobs)
-        trees = [] if known is None else [known.forest.tree(k) for k in range(len(known))]
         own_weight = None
         if not draws.replace and sample_weight is not None:
             own_weight = fixed_point(sample_weight, n_classes)
+        voters = cls.grow_on(
+            estimator,
+            features,
+            codes,
+            labels,
+            draws,
+            n_voters,
+            n_classes=n_classes,
+            known=known,
+            own_weight=own_weight,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return voters, codes
+
+    @classmethod
+    def grow_on(
+        cls,
+        estimator: FastTreeClassifier,
+        features: Features,
+        codes: NDArray[np.uint8],
+        labels: NDArray[np.uint8],
+        draws: AnyDraws,
+        n_voters: int,
+        *,
+        n_classes: int,
+        known: TreeVoters | None = None,
+        own_weight: NDArray[np.int64] | None = None,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> TreeVoters:
+        """The trees, from codes."""
+        trees = [] if known is None else [known.forest.tree(k) for k in range(len(known))]
         grow_one = partial(grow_tree, estimator, features, n_classes)
         work = (
             partial(_grow_some, grow_one, codes, labels, draws, share, own_weight)
@@ -109,7 +141,7 @@ class TreeVoters:
             tree for some in in_threads(work, n_jobs) for tree in some
         )
         trees += progress(grown, n_voters - len(trees)) if progress else grown
-        return cls(estimator, features, Forest.join(trees)), codes
+        return cls(estimator, features, Forest.join(trees))
 
     def __len__(self) -> int:
         return len(self.forest)

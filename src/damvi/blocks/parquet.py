@@ -1,0 +1,225 @@
+"""A parquet dataset of any size: its files, their row groups, and their rows in batches."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..fingerprint import Prints, row_prints
+from ..voters.trees.frames import Categories
+from .arrow import MOST_CATEGORIES, doubles_of, is_number, is_text, texts_of
+
+BATCH_ROWS = 2**16
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Some rows of a file."""
+
+    file: str
+    number: int
+    n_rows: int
+
+    def __str__(self) -> str:
+        return f"{self.file}, row group {self.number}"
+
+    def batches(self, names: list[str]) -> Iterator[Any]:
+        """Its rows, some thousands at a time, with these columns in this order."""
+        from pyarrow import parquet
+
+        try:
+            with parquet.ParquetFile(self.file) as file:
+                for batch in file.iter_batches(
+                    BATCH_ROWS, [self.number], columns=names, use_threads=False
+                ):
+                    yield batch.select(names)
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"{self} cannot be read ({error}); the file is damaged or was changed: "
+                f"write it again"
+            ) from error
+
+
+class ParquetTable:
+    """A parquet dataset to fit on without loading it.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, a folder with ``.parquet`` files in it, or a pattern such as
+        ``"payments/2025-*.parquet"``. Files are taken in the order of their names.
+    columns : list of str, optional
+        The features. All columns but the target (and the weights) by default.
+    cache : path, optional
+        A folder for the one-byte bins, as large as a byte for each cell and 8 for each
+        row. By default one in the system's folder for temporary files, which is removed
+        with the model; one that an interrupted fit leaves behind is gone on from.
+
+    Examples
+    --------
+    >>> from damvi import DAMVIClassifier, ParquetTable
+    >>> table = ParquetTable("payments/*.parquet", columns=["amount", "shop"])
+    >>> model = DAMVIClassifier().fit(table, "is_fraud")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        columns: list[str] | None = None,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.path = os.fspath(path)
+        self.columns = columns
+        self.cache = None if cache is None else Path(cache)
+
+    @cached_property
+    def files(self) -> list[str]:
+        """The files, in the order of their rows."""
+        path = Path(self.path)
+        if path.is_dir():
+            found = sorted(map(str, path.rglob("*.parquet")))
+        elif path.exists():
+            found = [str(path)]
+        else:
+            found = sorted(glob.glob(self.path, recursive=True))
+        if not found:
+            raise FileNotFoundError(
+                f"{self.path}: there is no such file, and no parquet file in it or of that "
+                f"pattern"
+            )
+        return found
+
+    @cached_property
+    def groups(self) -> list[RowGroup]:
+        """All row groups, in order."""
+        from pyarrow import parquet
+
+        groups = []
+        for file in self.files:
+            try:
+                about = parquet.read_metadata(file)
+            except (OSError, ValueError) as error:
+                raise ValueError(f"{file} is no parquet file ({error})") from error
+            for number in range(about.num_row_groups):
+                groups.append(RowGroup(file, number, about.row_group(number).num_rows))
+        return groups
+
+    @cached_property
+    def schema(self) -> Any:
+        """Names and types of the columns, the same in all files."""
+        from pyarrow import parquet
+
+        first, *others = [parquet.read_schema(file) for file in self.files]
+        for file, schema in zip(self.files[1:], others, strict=True):
+            if not schema.equals(first, check_metadata=False):
+                raise ValueError(
+                    f"{file} has other columns, or other types, than {self.files[0]}; "
+                    f"write both alike"
+                )
+        return first
+
+    @property
+    def n_rows(self) -> int:
+        return sum(group.n_rows for group in self.groups)
+
+    def features(self, target: str, weight: str | None) -> list[str]:
+        """The columns to learn from, all there and of a kind that can be used."""
+        for name in (target, weight):
+            if name is not None and name not in self.schema.names:
+                raise ValueError(
+                    f"{self.path} has no column {name!r}; its columns are "
+                    f"{', '.join(self.schema.names)}"
+                )
+        wanted = self.columns
+        if wanted is None:
+            wanted = [name for name in self.schema.names if name not in (target, weight)]
+        for name in wanted:
+            if name in (target, weight):
+                raise ValueError(f"columns has {name!r}, which is the target or the weight")
+            if name not in self.schema.names:
+                raise ValueError(f"{self.path} has no column {name!r}; see columns")
+            kind = self.schema.field(name).type
+            if not (is_number(kind) or is_text(kind)):
+                raise ValueError(
+                    f"column {name!r} of {self.path} holds {kind}, neither numbers nor "
+                    f"categories; make it one of them, or name those to use, as in "
+                    f"ParquetTable(path, columns=[...])"
+                )
+        if not wanted:
+            raise ValueError(f"{self.path} has no column to learn from")
+        return list(wanted)
+
+    def categories(
+        self, tree: Any, names: list[str], through: Any
+    ) -> tuple[Categories | None, NDArray[np.bool_]]:
+        """The categories of each column, and which columns have any.
+
+        Texts are in order, as pandas has them in ``astype("category")``.
+        """
+        import pandas as pd
+
+        texts = [name for name in names if is_text(self.schema.field(name).type)]
+        found: dict[str, set[str]] = {name: set() for name in texts}
+        if texts:
+            for part in through("Reading categories", partial(_texts, texts)):
+                for name, more in part.items():
+                    found[name] |= more
+                    _refuse_many(self.path, name, found[name])
+        frame = pd.DataFrame({name: np.empty(0) for name in names})
+        for name in texts:
+            frame[name] = pd.Categorical([], categories=sorted(found[name]))
+        mask = tree.categorical_mask(frame)
+        if not tree.wants_frame(frame):
+            return None, mask
+        categories = Categories.learn(frame)
+        return categories, mask | categories.mask
+
+    def doubles(
+        self, batch: Any, categories: Categories | None, where: str
+    ) -> NDArray[np.float64]:
+        """A batch as a table of numbers."""
+        return doubles_of(batch, categories, where)
+
+    def prints(
+        self, batch: Any, block: NDArray[np.float64], labels: NDArray[np.uint8]
+    ) -> Prints:
+        """A number for each row, as the table would have in memory."""
+        texts = any(is_text(column.type) for column in batch.columns)
+        return row_prints(batch.to_pandas() if texts else block, labels)
+
+    def digest(self) -> str:
+        """What tells these files from others, or from what they were before."""
+        about = sha256()
+        for file in self.files:
+            status = os.stat(file)
+            about.update(f"{os.path.abspath(file)} {status.st_size} ".encode())
+            about.update(f"{status.st_mtime_ns}\n".encode())
+        return about.hexdigest()
+
+
+def _texts(names: list[str], _: int, group: RowGroup) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for batch in group.batches(names):
+        for name, column in zip(names, batch.columns, strict=True):
+            found[name] |= texts_of(column)
+            _refuse_many(str(group), name, found[name])
+    return found
+
+
+def _refuse_many(where: str, name: str, texts: set[str]) -> None:
+    if len(texts) > MOST_CATEGORIES:
+        raise ValueError(
+            f"{where}: column {name!r} has more than {MOST_CATEGORIES} different texts; "
+            f"those are no categories: leave it out by naming the columns to use, as in "
+            f"ParquetTable(path, columns=[...])"
+        )

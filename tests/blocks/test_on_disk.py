@@ -1,0 +1,115 @@
+"""A fit on a parquet dataset is the fit in memory, bit by bit."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from damvi import DAMVIClassifier, FastTreeClassifier, ParquetTable
+from damvi.blocks import parquet, table
+
+
+def frame_of(n=1500, n_classes=2, seed=0, text=False):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd"))
+    frame["few"] = rng.integers(0, 6, n)
+    frame["flag"] = rng.random(n) < 0.3
+    frame.loc[rng.random(n) < 0.1, "b"] = np.nan
+    score = frame["a"] + frame["few"] / 3 + rng.normal(size=n) / 2
+    if text:
+        frame["shop"] = rng.choice(["x", "north", "älter"], n)
+        frame.loc[rng.random(n) < 0.05, "shop"] = None
+        score += frame["shop"].eq("x")
+    cuts = np.quantile(score, [0.9, 0.97][: n_classes - 1])
+    names = np.array(["common", "rare", "rarest"])
+    frame["label"] = names[np.searchsorted(cuts, score)]
+    frame["weight"] = rng.integers(0, 4, n) / 4
+    return frame
+
+
+def write(folder, frame, sizes=(700, 1, 799), group=300):
+    start = 0
+    for number, size in enumerate(sizes):
+        part = frame.iloc[start : start + size]
+        part.to_parquet(folder / f"part-{number}.parquet", row_group_size=group)
+        start += size
+    assert start == len(frame)
+    return folder
+
+
+def same(one, other, X):
+    assert np.array_equal(one.weights_, other.weights_)
+    assert np.array_equal(one.threshold_, other.threshold_)
+    assert np.array_equal(one.predict(X), other.predict(X))
+    assert np.array_equal(one.decision_function(X), other.decision_function(X))
+    assert one.c_bound_ == other.c_bound_
+    assert np.array_equal(one.oob_decision_function_, other.oob_decision_function_)
+    assert np.array_equal(one._row_prints, other._row_prints)
+    assert one.pos_label_ == other.pos_label_
+    assert list(one.feature_names_in_) == list(other.feature_names_in_)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 128)
+    monkeypatch.setattr(table, "BLOCK_ROWS", 200)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"votes": "oob", "n_jobs": 2},
+        {"stratified": True, "weight": "weight", "max_samples": 400},
+    ],
+)
+def test_the_same_as_in_memory(tmp_path, n_classes, text, settings):
+    frame = frame_of(n_classes=n_classes, text=text)
+    write(tmp_path, frame)
+    settings = dict(settings)
+    weight = settings.pop("weight", None)
+    tuned = "f1" if n_classes == 2 else "macro_f1"
+    model = DAMVIClassifier(
+        n_estimators=12, bootstrap="poisson", random_state=3, threshold=tuned, **settings
+    )
+    X = frame.drop(columns=["label"] + (["weight"] if weight else []))
+    if text:
+        X["shop"] = X["shop"].astype("category")
+    ours = DAMVIClassifier(**model.get_params()).set_params(bootstrap=True)
+    ours.fit(str(tmp_path), "label", sample_weight=weight)
+    model.fit(X, frame["label"], sample_weight=None if weight is None else frame[weight])
+    same(ours, model, X)
+    again = pickle.loads(pickle.dumps(ours))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(AttributeError, match="beyond memory"):
+        again.oob_decision_function_  # noqa: B018
+
+
+def test_columns_numbers_as_categories_and_a_pattern(tmp_path):
+    frame = frame_of()
+    write(tmp_path, frame)
+    tree = FastTreeClassifier(categorical_features=["few"], max_features="sqrt")
+    model = DAMVIClassifier(tree, n_estimators=8, bootstrap="poisson", random_state=0)
+    X = frame[["d", "few", "a"]]
+    found = ParquetTable(tmp_path / "part-*.parquet", columns=["d", "few", "a"])
+    ours = DAMVIClassifier(**model.get_params(deep=False)).fit(found, "label")
+    same(ours, model.fit(X, frame["label"]), X)
+
+
+def test_reweigh_and_choose_without_reading_again(tmp_path):
+    frame = frame_of()
+    write(tmp_path, frame)
+    X = frame.drop(columns="label")
+    ours = DAMVIClassifier(n_estimators=10, random_state=0).fit(str(tmp_path), "label")
+    model = DAMVIClassifier(n_estimators=10, random_state=0, bootstrap="poisson")
+    model.fit(X, frame["label"])
+    for one in (ours, model):
+        one.reweigh(shrinkage=0.1, threshold={"recall": 0.8})
+        one.choose("average_precision")
+    same(ours, model, X)
+    assert ours.choice_.chosen == model.choice_.chosen
+    with pytest.raises(ValueError, match="prune needs all votes"):
+        ours.prune(3)
