@@ -100,26 +100,30 @@ class ParquetTable:
         return found
 
     @cached_property
-    def groups(self) -> list[RowGroup]:
-        """All row groups, in order."""
+    def _footers(self) -> list[Any]:
         from pyarrow import parquet
 
-        groups = []
+        found = []
         for file in self.files:
             try:
-                about = parquet.read_metadata(file)
+                found.append(parquet.read_metadata(file))
             except (OSError, ValueError) as error:
                 raise ValueError(f"{file} is no parquet file ({error})") from error
-            for number in range(about.num_row_groups):
-                groups.append(RowGroup(file, number, about.row_group(number).num_rows))
-        return groups
+        return found
+
+    @cached_property
+    def groups(self) -> list[RowGroup]:
+        """All row groups, in order."""
+        return [
+            RowGroup(file, number, footer.row_group(number).num_rows)
+            for file, footer in zip(self.files, self._footers, strict=True)
+            for number in range(footer.num_row_groups)
+        ]
 
     @cached_property
     def schema(self) -> Any:
         """Names and types of the columns, the same in all files."""
-        from pyarrow import parquet
-
-        first, *others = [parquet.read_schema(file) for file in self.files]
+        first, *others = [footer.schema.to_arrow_schema() for footer in self._footers]
         for file, schema in zip(self.files[1:], others, strict=True):
             if not schema.equals(first, check_metadata=False):
                 raise ValueError(

@@ -1,0 +1,209 @@
+"""What can go wrong with a table on disk, and what is said of it."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyarrow import parquet as pq
+
+from damvi import DAMVIClassifier, FastTreeClassifier, ParquetTable
+from damvi.blocks import cache as caches
+from damvi.blocks.cache import BinCache
+
+from .test_on_disk import frame_of, write
+
+
+def fit(path, y="label", weight=None, **settings):
+    model = DAMVIClassifier(n_estimators=4, random_state=0, **settings)
+    return model.fit(path, y, sample_weight=weight)
+
+
+def test_a_damaged_row_group_is_named_by_file_and_number(tmp_path):
+    frame = frame_of()
+    write(tmp_path, frame, sizes=(700, 800), group=200)
+    path = tmp_path / "part-1.parquet"
+    about = pq.read_metadata(path)
+    column = about.row_group(2).column(0)
+    damaged = bytearray(path.read_bytes())
+    start = column.dictionary_page_offset or column.data_page_offset
+    damaged[start : start + column.total_compressed_size] = os.urandom(
+        column.total_compressed_size
+    )
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"part-1\.parquet, row group 2 cannot be read"):
+        fit(tmp_path)
+
+
+def test_what_is_no_parquet_is_named(tmp_path):
+    (tmp_path / "a.parquet").write_text("id,label\n1,2\n")
+    with pytest.raises(ValueError, match=r"a\.parquet is no parquet file"):
+        fit(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        fit(tmp_path / "nothing-*.parquet")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="no parquet file in it"):
+        fit(tmp_path / "empty")
+
+
+def test_files_must_be_alike(tmp_path):
+    frame = frame_of()
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.rename(columns={"a": "other"}).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"b\.parquet has other columns"):
+        fit(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "said"),
+    [
+        ({}, {"y": "lable"}, "has no column 'lable'; its columns are a, b"),
+        ({}, {"weight": "wait"}, "has no column 'wait'"),
+        ({"when": pd.Timestamp("2025-01-01")}, {}, "column 'when' .* timestamp"),
+        ({"a": np.inf}, {}, "column 'a' contains infinity"),
+        ({"label": None}, {}, "rows have no label"),
+        ({"label": "one"}, {}, "one class only"),
+        ({"weight": -1.0}, {"weight": "weight"}, "finite, and 0 or more"),
+        ({"weight": 0.0}, {"weight": "weight"}, "zero on every row"),
+    ],
+)
+def test_wrong_tables_are_refused_with_the_culprit(tmp_path, change, settings, said):
+    frame = frame_of(400).assign(**change)
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=said):
+        fit(tmp_path / "t.parquet", **settings)
+
+
+def test_a_class_without_weight_is_named(tmp_path):
+    frame = frame_of(400)
+    frame.loc[frame["label"] == "rare", "weight"] = 0.0
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="leave nothing of class 'rare'"):
+        fit(tmp_path / "t.parquet", weight="weight")
+
+
+def test_texts_that_are_no_categories_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("damvi.blocks.parquet.MOST_CATEGORIES", 20)
+    frame = frame_of(400)
+    frame["id"] = [f"customer {i}" for i in range(400)]
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="column 'id' has more than 20 different texts"):
+        fit(tmp_path / "t.parquet")
+
+
+def test_settings_that_need_memory_are_refused(tmp_path):
+    frame_of(400).to_parquet(tmp_path / "t.parquet")
+    path = tmp_path / "t.parquet"
+    from sklearn.tree import DecisionTreeClassifier
+
+    for settings, said in (
+        ({"estimator": DecisionTreeClassifier()}, "needs all rows in memory"),
+        ({"estimator": "strong"}, "needs all rows in memory"),
+        ({"bootstrap": False}, "drawn row by row"),
+        ({"warm_start": True}, "warm_start needs a table in memory"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            fit(path, **settings)
+    with pytest.raises(TypeError, match="y must be the name of one of its columns"):
+        fit(path, y=np.zeros(400))
+    with pytest.raises(TypeError, match="does not take X_unlabeled"):
+        DAMVIClassifier().fit(path, "label", X_unlabeled=np.zeros((3, 6)))
+    with pytest.raises(ValueError, match="max_features"):
+        fit(path, estimator=FastTreeClassifier(max_features=-3))
+
+
+def test_bins_are_removed_with_the_model_and_kept_where_a_folder_is_named(tmp_path):
+    frame_of(400).to_parquet(tmp_path / "t.parquet")
+    model = fit(ParquetTable(tmp_path / "t.parquet"))
+    folder = model._ballots.blocks._owner.folder
+    assert (folder / "codes").stat().st_size == 400 * 7
+    del model
+    assert not folder.exists()
+    kept = tmp_path / "bins"
+    first = fit(ParquetTable(tmp_path / "t.parquet", cache=kept))
+    weights = first.weights_
+    del first
+    before = (kept / "codes").stat().st_mtime_ns
+    again = fit(ParquetTable(tmp_path / "t.parquet", cache=kept))
+    assert (kept / "codes").stat().st_mtime_ns == before
+    assert np.array_equal(again.weights_, weights)
+
+
+def test_two_fits_at_once_do_not_share_a_folder(tmp_path):
+    one = BinCache(tmp_path / "bins", "a", (10, 2), 1)
+    two = BinCache(tmp_path / "bins", "a", (10, 2), 1)
+    assert one.folder != two.folder
+
+
+def test_bins_of_other_data_are_thrown_away(tmp_path):
+    kept, path = tmp_path / "bins", tmp_path / "t.parquet"
+    frame = frame_of(400)
+    frame.to_parquet(path)
+    fit(ParquetTable(path, cache=kept))
+    other = frame_of(400, seed=9)
+    other.to_parquet(path)
+    X = other.drop(columns="label")
+    ours = fit(ParquetTable(path, cache=kept))
+    model = fit(X, other["label"], bootstrap="poisson")
+    assert np.array_equal(ours.predict(X), model.predict(X))
+    assert np.array_equal(ours.weights_, model.weights_)
+
+
+def test_a_full_disk_is_seen_beforehand(tmp_path, monkeypatch):
+    frame_of(400).to_parquet(tmp_path / "t.parquet")
+    usage = caches.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(caches.shutil, "disk_usage", lambda _: usage._replace(free=100))
+    with pytest.raises(OSError, match="name another folder"):
+        fit(ParquetTable(tmp_path / "t.parquet", cache=tmp_path / "bins"))
+
+
+KILLED = """
+import os, signal, sys
+from damvi import DAMVIClassifier, ParquetTable
+from damvi.blocks.cache import BinCache
+finish, done = BinCache.finish, []
+def finish_some(self, part):
+    finish(self, part)
+    done.append(part)
+    if len(done) == 3:
+        os.kill(os.getpid(), signal.{signal})
+BinCache.finish = finish_some
+model = DAMVIClassifier(n_estimators=4, random_state=0)
+model.fit(ParquetTable(sys.argv[1], cache=sys.argv[2]), "label")
+"""
+
+
+@pytest.mark.parametrize("signal", ["SIGKILL", "SIGINT"])
+def test_an_interrupted_fit_goes_on_from_its_bins(tmp_path, signal, monkeypatch):
+    frame = frame_of()
+    (tmp_path / "data").mkdir()
+    write(tmp_path / "data", frame, sizes=(700, 800), group=200)
+    code = textwrap.dedent(KILLED).replace("{signal}", signal)
+    source = str(Path(caches.__file__).parents[2])
+    ended = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "data", tmp_path / "bins"],
+        env=os.environ | {"PYTHONPATH": source},
+        capture_output=True,
+    )
+    assert ended.returncode != 0
+    written = []
+    finish = BinCache.finish
+    monkeypatch.setattr(
+        BinCache, "finish", lambda self, part: (written.append(part), finish(self, part))
+    )
+    ours = fit(ParquetTable(tmp_path / "data", cache=tmp_path / "bins"))
+    assert sorted(written) == [3, 4, 5, 6, 7]
+    model = fit(frame.drop(columns="label"), frame["label"], bootstrap="poisson")
+    assert np.array_equal(ours.weights_, model.weights_)
+
+
+def test_progress_is_shown_for_each_pass(tmp_path, capsys):
+    frame_of(400, text=True).to_parquet(tmp_path / "t.parquet")
+    fit(tmp_path / "t.parquet", verbose=1)
+    shown = capsys.readouterr().err
+    for what in ("labels", "categories", "bins", "Binning", "voters"):
+        assert what in shown
