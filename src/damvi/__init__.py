@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .classifier import DAMVIClassifier
     from .modelfile import load_model, save_model
     from .moments import Moments
+    from .streaming import VoteStream
     from .unlabelled.table import Unlabeled
     from .voters.trees.classifier import FastTreeClassifier
 
@@ -19,6 +20,7 @@ _HOMES = {
     "FastTreeClassifier": "voters.trees.classifier",
     "Moments": "moments",
     "Unlabeled": "unlabelled.table",
+    "VoteStream": "streaming.stream",
     "load_model": "modelfile.files",
     "save_model": "modelfile.files",
 }
@@ -39,6 +41,7 @@ _MODULES = {
     "report",
     "risks",
     "solvers",
+    "streaming",
     "tabular",
     "unlabelled",
     "voters",
@@ -49,6 +52,7 @@ __all__ = [
     "FastTreeClassifier",
     "Moments",
     "Unlabeled",
+    "VoteStream",
     "__version__",
     "load_model",
     "save_model",
