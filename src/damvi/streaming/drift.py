@@ -182,4 +182,5 @@ def _p_value(before: _Sample, now: _Sample, span: float) -> float:
     variance += share * (1 - share) * gap**2
     spread = variance * (1 / before.rows + 1 / now.rows)
     step = span / min(before.rows, now.rows)
-    return min(2 * exp(-(gap**2) / (2 * (spread + step * gap / 3))), 1.0)
+    # Divided by the gap, whose square may be too small for a float.
+    return min(2 * exp(-gap / (2 * (spread / gap + step / 3))), 1.0)
