@@ -80,7 +80,7 @@ class Drift:
         return row | {"learned": self.learned, "beyond_chance": self.beyond_chance}
 
     def __str__(self) -> str:
-        lines = [f"{self.n_rows:,} rows{'':12}before      now  p-value"]
+        lines = [f"{f'{self.n_rows:,} rows':22}   before      now  p-value"]
         for name in TESTED:
             before, now, p_value = getattr(self, name)
             title = name.replace("_", " ")
