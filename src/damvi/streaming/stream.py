@@ -64,7 +64,7 @@ class VoteStream:
     Notes
     -----
     Emphasis, balance, shrinkage and solver are the model's. The calibration of a pool's
-    voters stays as well, and so does the threshold; :attr:`Drift.vote` is what to learn
+    voters stays as well, and so does the threshold; ``vote`` of each :class:`~damvi.streaming.Drift` is what to learn
     others from.
 
     Examples
