@@ -64,8 +64,8 @@ class VoteStream:
     Notes
     -----
     Emphasis, balance, shrinkage and solver are the model's. The calibration of a pool's
-    voters stays as well, and so does the threshold; ``vote`` of each :class:`~damvi.streaming.Drift` is what to learn
-    others from.
+    voters stays as well, and so does the threshold; the votes that a
+    :class:`~damvi.streaming.Drift` holds are what to learn others from.
 
     Examples
     --------
