@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .classifier import DAMVIClassifier
     from .modelfile import load_model, save_model
     from .moments import Moments
+    from .streaming import VoteStream
     from .unlabelled.table import Unlabeled
     from .voters.trees.classifier import FastTreeClassifier
 
@@ -21,6 +22,7 @@ _HOMES = {
     "Moments": "moments",
     "ParquetTable": "blocks.parquet",
     "Unlabeled": "unlabelled.table",
+    "VoteStream": "streaming.stream",
     "load_model": "modelfile.files",
     "save_model": "modelfile.files",
 }
@@ -42,6 +44,7 @@ _MODULES = {
     "report",
     "risks",
     "solvers",
+    "streaming",
     "tabular",
     "unlabelled",
     "voters",
@@ -53,6 +56,7 @@ __all__ = [
     "Moments",
     "ParquetTable",
     "Unlabeled",
+    "VoteStream",
     "__version__",
     "load_model",
     "save_model",

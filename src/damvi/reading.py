@@ -122,23 +122,7 @@ def read_weights(
     """
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != signs.shape:
-        raise ValueError(
-            f"sample_weight has shape {weights.shape}, X has {len(signs)} rows; give "
-            f"one weight for each row"
-        )
-    if not np.isfinite(weights).all():
-        row = int(np.flatnonzero(~np.isfinite(weights))[0])
-        raise ValueError(
-            f"sample_weight is {weights[row]} at row {row}; weights must be finite"
-        )
-    if (weights < 0).any():
-        row = int(np.flatnonzero(weights < 0)[0])
-        raise ValueError(
-            f"sample_weight is negative at row {row} ({weights[row]:g}); weights must "
-            f"be 0 or more"
-        )
+    weights = _check_weights(sample_weight, len(signs))
     if not (weights > 0).any():
         raise ValueError(
             "sample_weight is zero on every row; give some rows a positive weight"
@@ -158,3 +142,47 @@ def read_weights(
                 f"weight that counts, or leave these rows out"
             )
     return weights
+
+
+def _check_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
+    """One weight for each of n rows, finite and not below 0."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, X has {n} rows; give "
+            f"one weight for each row"
+        )
+    if not np.isfinite(weights).all():
+        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise ValueError(
+            f"sample_weight is {weights[row]} at row {row}; weights must be finite"
+        )
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(
+            f"sample_weight is negative at row {row} ({weights[row]:g}); weights must "
+            f"be 0 or more"
+        )
+    return weights
+
+
+def read_new_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
+    """The weights of rows that join others: checked, on the scale that they come in."""
+    return None if sample_weight is None else _check_weights(sample_weight, n)
+
+
+def read_new_labels(y: Any, classes: NDArray[Any], positive: Any) -> NDArray[np.int8]:
+    """The signs of rows that come after the fit, whose labels must be known from it."""
+    y = column_or_1d(y, warn=True)
+    labels = classes.tolist()
+    places = {label: place for place, label in enumerate(labels)}
+    found = np.array([places.get(label, -1) for label in y.tolist()], dtype=np.intp)
+    unknown = np.flatnonzero(found < 0)
+    if len(unknown):
+        raise ValueError(
+            f"y is {y.tolist()[unknown[0]]!r} at row {unknown[0]}, and the classes of the "
+            f"model are {labels}; give labels of these (unknown in {len(unknown)} of "
+            f"{len(y)} rows), and leave out rows without one"
+        )
+    is_positive = np.array([label == positive for label in labels])
+    return np.where(is_positive[found], np.int8(1), np.int8(-1))

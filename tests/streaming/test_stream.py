@@ -1,0 +1,547 @@
+"""A stream's moments are those of all its rows at once, however they arrive."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from damvi import DAMVIClassifier, VoteStream
+from damvi.ballots import Ballots
+from damvi.moments import Moments
+from damvi.reweighting import emphasize_missed_positives
+from damvi.solvers import exact
+from damvi.weighing import Rule, weigh
+
+from ..conftest import imbalanced
+
+K = 5
+
+
+class Column(ClassifierMixin, BaseEstimator):
+    """Says what is in a column: a vote from -1 to 1."""
+
+    def __init__(self, k=0):
+        self.k = k
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        up = (1 + X[:, self.k]) / 2
+        return np.column_stack([1 - up, up])
+
+    def predict(self, X):
+        return self.classes_[(X[:, self.k] > 0).astype(int)]
+
+
+def cast(seed, n, soft=False, rate=0.25, skill=(0.9, 0.6, 0.4, 0.3, 0.1)):
+    """Votes as a table, and labels."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < rate).astype(int)
+    y[:2] = 0, 1
+    leaning = (2 * y - 1)[:, np.newaxis] * np.array(skill) + rng.normal(size=(n, K))
+    votes = np.tanh(leaning)
+    return (votes if soft else np.where(votes > 0, 1.0, -1.0)), y
+
+
+class Read:
+    """The same voters asked at once, as thousands of batches want it."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+    def votes(self, X, n_jobs=None):
+        return X.astype(self.dtype)
+
+    def weighted_vote(self, X, weights, n_jobs=None):
+        return X.astype(self.dtype) @ weights
+
+
+def fitted(soft=False, **settings):
+    X, y = cast(1000, 400, soft)
+    pool = [(f"voter {k}", Column(k).fit(X, y)) for k in range(K)]
+    way = {"voting": "soft" if soft else "hard", "calibration": None}
+    model = DAMVIClassifier(pool, votes="prefit", random_state=0, **way, **settings)
+    model.fit(X, y)
+    read = Read(np.float32 if soft else np.int8)
+    assert np.array_equal(model.cast_votes(X), read.votes(X))
+    model._voters = read
+    return model
+
+
+MODELS = {
+    soft: fitted(soft, reweight=True, balance=0, shrinkage=0, threshold="vote")
+    for soft in (False, True)
+}
+
+
+def signs_of(y):
+    return np.where(y == 1, 1, -1).astype(np.int8)
+
+
+def batch_moments(X, y, soft, weights=None):
+    """The moments of all rows, from their definition."""
+    H = X.astype(np.float32).astype(float) if soft else X
+    signs = signs_of(y).astype(float)
+    base = np.ones(len(y)) if weights is None else weights
+    D = emphasize_missed_positives(H, signs, base)
+    return H.T @ (D * signs), H.T @ (H * D[:, np.newaxis]), D.sum()
+
+
+def assert_like(moments, m, M, total, tolerance=1e-12):
+    unit = 2.0**30
+    np.testing.assert_allclose(moments.m / unit, m, rtol=0, atol=tolerance * total)
+    np.testing.assert_allclose(moments.M / unit, M, rtol=0, atol=tolerance * total)
+    assert moments.total / unit == pytest.approx(total, rel=tolerance)
+
+
+def feed(stream, X, y, sizes, weights=None):
+    """All rows, in batches of these sizes over and over."""
+    start, drifts = 0, []
+    while start < len(y):
+        size = sizes[len(drifts) % len(sizes)]
+        rows = slice(start, start + size)
+        some = None if weights is None else weights[rows]
+        drifts.append(stream.partial_fit(X[rows], y[rows], some))
+        start += size
+    return drifts
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    n=st.integers(2, 150),
+)
+def test_hard_votes_without_decay_are_exact_in_any_order(seed, sizes, n):
+    X, y = cast(seed, n)
+    stream = VoteStream(MODELS[False], prior_rows=0)
+    feed(stream, X, y, sizes)
+    again = VoteStream(MODELS[False], prior_rows=0)
+    order = np.random.default_rng(seed).permutation(n)
+    feed(again, X[order], y[order], sizes[::-1])
+    votes, signs = X.astype(np.int8), signs_of(y)
+    whole = Moments.of(votes, signs, emphasize_missed_positives(votes, signs))
+    assert stream.moments_ == whole
+    assert again.moments_ == whole
+    assert stream.moments_.M.dtype == np.int64
+    assert stream.rows_.tolist() == [(y == 0).sum(), (y == 1).sum()]
+    assert stream.n_rows_seen_ == n
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@given(
+    seed=st.integers(0, 10_000),
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    half_life=st.none() | st.floats(0.5, 1e6),
+    weighted=st.booleans(),
+)
+def test_moments_are_those_of_all_rows_with_their_age(
+    soft, seed, sizes, half_life, weighted
+):
+    X, y = cast(seed, 120, soft)
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0, 7, 120) * (rng.random(120) < 0.8) if weighted else None
+    stream = VoteStream(MODELS[soft], prior_rows=0, half_life=half_life, min_rows=1000)
+    feed(stream, X, y, sizes, weights)
+    age = np.arange(119, -1, -1.0)
+    D = np.ones(120) if half_life is None else 0.5 ** (age / half_life)
+    if weighted:
+        D = D * weights
+    # Without weights and decay, the emphasis is in fixed point as everywhere else.
+    plain = half_life is None and not weighted
+    assert_like(stream.moments_, *batch_moments(X, y, soft, D), 1e-9 if plain else 1e-12)
+
+
+@pytest.mark.parametrize(("soft", "prior_rows"), [(False, "auto"), (True, 0)])
+def test_the_size_of_the_batches_does_not_matter(soft, prior_rows):
+    X, y = cast(3, 1000, soft)
+    streams = []
+    for size in (1, 7, 1000):
+        stream = VoteStream(MODELS[soft], half_life=200, prior_rows=prior_rows)
+        feed(stream, X, y, [size])
+        streams.append(stream)
+    for other in streams[1:]:
+        m, M = streams[0].moments_.normalised()
+        np.testing.assert_allclose(other.moments_.normalised()[0], m, atol=1e-12)
+        np.testing.assert_allclose(other.moments_.normalised()[1], M, atol=1e-12)
+        np.testing.assert_allclose(other.rows_, streams[0].rows_, rtol=1e-12)
+        np.testing.assert_allclose(other.weights_, streams[0].weights_, atol=1e-9)
+
+
+def test_large_batches_are_added_up_in_blocks(monkeypatch):
+    X, y = cast(3, 1000)
+    whole = VoteStream(MODELS[False], half_life=200)
+    whole.partial_fit(X, y)
+    monkeypatch.setattr("damvi.streaming.stream.BLOCK_BYTES", 8 * K * 64)
+    blocks = VoteStream(MODELS[False], half_life=200)
+    drift = blocks.partial_fit(X, y)
+    np.testing.assert_allclose(blocks.weights_, whole.weights_, atol=1e-12)
+    np.testing.assert_allclose(drift.vote, X @ MODELS[False].weights_, atol=1e-12)
+
+
+def test_whole_numbers_become_floats_before_they_run_over(monkeypatch):
+    monkeypatch.setattr("damvi.streaming.memory.ROOM", 100 * 2**30)
+    X, y = cast(5, 600)
+    stream = VoteStream(MODELS[False], prior_rows=0)
+    feed(stream, X, y, [50])
+    assert stream.moments_.M.dtype == np.float64
+    assert_like(stream.moments_, *batch_moments(X, y, False), 1e-9)
+
+
+def test_the_weights_are_the_solution_for_the_moments():
+    X, y = cast(7, 3000)
+    stream = VoteStream(MODELS[False], prior_rows=0)
+    feed(stream, X, y, [500])
+    expected = exact(stream.moments_).weights
+    assert np.array_equal(stream.weights_, expected)
+    ballots = Ballots(X.astype(np.int8), signs_of(y), None, np.zeros(3000, np.int8))
+    assert np.array_equal(expected, weigh(ballots, Rule()).weights)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("balance", [0, 0.25, 1])
+def test_the_balance_of_classes_follows_the_rate_of_now(soft, balance):
+    model = fitted(soft, balance=balance, reweight=0.5, shrinkage=0.01)
+    X, y = cast(8, 1500, soft, rate=0.1)
+    stream = VoteStream(model, prior_rows=0)
+    feed(stream, X, y, [400])
+    votes = X.astype(np.float32) if soft else X.astype(np.int8)
+    lean = ((y == 0).sum() / (y == 1).sum()) ** balance
+    ballots = Ballots(votes, signs_of(y), None, np.zeros(1500, np.int8), lean=lean)
+    expected = weigh(ballots, Rule(emphasis=0.5, shrinkage=0.01))
+    np.testing.assert_allclose(stream.weights_, expected.weights, atol=1e-9)
+
+
+def test_with_decay_the_classes_follow_a_change_of_rate():
+    rare, frequent = cast(9, 4000, rate=0.05), cast(10, 4000, rate=0.4)
+    forgets = VoteStream(MODELS[False], half_life=300)
+    keeps = VoteStream(MODELS[False])
+    first = feed(forgets, *rare, [500])
+    feed(keeps, *rare, [500])
+    down, up = forgets.rows_
+    assert up / (up + down) == pytest.approx(0.05, abs=0.03)
+    assert not first[-1].beyond_chance
+    turn = feed(forgets, *frequent, [500])
+    feed(keeps, *frequent, [500])
+    down, up = forgets.rows_
+    assert up / (up + down) == pytest.approx(0.4, abs=0.05)
+    assert down + up == pytest.approx(300 / np.log(2), rel=0.01)
+    # Without decay it is the rate of all rows, those of the fit among them.
+    down, up = keeps.rows_
+    y_fit = cast(1000, 400)[1]
+    both = y_fit.sum() + rare[1].sum() + frequent[1].sum()
+    assert up / (up + down) == both / 8400
+    # The drift is seen at once, and is over once it is what is remembered.
+    assert turn[0].beyond_chance
+    assert turn[0].positive_rate.before < 0.1 < 0.3 < turn[0].positive_rate.now
+    assert turn[0].positive_rate.p_value < 1e-6
+    assert not turn[-1].beyond_chance
+
+
+def test_the_weights_follow_voters_that_change():
+    old, new = (0.1, 0.1, 0.1, 0.1, 2.0), (2.0, 0.1, 0.1, 0.1, 0.1)
+    stream = VoteStream(MODELS[False], half_life=500)
+    feed(stream, *cast(11, 3000, skill=old), [500])
+    assert stream.weights_.argmax() == 4
+    X, y = cast(13, 3000, skill=new)
+    before = average_precision_score(y, stream.vote(X))
+    drifts = feed(stream, *cast(12, 3000, skill=new), [500])
+    assert stream.weights_.argmax() == 0
+    assert drifts[0].gibbs_risk.p_value < 1e-6
+    assert drifts[0].gibbs_risk.now > drifts[0].gibbs_risk.before + 0.2
+    assert average_precision_score(y, stream.vote(X)) > before + 0.3
+
+
+def test_a_batch_is_judged_by_weights_that_have_not_seen_it():
+    X, y = cast(14, 300)
+    stream = VoteStream(MODELS[False], prior_rows=0)
+    feed(stream, *cast(15, 500), [500])
+    weights = stream.weights_.copy()
+    signs = signs_of(y)
+    # Labels turned round would teach other weights, and must not change the vote.
+    drift = pickle.loads(pickle.dumps(stream)).partial_fit(X, y)
+    turned = pickle.loads(pickle.dumps(stream)).partial_fit(X, 1 - y)
+    np.testing.assert_allclose(drift.vote, X @ weights, atol=1e-12)
+    assert np.array_equal(drift.vote, turned.vote)
+    margin = signs * (X @ weights)
+    assert drift.gibbs_risk.now == pytest.approx(np.mean((1 - margin) / 2), abs=1e-12)
+    assert drift.disagreement.now == pytest.approx(np.mean((1 - margin**2) / 2))
+    assert drift.positive_rate.now == y.mean()
+    assert drift.gibbs_risk_positives.now == pytest.approx((1 - margin[y == 1].mean()) / 2)
+    # So are the figures before: weights learned on the rows would flatter.
+    assert drift.gibbs_risk.before != stream.moments_.gibbs_risk(weights)
+
+
+def test_weights_are_kept_until_enough_is_known_of_both_classes():
+    X, y = cast(16, 2000)
+    model = MODELS[False]
+    stream = VoteStream(model, prior_rows=0, min_rows=50)
+    up, down = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    for rows in (down[:600], up[:49]):
+        assert not stream.partial_fit(X[rows], y[rows]).learned
+        assert np.array_equal(stream.weights_, model.weights_)
+        assert np.array_equal(stream.predict(X), model.predict(X))
+    one_class = stream.partial_fit(X[up[49:50]], y[up[49:50]])
+    assert one_class.learned
+    assert not np.array_equal(stream.weights_, model.weights_)
+    # Positives fade while only negatives come; what was learned stays.
+    fading = VoteStream(model, prior_rows=0, half_life=200)
+    assert fading.partial_fit(X, y).learned
+    learned = fading.weights_
+    drift = fading.partial_fit(X[down], y[down])
+    assert not drift.learned
+    assert np.array_equal(fading.weights_, learned)
+    assert np.isnan(drift.gibbs_risk_positives.now)
+    for _ in range(300):  # down to nothing at all
+        fading.partial_fit(X[down], y[down])
+    assert fading.rows_[1] == 0
+    assert np.array_equal(fading.weights_, learned)
+    assert fading.partial_fit(X, y).learned
+
+
+def test_an_empty_batch_changes_nothing():
+    X, y = cast(17, 300)
+    stream = VoteStream(MODELS[False], half_life=100)
+    stream.partial_fit(X, y)
+    weights, moments = stream.weights_, stream.moments_
+    drift = stream.partial_fit(X[:0], y[:0])
+    assert (drift.n_rows, drift.learned, drift.beyond_chance) == (0, False, False)
+    assert np.isnan(drift.gibbs_risk.now)
+    assert len(drift.vote) == 0
+    assert stream.weights_ is weights
+    assert stream.moments_ == moments
+
+
+def test_rows_of_no_weight_are_no_rows_but_pass_the_time():
+    X, y = cast(18, 300)
+    stream = VoteStream(MODELS[False], half_life=100, prior_rows=0)
+    stream.partial_fit(X, y)
+    rows = stream.rows_
+    drift = stream.partial_fit(X[:100], y[:100], sample_weight=np.zeros(100))
+    np.testing.assert_allclose(stream.rows_, rows / 2)
+    assert np.isnan(drift.gibbs_risk.now)
+    assert not drift.beyond_chance
+
+
+@given(st.integers(0, 1000))
+def test_a_row_of_weight_three_is_three_rows(seed):
+    X, y = cast(seed, 60)
+    times = np.random.default_rng(seed).integers(0, 4, 60)
+    heavy = VoteStream(MODELS[False], prior_rows=0)
+    heavy.partial_fit(X, y, times)
+    many = VoteStream(MODELS[False], prior_rows=0)
+    if times.sum():
+        many.partial_fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    m, M = heavy.moments_.m, heavy.moments_.M
+    np.testing.assert_allclose(m, many.moments_.m, rtol=1e-8, atol=100)
+    np.testing.assert_allclose(M, many.moments_.M, rtol=1e-8, atol=100)
+
+
+def test_voters_no_better_than_a_coin_leave_the_weights_alone():
+    X, y = cast(19, 800, skill=(-2, -2, -2, -2, -2))
+    stream = VoteStream(MODELS[False], prior_rows=0)
+    with pytest.warns(UserWarning, match="no voter does better than a coin on the rows"):
+        drift = stream.partial_fit(X, y)
+    assert not drift.learned
+    assert np.array_equal(stream.weights_, MODELS[False].weights_)
+    assert stream.n_rows_seen_ == 800
+
+
+def test_a_joint_threshold_is_fitted_along_and_any_other_stays():
+    X, y = cast(20, 3000, soft=True, rate=0.1)
+    model = fitted(True, threshold="joint", balance=0)
+    stream = VoteStream(model, prior_rows=0)
+    stream.partial_fit(X, y)
+    votes = X.astype(np.float32)
+    ballots = Ballots(votes, signs_of(y), None, np.zeros(3000, np.int8))
+    expected = weigh(ballots, Rule(emphasis=0, shrinkage=0.001, jointly=True))
+    np.testing.assert_allclose(stream.weights_, expected.weights, atol=1e-9)
+    assert stream.threshold_ == pytest.approx(expected.threshold, abs=1e-9)
+    assert stream.threshold_ != model.threshold_
+    tuned = fitted(True)
+    stream = VoteStream(tuned)
+    drift = stream.partial_fit(X, y)
+    assert stream.threshold_ == tuned.threshold_
+    stream.threshold_ = 0.25
+    assert np.array_equal(stream.predict(X) == 1, stream.vote(X) > 0.25)
+    np.testing.assert_allclose(stream.decision_function(X), stream.vote(X) - 0.25)
+    stream.partial_fit(X, y)
+    assert stream.threshold_ == 0.25
+    assert tuned.threshold_ != 0.25
+    assert drift.learned
+
+
+def real_models():
+    X, y = imbalanced(1500, seed=2)
+    two = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
+    tree = [*two, ("tree", DecisionTreeClassifier(max_depth=4, random_state=0))]
+    yield "trees", DAMVIClassifier(n_estimators=20, random_state=0).fit(X, y)
+    settings = {"n_estimators": 20, "votes": "oob", "random_state": 0}
+    yield "out of bag", DAMVIClassifier(**settings).fit(X, y)
+    yield "pool", DAMVIClassifier(tree, random_state=0).fit(X, y)
+    weights = np.random.default_rng(0).uniform(0.1, 9, 1500)
+    yield "weighted", DAMVIClassifier(tree, random_state=0).fit(X, y, weights)
+    yield "hard pool", DAMVIClassifier(tree, voting="hard", random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def models():
+    return dict(real_models())
+
+
+@pytest.mark.parametrize("name", ["trees", "out of bag", "pool", "weighted", "hard pool"])
+def test_it_starts_from_votes_on_rows_that_the_voters_have_not_seen(models, name):
+    model = models[name]
+    kept = model.weights_.copy()
+    stream = VoteStream(model)
+    assert stream.rows_.sum() == 1500
+    assert stream.n_rows_seen_ == 0
+    if model._is_pool:
+        np.testing.assert_allclose(stream.weights_, model.weights_, atol=1e-9)
+    else:
+        # Trees do better on rows they know; nothing of that is taken over.
+        honest = stream.moments_.gibbs_risk(stream.weights_)
+        assert honest > model.gibbs_risk_ * (1.2 if name == "trees" else 0.8)
+    X, y = imbalanced(3000, seed=5)
+    drift = stream.partial_fit(X, y)
+    assert not drift.beyond_chance
+    figures = drift.gibbs_risk, drift.disagreement, drift.gibbs_risk_positives
+    for figure in figures:
+        assert figure.before == pytest.approx(figure.now, abs=0.06)
+    assert np.array_equal(model.weights_, kept)
+
+
+def test_the_rows_of_the_fit_count_for_as_many_as_one_says(models):
+    for rows in (10, 4000):
+        stream = VoteStream(models["trees"], prior_rows=rows)
+        assert stream.rows_.sum() == pytest.approx(rows)
+        m, M = stream.moments_.normalised()
+        expected = VoteStream(models["trees"]).moments_.normalised()
+        np.testing.assert_allclose(m, expected[0], atol=1e-12)
+        np.testing.assert_allclose(M, expected[1], atol=1e-12)
+    few = VoteStream(models["trees"], prior_rows=10)
+    assert np.array_equal(few.weights_, models["trees"].weights_)
+
+
+def test_a_loaded_model_starts_from_nothing(models):
+    loaded = pickle.loads(pickle.dumps(models["trees"]))
+    stream = VoteStream(loaded)
+    assert stream.rows_.tolist() == [0, 0]
+    assert np.array_equal(stream.weights_, loaded.weights_)
+    X, y = imbalanced(800, seed=6)
+    first = stream.partial_fit(X, y)
+    assert np.isnan(first.gibbs_risk.before)
+    assert np.isnan(first.gibbs_risk.p_value)
+    assert first.learned
+    assert not first.beyond_chance
+    with pytest.raises(ValueError, match="votes of the fit are not saved with a model"):
+        VoteStream(loaded, prior_rows=100)
+
+
+@pytest.mark.parametrize("name", ["trees", "pool"])
+def test_a_pickled_stream_goes_on_where_it_was(models, name):
+    X, y = imbalanced(900, seed=7)
+    stream = VoteStream(models[name], half_life=1000)
+    stream.partial_fit(X[:400], y[:400])
+    packed = pickle.dumps(stream)
+    again = pickle.loads(packed)
+    for each in (stream, again):
+        each.partial_fit(X[400:], y[400:])
+    assert np.array_equal(stream.weights_, again.weights_)
+    assert np.array_equal(stream.decision_function(X), again.decision_function(X))
+    assert repr(stream) == repr(again)
+    assert "900 rows seen" in repr(stream)
+
+
+def test_what_happens_to_the_model_later_does_not_reach_the_stream(models):
+    X, y = imbalanced(600, seed=8)
+    model = DAMVIClassifier(n_estimators=15, random_state=0).fit(X, y)
+    stream = VoteStream(model)
+    said = stream.vote(X)
+    model.prune(3)
+    assert np.array_equal(stream.vote(X), said)
+    assert stream.partial_fit(X, y).n_rows == 600
+    pruned = VoteStream(model)
+    assert len(pruned.weights_) == len(model.weights_) <= 3
+    pruned.partial_fit(X, y)
+
+
+def test_frames_and_words_for_labels():
+    X, y = imbalanced(600, seed=9)
+    names = [f"column {k}" for k in range(4)]
+    frame, words = pd.DataFrame(X, columns=names), pd.Series(np.where(y, "bad", "good"))
+    model = DAMVIClassifier(n_estimators=10, random_state=0).fit(frame, words)
+    stream = VoteStream(model)
+    stream.partial_fit(frame[:200], words[:200])
+    assert set(stream.predict(frame)) <= {"bad", "good"}
+    assert stream.pos_label_ == "bad"
+    with pytest.raises(ValueError, match="feature names should match"):
+        stream.partial_fit(frame.rename(columns={"column 0": "other"}), words)
+    with pytest.raises(ValueError, match="feature names should match"):
+        stream.partial_fit(frame[names[:3]], words)
+    with pytest.raises(ValueError, match=r"y is 'ugly' at row 3, and the classes .*'bad'"):
+        stream.partial_fit(frame[:4], ["bad", "good", "good", "ugly"])
+    assert stream.n_rows_seen_ == 200
+
+
+@pytest.mark.parametrize(
+    ("y", "weights", "said"),
+    [
+        ([0, 1, 2], None, r"y is 2 at row 2, and the classes of the model are \[0, 1\]"),
+        (["0", "1", "1"], None, "y is '0' at row 0"),
+        ([0, 1, np.nan], None, "y is nan at row 2.*leave out rows without one"),
+        ([0, 1, None], None, "y is None at row 2"),
+        ([0, 1], None, "inconsistent numbers of samples"),
+        ([0, 1, 1], [1, 1], "sample_weight has shape"),
+        ([0, 1, 1], [1, -1, 1], "sample_weight is negative at row 1"),
+        ([0, 1, 1], [1, np.inf, 1], "sample_weight is inf at row 1"),
+    ],
+)
+def test_what_it_does_not_take_changes_nothing(y, weights, said):
+    stream = VoteStream(MODELS[False])
+    before = stream.moments_
+    with pytest.raises(ValueError, match=said):
+        stream.partial_fit(np.ones((3, K)), y, weights)
+    assert stream.moments_ == before
+    assert stream.n_rows_seen_ == 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"half_life": 0},
+        {"half_life": -5},
+        {"half_life": np.inf},
+        {"half_life": "day"},
+        {"half_life": True},
+        {"min_rows": 0},
+        {"prior_rows": -1},
+        {"prior_rows": "all"},
+        {"prior_rows": np.nan},
+    ],
+)
+def test_settings_that_make_no_sense(settings):
+    (name,) = settings
+    with pytest.raises(ValueError, match=f"{name}=.*; give a number of rows"):
+        VoteStream(MODELS[False], **settings)
+
+
+def test_models_that_make_no_sense():
+    with pytest.raises(TypeError, match="takes a fitted DAMVIClassifier, not a Gaussian"):
+        VoteStream(GaussianNB())
+    with pytest.raises(ValueError, match="not fitted"):
+        VoteStream(DAMVIClassifier())
+    X, _ = imbalanced(200, seed=0)
+    many = DAMVIClassifier(n_estimators=3, random_state=0, stratified=True)
+    many.fit(X, np.arange(200) % 3)
+    with pytest.raises(ValueError, match="two classes so far, and the model has 3"):
+        VoteStream(many)
