@@ -75,8 +75,8 @@ def test_raw_scores_are_the_same(rows, name):
     read_as = asked.astype(np.float32).astype(float) if boosted.single_values else asked
     values = run_trees(boosted.trees, read_as)
     dtype = np.float32 if boosted.single_sum else np.float64
-    terms = np.column_stack([np.full(len(asked), boosted.start), values]).astype(dtype)
-    total = np.cumsum(terms, axis=1)[:, -1] * dtype(boosted.slope) + dtype(boosted.bias)
+    terms = np.column_stack([np.full(len(asked), boosted.start[0]), values]).astype(dtype)
+    total = np.cumsum(terms, axis=1)[:, -1] * dtype(boosted.slope) + dtype(boosted.bias[0])
     np.testing.assert_array_equal(total, raw(model, asked))
 
 
