@@ -16,6 +16,8 @@ from .trees import LEAF, LEQ, LT, Places, Trees
 
 NOTHING = float(np.float32(1e-35))
 """LightGBM's kZeroThreshold."""
+INFINITY = 1e300
+"""What it writes for infinity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ def _lightgbm_tree(root: dict[str, Any]) -> Trees:
         left.append(len(nodes))
         right.append(len(nodes) + 1)
         nodes += [node["left_child"], node["right_child"]]
-    threshold = _beside_zero(np.array([node.get("threshold", 0.0) for node in nodes]))
+    threshold = _exact(np.array([node.get("threshold", 0.0) for node in nodes]))
     # Where no value was missing at fit, a missing one counts as 0.
     missing_left = [
         node.get("default_left", False)
@@ -92,10 +94,11 @@ def _lightgbm_tree(root: dict[str, Any]) -> Trees:
     )
 
 
-def _beside_zero(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Thresholds for values of any size: it takes values up to ``NOTHING`` as 0."""
-    below = np.where(threshold < 0, np.nextafter(-NOTHING, -np.inf), NOTHING)
-    return np.where(np.abs(threshold) <= NOTHING, below, threshold)
+def _exact(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Thresholds for values of any size: it takes those up to ``NOTHING`` as 0."""
+    beside = np.where(threshold < 0, np.nextafter(-NOTHING, -np.inf), NOTHING)
+    near = np.where(np.abs(threshold) <= NOTHING, beside, threshold)
+    return np.where(np.abs(near) >= INFINITY, np.copysign(np.inf, near), near)
 
 
 def read_xgboost(model: Any) -> Boosted:
