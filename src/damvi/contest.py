@@ -79,9 +79,9 @@ class TwoClasses:
     def census(self, signs: Labels, base: Numbers | None) -> Census:
         return Census.of(self.targets(signs), 2, base)
 
-    def lean(self, census: Census, part: float) -> float:
+    def lean(self, mass: Numbers, part: float) -> float:
         """How many negatives a positive counts for."""
-        negatives, positives = census.mass.tolist()
+        negatives, positives = mass.tolist()
         return float(negatives / positives) ** part
 
     def ballots(
@@ -96,7 +96,7 @@ class TwoClasses:
         census: Census | None = None,
     ) -> Ballots:
         """The votes on labelled rows; ``census`` is that of a table they are a part of."""
-        lean = self.lean(census or self.census(signs, base), part)
+        lean = self.lean((census or self.census(signs, base)).mass, part)
         return Ballots(votes, signs, base, folds, unseen, only_unseen, lean)
 
     def calibrate(
@@ -109,7 +109,7 @@ class TwoClasses:
         method: Any,
     ) -> tuple[NDArray[Any], list[Any]]:
         """The votes put right, and what does so for other votes."""
-        lean = self.lean(self.census(signs, base), part)
+        lean = self.lean(self.census(signs, base).mass, part)
         # On the same scale of classes as the weights: nobody counts for more than 1.
         counts = np.where(signs > 0, min(lean, 1.0), min(1 / lean, 1.0))
         weights = counts if base is None else counts * base
@@ -202,9 +202,9 @@ class ManyClasses:
     def census(self, labels: Labels, base: Numbers | None) -> Census:
         return Census.of(labels, len(self.classes), base)
 
-    def lean(self, census: Census, part: float) -> Numbers:
+    def lean(self, mass: Numbers, part: float) -> Numbers:
         """How many rows of the largest class a row of each class counts for."""
-        return np.asarray((census.mass.max() / census.mass) ** part)
+        return np.asarray((mass.max() / mass) ** part)
 
     def ballots(
         self,
@@ -219,7 +219,8 @@ class ManyClasses:
     ) -> ClassBallots:
         """The votes on labelled rows; ``census`` is that of a table they are a part of."""
         census = census or self.census(labels, base)
-        mass, lean = census.mass, self.lean(census, part)
+        mass = census.mass
+        lean = self.lean(mass, part)
         rare = mass * len(mass) < mass.sum()
         return ClassBallots(votes, labels, base, folds, unseen, only_unseen, rare, lean)
 
@@ -233,7 +234,7 @@ class ManyClasses:
         method: Any,
     ) -> tuple[NDArray[Any], list[Any]]:
         """The votes put right, and what does so for other votes."""
-        lean = self.lean(self.census(labels, base), part)
+        lean = self.lean(self.census(labels, base).mass, part)
         # On the same scale of classes as the weights: nobody counts for more than 1.
         counts = (lean / lean.max())[labels]
         weights = counts if base is None else counts * base

@@ -83,6 +83,13 @@ class Decision:
             )
         return self.weighing.unseen_vote
 
+    @property
+    def vote_to_keep(self) -> NDArray[np.float64] | None:
+        """The vote on unseen rows, unless they are as many as a table beyond memory has."""
+        if "weighing" not in vars(self):
+            return vars(self).get("unseen_vote")
+        return self.unseen_vote if self.weighing.ballots.at_hand else None
+
     @cached_property
     def tuning(self) -> Tuning | None:
         """What the threshold is worth, if it was tuned."""
@@ -117,12 +124,10 @@ class Decision:
         # The training rows' votes stay behind, so what they are good for is learned now.
         for name in ("threshold", "tuning", "calibrator"):
             getattr(self, name)
-        left = {"weighing"}
-        if "weighing" in vars(self) and self.weighing.ballots.at_hand:
-            self.unseen_vote  # noqa: B018
-        elif "weighing" in vars(self):
-            left.add("unseen_vote")  # as many as the rows of a table beyond memory
-        return {name: value for name, value in vars(self).items() if name not in left}
+        known = {name: value for name, value in vars(self).items() if name != "weighing"}
+        known.pop("unseen_vote", None)
+        vote = self.vote_to_keep
+        return known if vote is None else known | {"unseen_vote": vote}
 
 
 def is_joint(wanted: Any) -> bool:

@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi import DAMVIClassifier, FastTreeClassifier, ParquetTable
+from damvi import (
+    DAMVIClassifier,
+    FastTreeClassifier,
+    ParquetTable,
+    load_model,
+    save_model,
+)
 from damvi.blocks import parquet, table
+from damvi.certificate import certify
 
 
 def frame_of(n=1500, n_classes=2, seed=0, text=False):
@@ -82,10 +89,12 @@ def test_the_same_as_in_memory(tmp_path, n_classes, text, settings):
     ours.fit(str(tmp_path), "label", sample_weight=weight)
     model.fit(X, frame["label"], sample_weight=None if weight is None else frame[weight])
     same(ours, model, X)
-    again = pickle.loads(pickle.dumps(ours))
-    assert np.array_equal(again.predict(X), model.predict(X))
-    with pytest.raises(AttributeError, match="beyond memory"):
-        again.oob_decision_function_  # noqa: B018
+    save_model(ours, tmp_path / "model.damvi")
+    for again in (pickle.loads(pickle.dumps(ours)), load_model(tmp_path / "model.damvi")):
+        assert np.array_equal(again.predict(X), model.predict(X))
+        assert again.tuning_.as_dict() == model.tuning_.as_dict()
+        with pytest.raises(AttributeError, match="beyond memory"):
+            again.oob_decision_function_  # noqa: B018
 
 
 def test_columns_numbers_as_categories_and_a_pattern(tmp_path):
@@ -113,3 +122,16 @@ def test_reweigh_and_choose_without_reading_again(tmp_path):
     assert ours.choice_.chosen == model.choice_.chosen
     with pytest.raises(ValueError, match="prune needs all votes"):
         ours.prune(3)
+
+
+def test_a_certificate_knows_a_thinned_table_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("damvi.enrolling.PRINTS_TO_KEEP", 100)
+    frame, fresh = frame_of(), frame_of(seed=5)
+    write(tmp_path, frame)
+    model = DAMVIClassifier(n_estimators=10, random_state=0).fit(str(tmp_path), "label")
+    assert 50 < len(model._row_prints) < 300
+    save_model(model, tmp_path / "model.damvi")
+    for one in (model, load_model(tmp_path / "model.damvi")):
+        certify(one, fresh.drop(columns="label"), fresh["label"])
+        with pytest.raises(ValueError, match="rows of the fit are among them"):
+            certify(one, frame.drop(columns="label"), frame["label"])

@@ -26,13 +26,15 @@ ATTRIBUTES = (
     "_seed",
     "_fingerprint",
     "_row_prints",
+    "_print_step",
 )
 """All that ``fit`` leaves, but for the votes on the training rows, which are too many."""
-DECIDED = ("threshold", "tuning", "unseen_vote", "calibrator")
+VOTE = "unseen_vote"
+DECIDED = ("threshold", "tuning", VOTE, "calibrator")
 """Of the decision: what was learned from these votes."""
 ADDED = ("unlabeled", "eta", "positive_rate")
 """Parameters that the first files have not got, and that mean nothing in them."""
-SOMETIMES = {"feature_names_in_", "_seed", "_fingerprint"}
+SOMETIMES = {"feature_names_in_", "_seed", "_fingerprint", "_print_step"}
 
 
 def write_classifier(writer: Writer, model: DAMVIClassifier) -> dict[str, Json]:
@@ -45,8 +47,12 @@ def write_classifier(writer: Writer, model: DAMVIClassifier) -> dict[str, Json]:
         raise ModelFileError("the classifier is not fitted yet; call fit, then save it")
     # The voters come first: where one cannot be saved, it is named.
     known = vars(model)
-    fitted = writer.state({name: known[name] for name in ATTRIBUTES if name in known})
-    decided = writer.state({name: getattr(model._decision, name) for name in DECIDED})
+    fitted = {name: known[name] for name in ATTRIBUTES if name in known}
+    if model._print_step == 1:  # as in files that know nothing else
+        del fitted["_print_step"]
+    fitted = writer.state(fitted)
+    decided = {name: getattr(model._decision, name) for name in DECIDED if name != VOTE}
+    decided = writer.state(decided | {VOTE: model._decision.vote_to_keep})
     params = {}
     for name, value in model.get_params(deep=False).items():
         with writer.within(f"the parameter {name!r} of the classifier"):
@@ -57,7 +63,7 @@ def write_classifier(writer: Writer, model: DAMVIClassifier) -> dict[str, Json]:
 def read_classifier(reader: Reader, said: dict[str, Json]) -> DAMVIClassifier:
     """The classifier that was written."""
     model = DAMVIClassifier()
-    fitted = {"eta_": 0.0} | reader.state(said["fitted"])
+    fitted = {"eta_": 0.0, "_print_step": 1} | reader.state(said["fitted"])
     params = {name: getattr(model, name) for name in ADDED}
     params |= reader.state(said["params"])
     if params.keys() != model.get_params(deep=False).keys():
@@ -73,6 +79,8 @@ def read_classifier(reader: Reader, said: dict[str, Json]) -> DAMVIClassifier:
     decided = reader.state(said["decided"])
     if decided.keys() != set(DECIDED):
         raise ModelFileError("the classifier's decision is not whole")
+    if decided[VOTE] is None:
+        del decided[VOTE]
     model.__dict__.update(fitted)
     n_classes = check_classes(model)
     model._decision = (Decision if n_classes == 2 else ClassDecision).restored(**decided)

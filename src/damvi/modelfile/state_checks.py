@@ -88,13 +88,17 @@ def _check_voters(model: DAMVIClassifier, voters: Any) -> None:
 
 def _check_decision(model: DAMVIClassifier) -> None:
     decision, n_classes = model._decision, len(model.classes_)
-    tuning, vote = decision.tuning, decision.unseen_vote
+    tuning, vote = decision.tuning, decision.vote_to_keep
     calibrator: Any = decision.calibrator
     need(np.array_equal(decision.threshold, model.threshold_), "threshold_")
     many = n_classes > 2
-    need(_is_array(vote, np.float64, (None, n_classes) if many else (None,)), "unseen vote")
-    # Prints are kept of the unlabelled rows too.
-    need(len(vote) <= len(model._row_prints), "unseen vote")
+    if vote is not None:  # else the table was beyond memory
+        shape = (None, n_classes) if many else (None,)
+        need(_is_array(vote, np.float64, shape), "unseen vote")
+        # Prints are kept of the unlabelled rows too.
+        need(len(vote) <= len(model._row_prints), "unseen vote")
+    step = model._print_step
+    need(type(step) is int and 1 <= step < 2**62, "prints")
     need(tuning is None or isinstance(tuning, ClassTuning if many else Tuning), "tuning_")
     if not many:
         need(calibrator is None or isinstance(calibrator, Calibrator), "calibrator")

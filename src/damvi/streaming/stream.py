@@ -228,9 +228,7 @@ class VoteStream:
         """How many negatives a positive counts for, at the class rate of now."""
         if not memory.mass.all():
             return 1.0
-        signs = np.array([-1, 1])
-        lean = self._model._contest.lean(signs, memory.mass, self._model._balance)
-        return float(lean)
+        return float(self._model._contest.lean(memory.mass, self._model._balance))
 
     def _learn(self, memory: Memory) -> bool:
         """Solve for the weights, if enough is known."""
