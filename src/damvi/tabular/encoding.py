@@ -76,7 +76,7 @@ def as_categories(column: pd.Series, categories: tuple[str, ...]) -> pd.Categori
         codes, distinct = column.cat.codes.to_numpy(), column.cat.categories
     else:
         codes, distinct = pd.factorize(column)
-    known = {label: code for code, label in enumerate(categories)}
+    known = {"": -1} | {label: code for code, label in enumerate(categories)}
     other = len(categories) - 1 if categories[-1:] == (OTHER,) else -1
     of_distinct = [known.get(label, other) for label in texts_of(distinct)]
     numbers = np.array([*of_distinct, -1], dtype=np.int32)[codes]
