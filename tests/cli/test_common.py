@@ -60,8 +60,8 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["fit", "gone.csv", "--target", "y"], 1, "there is no file gone.csv"),
         (["fit", "data.csv", "--target", "age"], 1, "values, not two"),
         (["fit", "data.csv", "--target", "is_fraud", "--positive", "2"], 1, "'2'"),
-        (["fit", "data.csv", "--target", "is_fraud", "--metric", "f9"], 1, "recall@0.9"),
-        (["fit", "data.csv", "--target", "is_fraud", "--metric", "cost"], 1, "--cost-miss"),
+        (["fit", "data.csv", "--target", "is_fraud", "--metric", "f9"], 2, "recall@0.9"),
+        (["fit", "data.csv", "--target", "is_fraud", "--metric", "cost"], 2, "--cost-miss"),
         (
             ["fit", "data.csv", "--target", "is_fraud", "-o", "no/m.damvi"],
             1,
@@ -70,7 +70,19 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["fit", "data.csv", "--target", "is_fraud", "--pool", "weak"], 2, "strong"),
         (["fit", "data.csv", "--target", "is_fraud", "--time-limit", "0"], 2, "time-limit"),
         (["predict", "model.damvi", "gone.csv"], 1, "there is no file gone.csv"),
-        (["predict", "gone.damvi", "data.csv"], 1, "gone.damvi"),
+        (["predict", "gone.damvi", "data.csv"], 1, "there is no file gone.damvi"),
+        (["info", "gone.damvi"], 1, "there is no file gone.damvi"),
+        (["evaluate", "model.damvi", "data.csv", "--cost-miss", "0"], 2, "x>0"),
+        (
+            ["fit", "data.csv", "--target", "is_fraud", "-o", "/proc/m.damvi"],
+            1,
+            "nothing can be written to the folder /proc",
+        ),
+        (["fit", "data.csv", "--target", "is_fraud", "-o", "./data.csv"], 2, "another"),
+        (["predict", "model.damvi", "data.csv", "-o", "link.csv"], 2, "name another"),
+        (["report", "model.damvi", "data.csv", "-o", "model.damvi"], 2, "name another"),
+        (["explain", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
+        (["export", "model.damvi", "--to", "onnx", "-o", "model.damvi"], 2, "another"),
         (["predict", "data.csv", "data.csv", "-o", "out.csv"], 1, "data.csv"),
         (["predict", "model.damvi", "data.csv", "-o", "out.xlsx"], 2, ".csv or .parquet"),
         (["predict", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
@@ -88,6 +100,7 @@ def test_what_is_wrong_is_one_line_and_a_code(damvi, made, folder, command, code
     for name in ("data.csv", "new.csv", "model.damvi"):
         (folder / name).write_bytes((made / name).read_bytes())
     (folder / "short.csv").write_text("amount,age\n1,2\n")
+    (folder / "link.csv").symlink_to("data.csv")
     result = damvi(*command, code=code)
     assert words in result.output
     assert "Traceback" not in result.output

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from .fit import COST
 from .talking import talk
 
 
@@ -13,10 +14,8 @@ from .talking import talk
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--target", metavar="COLUMN", help="The true answers. Default: the model's.")
-@click.option("--cost-miss", type=click.FloatRange(0), help="What a miss costs.")
-@click.option(
-    "--cost-false-alarm", type=click.FloatRange(0), help="What a false alarm costs."
-)
+@click.option("--cost-miss", type=COST, help="What a miss costs.")
+@click.option("--cost-false-alarm", type=COST, help="What a false alarm costs.")
 def evaluate(
     model: Path,
     data: Path,

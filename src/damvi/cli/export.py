@@ -40,7 +40,7 @@ def export(model: Path, form: str, output: Path | None) -> None:
 
     talks = talk()
     path = output or model.with_name(model.stem + ENDINGS[form])
-    check_folder(path)
+    check_folder(path, model)
     said = write(load(model), form, path)
     _tell(said, talks)
     talks.result(said)

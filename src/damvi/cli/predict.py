@@ -34,9 +34,7 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
     out = out or default_name(data)
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise click.UsageError(f"-o takes a .csv or .parquet file, not {out}")
-    check_folder(out)
-    if out.absolute() == data.absolute():
-        raise click.UsageError("-o names the file that is read; name another")
+    check_folder(out, model, data)
     loaded = load(model)
     n, flagged = _write(loaded, data, out, jobs, talks)
     talks.say(

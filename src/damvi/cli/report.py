@@ -37,7 +37,7 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     from .loading import load_with_table
 
     talks = talk()
-    check_folder(out)
+    check_folder(out, model, data)
     loaded, frame = load_with_table(model, data, target, talks)
     said = write_report(
         loaded,
