@@ -175,6 +175,21 @@ def test_empty_text_is_missing_as_it_is_in_a_csv():
         assert encoded.notna().any()
 
 
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d"])
+def test_iso_dates_are_known_whatever_the_fit_had(form):
+    days = pd.Series(pd.date_range("2024-01-01", periods=N))
+    frame = pd.DataFrame({"d": days.dt.strftime(form), "y": [0, 1] * (N // 2)})
+    schema = Schema.infer(frame, "y")
+    expected = schema.encode(frame)
+    assert expected.notna().all(axis=None)
+    iso = days.dt.strftime("%Y-%m-%d")
+    mixed = iso.where(days.dt.day > 9, frame["d"])
+    for written in (iso, mixed, days):
+        found = schema.encode(pd.DataFrame({"d": written}))
+        pd.testing.assert_frame_equal(found, expected)
+    assert schema.encode(pd.DataFrame({"d": ["soon", None]})).isna().all(axis=None)
+
+
 def test_a_part_of_a_date_gives_way_to_a_column_of_its_name():
     days = pd.date_range("2024-01-01", periods=N).strftime("%Y-%m-%d")
     frame = pd.DataFrame({"d": days, "d (day)": NUMBERS, "y": [0, 1] * (N // 2)})

@@ -35,7 +35,7 @@ def encode(columns: Sequence[Column], frame: pd.DataFrame) -> pd.DataFrame:
         if column.kind == "category":
             categories[column.name] = as_categories(given, column.categories)
         elif column.kind == "date":
-            dates = dates_in(given, column.form)
+            dates = written_dates(given, column.form)
             for part in column.parts:
                 table[:, place] = date_part(dates, part)
                 place += 1
@@ -65,6 +65,15 @@ def as_numbers(column: pd.Series, comma: Comma) -> NDArray[np.float64]:
         values, _ = numbers_in(column, comma)
     finite = np.isfinite(values)
     return values if finite.all() else np.where(finite, values, np.nan)
+
+
+def written_dates(column: pd.Series, form: str) -> pd.Series:
+    """The dates as they were written at fit; what is not so may still be ISO."""
+    dates = dates_in(column, form)
+    others = dates.isna() & column.notna()
+    if form in ("", "ISO8601") or not others.any():
+        return dates
+    return dates.fillna(dates_in(column[others], "ISO8601"))
 
 
 def as_categories(column: pd.Series, categories: tuple[str, ...]) -> pd.Categorical:
