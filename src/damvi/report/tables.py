@@ -53,7 +53,10 @@ def _columns(said: dict[str, Any]) -> Rows:
 
 def _scores(said: dict[str, Any]) -> Rows:
     def shown(key: str, value: float) -> str:
-        return f"{100 * value:.1f} %" if key in SHARES else f"{value:.3f}"
+        if key in SHARES:
+            return f"{100 * value:.1f} %"
+        # Squared errors and costs a row are tiny where the positives are rare.
+        return f"{value:.3f}" if abs(value) >= 0.005 or not value else f"{value:.2g}"
 
     return [
         [
@@ -176,10 +179,13 @@ def _repeat(said: dict[str, Any]) -> Rows:
     rows = [["data fingerprint", made["fingerprint"]], ["page made", made["made"]]]
     rows += [[name, version] for name, version in made["versions"].items()]
     rows += [[f"model: {name}", _flat(value)] for name, value in made["model"].items()]
+    rows = [row for row in rows if row[1]]
     return rows
 
 
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_flat(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_flat, value))
     return str(value)
