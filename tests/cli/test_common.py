@@ -9,6 +9,10 @@ import click
 import pytest
 
 from damvi.cli import main
+from damvi.cli.figures import figure_table
+from damvi.cli.group import one_line
+from damvi.cli.talking import Talk
+from damvi.evaluation import Figure
 
 
 def commands(group=main, before=()):
@@ -119,6 +123,27 @@ def test_what_nobody_foresaw_is_still_one_line(damvi, folder, monkeypatch):
     monkeypatch.setattr(tabular, "read_table", lambda *a, **k: [].pop())
     result = damvi("fit", "data.csv", "--target", "y", code=1)
     assert "IndexError: pop from empty list (this looks like a fault" in result.output
+
+
+def test_a_package_that_is_not_there_is_named_with_the_cure():
+    error = ModuleNotFoundError("No module named 'filelock'", name="filelock")
+    assert one_line(error) == (
+        "this needs the package filelock, which is not installed; "
+        "pip install 'damvi[all]' brings it"
+    )
+    assert one_line(ImportError("pip install onnx")) == "pip install onnx"
+
+
+@pytest.mark.parametrize("columns", [50, 60, 100])
+def test_a_narrow_terminal_shows_names_and_figures(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    figure = Figure(0.509, 0.4, 0.6, 0.026)
+    names = ("precision", "recall", "f1", "ap")
+    Talk().show(figure_table({"plain forest": dict.fromkeys(names, figure)}))
+    said = capsys.readouterr().out
+    assert "plain forest" in said
+    assert said.count("0.509") == said.count("0.026") == 4
+    assert max(map(len, said.splitlines())) <= columns
 
 
 def test_no_colour_in_a_pipe(made):

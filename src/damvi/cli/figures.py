@@ -23,9 +23,10 @@ def figure_table(figures: dict[str, dict[str, Figure]], extra: str | None = None
 
     names = [*HEADLINES, *([extra] if extra else [])]
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("")
+    # On a narrow terminal the figures take two lines, and the names stay whole.
+    table.add_column("", no_wrap=True)
     for name in names:
-        table.add_column(MEASURES[name], justify="right", no_wrap=True)
+        table.add_column(MEASURES[name], justify="right")
     for model, found in figures.items():
         cells = [f"{digits(found[n].value)} ± {digits(found[n].spread)}" for n in names]
         table.add_row(model, *cells)
