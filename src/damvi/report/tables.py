@@ -7,6 +7,7 @@ from typing import Any
 from .summary import PEER_FIGURES
 from .words import SAYS, percent
 
+MAX_COLUMNS = 200
 MAX_POINTS = 20
 SHARES = {"precision", "recall", "balanced_accuracy"}
 
@@ -39,7 +40,8 @@ def all_rows(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _columns(said: dict[str, Any]) -> Rows:
-    return [
+    columns = said["data"]["columns"]
+    rows = [
         [
             column["name"],
             "not used" if column["kind"] == "dropped" else column["kind"],
@@ -47,8 +49,11 @@ def _columns(said: dict[str, Any]) -> Rows:
             column["values"],
             column["reason"],
         ]
-        for column in said["data"]["columns"]
+        for column in columns[:MAX_COLUMNS]
     ]
+    if len(columns) > MAX_COLUMNS:
+        rows.append([f"{len(columns) - MAX_COLUMNS:,} more", "", "", "", ""])
+    return rows
 
 
 def _scores(said: dict[str, Any]) -> Rows:
