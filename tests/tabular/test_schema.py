@@ -195,6 +195,7 @@ def test_a_part_of_a_date_gives_way_to_a_column_of_its_name():
     frame = pd.DataFrame({"d": days, "d (day)": NUMBERS, "y": [0, 1] * (N // 2)})
     schema = Schema.infer(frame, "y")
     assert schema.features == ["d (month)", "d (weekday)", "d (day)"]
+    assert schema.columns[0].reason == "a date: month, weekday"
     assert list(schema.encode(frame).columns) == schema.features
     np.testing.assert_array_equal(schema.encode(frame)["d (day)"], NUMBERS)
     for part in ("month", "weekday"):

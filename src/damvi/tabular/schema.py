@@ -120,7 +120,8 @@ class Schema:
             if column.kind != "date" or parts == column.parts:
                 columns.append(column)
             elif parts:
-                columns.append(replace(column, parts=parts))
+                said = column.reason.replace(", ".join(column.parts), ", ".join(parts))
+                columns.append(replace(column, parts=parts, reason=said))
             else:
                 said = "a date whose parts are columns already"
                 columns.append(Column(column.name, "dropped", reason=said))
