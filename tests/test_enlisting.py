@@ -128,8 +128,8 @@ def test_taught_voters_judge_only_rows_unknown_to_their_committee(
 
 def test_tables_with_categories_and_gaps(table, fresh):
     X, y = table
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    more = pd.DataFrame(fresh, columns=list("abcd"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcd"))
+    more = pd.DataFrame(fresh.copy(), columns=list("abcd"))
     for one in (frame, more):
         one["e"] = pd.Categorical(np.where(one["a"] > 0, "up", "down"))
         one.loc[::9, "b"] = np.nan

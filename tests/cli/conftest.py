@@ -1,6 +1,8 @@
 """The command in a folder of its own, and a small table to use it on."""
 
 import os
+from inspect import signature
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,20 @@ import pytest
 from click.testing import CliRunner
 
 from damvi.cli import main
+
+
+def run(arguments, env=None):
+    """The command, with both outputs apart and together, as click 8.2 gives them."""
+    older = "mix_stderr" in signature(CliRunner).parameters
+    runner = CliRunner(mix_stderr=False) if older else CliRunner()
+    result = runner.invoke(main, [str(word) for word in arguments], env=env)
+    return SimpleNamespace(
+        exit_code=result.exit_code,
+        exception=result.exception,
+        stdout=result.stdout,
+        stderr=result.stderr,
+        output=result.stdout + result.stderr if older else result.output,
+    )
 
 
 def fraud(n=600, seed=0):
@@ -42,7 +58,7 @@ def folder(tmp_path, monkeypatch):
 def damvi():
     def invoke(*arguments, code=0):
         env = {"COLUMNS": "100", "DAMVI_DATA": "", "DAMVI_CACHE": os.getcwd()}
-        result = CliRunner().invoke(main, [str(a) for a in arguments], env=env)
+        result = run(arguments, env)
         assert result.exit_code == code, (result.output, result.exception)
         return result
 
@@ -57,6 +73,6 @@ def made(tmp_path_factory):
     fraud(200, seed=1).drop(columns="is_fraud").to_csv(path / "new.csv", index=False)
     command = ["fit", path / "data.csv", "--target", "is_fraud", "--pool", "trees"]
     command = [*command, "-o", path / "model.damvi", "--quiet"]
-    result = CliRunner().invoke(main, [str(word) for word in command])
+    result = run(command)
     assert result.exit_code == 0, (result.output, result.exception)
     return path

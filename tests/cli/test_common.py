@@ -9,6 +9,10 @@ import click
 import pytest
 
 from damvi.cli import main
+from damvi.cli.figures import figure_table
+from damvi.cli.group import one_line
+from damvi.cli.talking import Talk
+from damvi.evaluation import Figure
 
 
 def commands(group=main, before=()):
@@ -60,8 +64,8 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["fit", "gone.csv", "--target", "y"], 1, "there is no file gone.csv"),
         (["fit", "data.csv", "--target", "age"], 1, "values, not two"),
         (["fit", "data.csv", "--target", "is_fraud", "--positive", "2"], 1, "'2'"),
-        (["fit", "data.csv", "--target", "is_fraud", "--metric", "f9"], 1, "recall@0.9"),
-        (["fit", "data.csv", "--target", "is_fraud", "--metric", "cost"], 1, "--cost-miss"),
+        (["fit", "data.csv", "--target", "is_fraud", "--metric", "f9"], 2, "recall@0.9"),
+        (["fit", "data.csv", "--target", "is_fraud", "--metric", "cost"], 2, "--cost-miss"),
         (
             ["fit", "data.csv", "--target", "is_fraud", "-o", "no/m.damvi"],
             1,
@@ -70,7 +74,19 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["fit", "data.csv", "--target", "is_fraud", "--pool", "weak"], 2, "strong"),
         (["fit", "data.csv", "--target", "is_fraud", "--time-limit", "0"], 2, "time-limit"),
         (["predict", "model.damvi", "gone.csv"], 1, "there is no file gone.csv"),
-        (["predict", "gone.damvi", "data.csv"], 1, "gone.damvi"),
+        (["predict", "gone.damvi", "data.csv"], 1, "there is no file gone.damvi"),
+        (["info", "gone.damvi"], 1, "there is no file gone.damvi"),
+        (["evaluate", "model.damvi", "data.csv", "--cost-miss", "0"], 2, "x>0"),
+        (
+            ["fit", "data.csv", "--target", "is_fraud", "-o", "/proc/m.damvi"],
+            1,
+            "nothing can be written to the folder /proc",
+        ),
+        (["fit", "data.csv", "--target", "is_fraud", "-o", "./data.csv"], 2, "another"),
+        (["predict", "model.damvi", "data.csv", "-o", "link.csv"], 2, "name another"),
+        (["report", "model.damvi", "data.csv", "-o", "model.damvi"], 2, "name another"),
+        (["explain", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
+        (["export", "model.damvi", "--to", "onnx", "-o", "model.damvi"], 2, "another"),
         (["predict", "data.csv", "data.csv", "-o", "out.csv"], 1, "data.csv"),
         (["predict", "model.damvi", "data.csv", "-o", "out.xlsx"], 2, ".csv or .parquet"),
         (["predict", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
@@ -88,6 +104,7 @@ def test_what_is_wrong_is_one_line_and_a_code(damvi, made, folder, command, code
     for name in ("data.csv", "new.csv", "model.damvi"):
         (folder / name).write_bytes((made / name).read_bytes())
     (folder / "short.csv").write_text("amount,age\n1,2\n")
+    (folder / "link.csv").symlink_to("data.csv")
     result = damvi(*command, code=code)
     assert words in result.output
     assert "Traceback" not in result.output
@@ -106,6 +123,27 @@ def test_what_nobody_foresaw_is_still_one_line(damvi, folder, monkeypatch):
     monkeypatch.setattr(tabular, "read_table", lambda *a, **k: [].pop())
     result = damvi("fit", "data.csv", "--target", "y", code=1)
     assert "IndexError: pop from empty list (this looks like a fault" in result.output
+
+
+def test_a_package_that_is_not_there_is_named_with_the_cure():
+    error = ModuleNotFoundError("No module named 'filelock'", name="filelock")
+    assert one_line(error) == (
+        "this needs the package filelock, which is not installed; "
+        "pip install 'damvi[all]' brings it"
+    )
+    assert one_line(ImportError("pip install onnx")) == "pip install onnx"
+
+
+@pytest.mark.parametrize("columns", [50, 60, 100])
+def test_a_narrow_terminal_shows_names_and_figures(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    figure = Figure(0.509, 0.4, 0.6, 0.026)
+    names = ("precision", "recall", "f1", "ap")
+    Talk().show(figure_table({"plain forest": dict.fromkeys(names, figure)}))
+    said = capsys.readouterr().out
+    assert "plain forest" in said
+    assert said.count("0.509") == said.count("0.026") == 4
+    assert max(map(len, said.splitlines())) <= columns
 
 
 def test_no_colour_in_a_pipe(made):

@@ -1,5 +1,7 @@
 """Predictions are the model's own, row by row, whatever the file and its blocks."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,6 +42,25 @@ def test_columns_in_any_order_extra_ones_and_unknown_values(damvi, made, folder)
     new.assign(shop="nowhere", age="", when="?").to_csv("odd.csv", index=False)
     damvi("predict", made / "model.damvi", "odd.csv", "-o", "three.csv")
     assert len(pd.read_csv("three.csv")) == 200
+
+
+def test_a_column_written_otherwise_is_named(damvi, made, folder):
+    new = pd.read_csv(made / "new.csv", dtype=str, keep_default_na=False)
+    odd = new.assign(shop="nowhere", amount="much")
+    odd.assign(is_fraud="0").to_csv("odd.csv", index=False)
+    said = damvi("predict", made / "model.damvi", "odd.csv", "--json")
+    assert json.loads(said.stdout)["unread"] == ["amount", "shop"]
+    assert "in 'amount' no value could be read in any row" in said.stderr
+    said = damvi("report", made / "model.damvi", "odd.csv")
+    assert "in 'shop' no value could be read in any row" in said.stderr
+    odd.iloc[0, odd.columns.get_loc("shop")] = "north"
+    odd.iloc[-1, odd.columns.get_loc("amount")] = "12.5"
+    odd.to_csv("odd.csv", index=False)
+    assert damvi("predict", made / "model.damvi", "odd.csv").stderr == ""
+    odd.iloc[1:2].to_csv("one.csv", index=False)
+    said = damvi("predict", made / "model.damvi", "one.csv")
+    assert said.stderr == ""
+    assert said.stdout.startswith("1 row judged")
 
 
 def test_labels_that_look_like_formulas(damvi, folder):

@@ -13,7 +13,8 @@ OLD = b"the old one"
 
 # Stops in the middle of the work, at a known place, and says that it is there.
 PREDICT = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 from damvi.cli import main, flow
 def slowly(self, frames, calls=flow.Flow.__call__):
     for block in calls(self, frames):
@@ -24,7 +25,8 @@ flow.Flow.__call__ = slowly
 main(sys.argv[1:])
 """
 FIT = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from damvi import modelfile
 from damvi.cli import main
 import damvi._files, os

@@ -9,6 +9,7 @@ import pytest
 
 from damvi.datasets import load
 from damvi.datasets.files import need
+from damvi.tabular import Schema
 
 
 @pytest.fixture
@@ -284,3 +285,22 @@ def test_a_missing_package_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(ImportError, match=r"needs pooch.*pip install 'damvi\[bench\]'"):
         need("pooch")
+
+
+def test_numbers_as_people_write_them_are_the_numbers_of_damvi_fit(tmp_path):
+    amounts = np.arange(40) * 411.5
+    frame = pd.DataFrame(
+        {
+            "amount": [f"${amount:,.2f}" for amount in amounts],
+            "rate": [f"{k % 7}.5 %" for k in range(40)],
+            "when": [f"{k % 28 + 1:02d} Mar 2024" for k in range(40)],
+            "target": [1, 0, 0, 0] * 10,
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    data = load(tmp_path / "t.csv")
+    assert data.feature_names == ["amount", "rate"]
+    np.testing.assert_array_equal(data.data[:, 0], amounts)
+    assert "Dropped dates: 'when'." in data.notes
+    schema = Schema.infer(frame, "target")
+    np.testing.assert_array_equal(schema.encode(frame)[["amount", "rate"]], data.data)

@@ -15,11 +15,10 @@ import warnings
 
 import matplotlib as mpl
 import pytest
-from click.testing import CliRunner
 
 from damvi.cli import main
 
-from ..cli.conftest import fraud
+from ..cli.conftest import fraud, run
 from .pages import PAGES, ROOT, blocks, difference
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="the guide is not part of the package")
@@ -54,7 +53,7 @@ def tables(tmp_path_factory):
     renamed = {"is_fraud": "fraud", "payment_id": "claim"}
     fraud().rename(columns=renamed).to_csv(path / "claims.csv", index=False)
     command = f"fit {path}/data.csv --target is_fraud --pool trees -o {path}/model.damvi"
-    assert CliRunner().invoke(main, shlex.split(command)).exit_code == 0
+    assert run(shlex.split(command)).exit_code == 0
     return path
 
 
@@ -99,7 +98,7 @@ def run_line(words, where, not_run):
             parse(words[1:])
             return ""
         env = {"COLUMNS": "100", "DAMVI_DATA": "", "DAMVI_CACHE": os.getcwd()}
-        result = CliRunner().invoke(main, words[1:], env=env)
+        result = run(words[1:], env)
         assert result.exit_code == 0, (where, words, result.output, result.exception)
         return result.stdout
     check_named(words, where)

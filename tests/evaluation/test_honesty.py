@@ -1,10 +1,13 @@
 """Rows of the fit are known again, and never judged by the model that saw them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from damvi.evaluation import honest_rows
+from damvi.evaluation.honesty import truth_of
 from damvi.modelling import fit_table, parse_metric, prepare
 
 
@@ -79,3 +82,10 @@ def test_strange_or_missing_labels_are_refused(fitted):
         honest_rows(model, frame.head(3).assign(y=["bad", None, "ok"]))
     with pytest.raises(ValueError, match="no target column 'z'"):
         honest_rows(model, frame, "z")
+
+
+def test_labels_that_the_model_does_not_know_are_all_named():
+    model = SimpleNamespace(target=SimpleNamespace(positive="yes", negative="no"))
+    frame = pd.DataFrame({"y": ["no", "a", "b", "a", "yes", "x" * 200]})
+    with pytest.raises(ValueError, match=r"4 rows of 'a', 'b' and 'x{56}\.\.\., but"):
+        truth_of(model, frame, "y")

@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from damvi.report.curves import calibration, distribution
 from damvi.report.drawing import Drawing, ticks
 from damvi.report.rates import share
-from damvi.report.words import per_hundred
+from damvi.report.words import basis, per_hundred
 
 
 @pytest.mark.parametrize(("part", "whole"), [(0, 5), (3, 7), (50, 50), (1, 4000)])
@@ -56,3 +56,18 @@ def test_drawings_escape_what_they_are_given():
     assert "<b>" not in svg
     assert "&lt;script&gt;" in svg
     assert ticks(0, 0) == [0]
+
+
+@pytest.mark.parametrize("rows", [100, 99])
+def test_what_a_line_tuned_on_other_rows_leaves_is_said(rows):
+    own = {"precision": 0.551, "recall": 0.529}
+    said = {
+        "labelled": True,
+        "data": {"of_fit": 100, "new": 0, "judged": 100, "without_truth": 0, "words": "A."},
+        "peers": {"rows": rows, "models": {"DAMVI": own, "plain forest": own}},
+    }
+    text = basis(said)["text"]
+    assert "new rows may do a bit worse" in text
+    told = "of 100 flagged rows about 55 are real, and of 100 real ones about 53 are found"
+    assert (told in text) == (rows == 100)
+    assert told not in basis(said | {"peers": None})["text"]

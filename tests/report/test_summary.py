@@ -4,6 +4,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -133,3 +134,13 @@ def test_a_model_that_kept_no_voters_says_why(fitted):
     said = summarise(model, fitted)
     assert not said["voters"]["known"]
     assert "no measure" in render(said)
+
+
+def test_all_columns_are_counted_and_some_are_listed():
+    table = make_table()
+    wide = {f"n{k}": np.random.default_rng(k).normal(size=len(table)) for k in range(210)}
+    frame = pd.concat([table, pd.DataFrame(wide)], axis="columns")
+    page = render(summarise(make_model(frame), frame))
+    assert "214 columns are used and 1 are not" in page
+    assert "15 more" in page
+    assert "n194" in page

@@ -147,3 +147,19 @@ def test_missing_columns_are_all_named(tmp_path, frame):
     write(frame.drop(columns=["amount", "kind"]), tmp_path / "t.csv")
     with pytest.raises(ValueError, match=r"lacks the columns 'amount' and 'kind'"):
         next(read_blocks(tmp_path / "t.csv", schema))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a;b, c;d\n1;2;3\n4;5;6\n", ["a", "b, c", "d"]),  # a name with a comma
+        ("a;b;c,d\n1,2\n3,4\n", ["a;b;c", "d"]),  # a name with semicolons
+        ('a\n"x, y"\n', ["a"]),
+        ("a,b\r1,2\r", ["a", "b"]),  # lines as old Macs end them
+        ("a;b\n1,5;x\n", ["a", "b"]),
+        ("a|b\n" + "1|" + "x" * 200_000 + "\n", ["a", "b"]),  # more than csv reads
+    ],
+)
+def test_the_separator_is_what_parts_header_and_rows_alike(tmp_path, text, names):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    assert list(read_table(tmp_path / "t.csv").columns) == names

@@ -44,6 +44,8 @@ NUMBERS = rng.normal(size=N)
         (["same"] * N, "dropped", "same value"),
         ([None] * N, "dropped", "no value"),
         ([np.nan] * N, "dropped", "no value"),
+        ([""] * N, "dropped", "no value"),
+        (["", "a", "b", "a"] * (N // 4), "category", "2 categories"),
         ([np.inf] * N, "dropped", "no finite"),
         (["some words that differ", f"{1}"] * (N // 2), "category", "2"),
         ([[1, 2]] * N, "dropped", "lists or records"),
@@ -162,3 +164,42 @@ def test_an_empty_block_and_missing_columns():
     assert len(schema.encode(messy().iloc[:0])) == 0
     with pytest.raises(ValueError, match="lacks the column 'kind'"):
         schema.encode(messy().drop(columns="kind"))
+
+
+def test_empty_text_is_missing_as_it_is_in_a_csv():
+    frame = pd.DataFrame({"x": ["a", "", "b", None] * 50, "y": [0, 1] * 100})
+    many = pd.DataFrame({"x": [f"c{i % 150}" for i in range(3000)], "y": [0, 1] * 1500})
+    for schema in (Schema.infer(frame, "y"), Schema.infer(many, "y")):
+        encoded = schema.encode(pd.DataFrame({"x": ["", None, "a", "c1"]}))["x"]
+        assert encoded.isna().tolist()[:2] == [True, True]
+        assert encoded.notna().any()
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d"])
+def test_iso_dates_are_known_whatever_the_fit_had(form):
+    days = pd.Series(pd.date_range("2024-01-01", periods=N))
+    frame = pd.DataFrame({"d": days.dt.strftime(form), "y": [0, 1] * (N // 2)})
+    schema = Schema.infer(frame, "y")
+    expected = schema.encode(frame)
+    assert expected.notna().all(axis=None)
+    iso = days.dt.strftime("%Y-%m-%d")
+    mixed = iso.where(days.dt.day > 9, frame["d"])
+    for written in (iso, mixed, days):
+        found = schema.encode(pd.DataFrame({"d": written}))
+        pd.testing.assert_frame_equal(found, expected)
+    assert schema.encode(pd.DataFrame({"d": ["soon", None]})).isna().all(axis=None)
+
+
+def test_a_part_of_a_date_gives_way_to_a_column_of_its_name():
+    days = pd.date_range("2024-01-01", periods=N).strftime("%Y-%m-%d")
+    frame = pd.DataFrame({"d": days, "d (day)": NUMBERS, "y": [0, 1] * (N // 2)})
+    schema = Schema.infer(frame, "y")
+    assert schema.features == ["d (month)", "d (weekday)", "d (day)"]
+    assert schema.columns[0].reason == "a date: month, weekday"
+    assert list(schema.encode(frame).columns) == schema.features
+    np.testing.assert_array_equal(schema.encode(frame)["d (day)"], NUMBERS)
+    for part in ("month", "weekday"):
+        frame[f"d ({part})"] = NUMBERS
+    schema = Schema.infer(frame, "y")
+    assert schema.columns[0].reason == "a date whose parts are columns already"
+    assert schema.encode(frame).shape == (N, 3)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from .fit import COST
 from .talking import talk
 
 
@@ -13,10 +14,8 @@ from .talking import talk
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--target", metavar="COLUMN", help="The true answers. Default: the model's.")
-@click.option("--cost-miss", type=click.FloatRange(0), help="What a miss costs.")
-@click.option(
-    "--cost-false-alarm", type=click.FloatRange(0), help="What a false alarm costs."
-)
+@click.option("--cost-miss", type=COST, help="What a miss costs.")
+@click.option("--cost-false-alarm", type=COST, help="What a false alarm costs.")
 def evaluate(
     model: Path,
     data: Path,
@@ -30,14 +29,13 @@ def evaluate(
     out-of-sample votes, never by the model that has seen them.
     """
     from ..evaluation import confusion, honest_rows, measure
-    from ..modelfile import load
-    from ..tabular import label_texts, pick, read_table
+    from ..tabular import label_texts, pick
     from .figures import confusion_table, interval_table
+    from .loading import load_with_table
 
     talks = talk()
-    loaded = load(model)
+    loaded, frame = load_with_table(model, data, target, talks)
     name = target or loaded.target.name
-    frame = read_table(data, as_text=[*loaded.schema.text_columns, name])
     answered = label_texts(pick(frame, name, "target")).notna()
     if not answered.all():
         talks.note(f"Dropped {(~answered).sum():,} rows whose {name!r} is missing.")

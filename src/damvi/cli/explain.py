@@ -40,7 +40,7 @@ def explain(model: Path, data: Path, rows: tuple[int, ...], out: Path | None) ->
 
     talks = talk()
     if out is not None:
-        check_folder(out)
+        check_folder(out, model, data)
     loaded, frame = load_with_table(model, data, None, talks)
     voters = voter_names(loaded.classifier)
     explained = explain_rows(loaded, frame, list(rows) or None, voters=voters)

@@ -36,12 +36,12 @@ def export(model: Path, form: str, output: Path | None) -> None:
 
     docs/export.md says how to run it there, and what is exact.
     """
-    from ..modelfile import load
+    from .loading import load_model
 
     talks = talk()
     path = output or model.with_name(model.stem + ENDINGS[form])
-    check_folder(path)
-    said = write(load(model), form, path)
+    check_folder(path, model)
+    said = write(load_model(model, talks), form, path)
     _tell(said, talks)
     talks.result(said)
 

@@ -23,11 +23,12 @@ def figure_table(figures: dict[str, dict[str, Figure]], extra: str | None = None
 
     names = [*HEADLINES, *([extra] if extra else [])]
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("")
+    # On a narrow terminal the figures take two lines, and the names stay whole.
+    table.add_column("", no_wrap=True)
     for name in names:
-        table.add_column(MEASURES[name], justify="right", no_wrap=True)
+        table.add_column(MEASURES[name], justify="right")
     for model, found in figures.items():
-        cells = [f"{found[n].value:.3f} ± {found[n].spread:.3f}" for n in names]
+        cells = [f"{digits(found[n].value)} ± {digits(found[n].spread)}" for n in names]
         table.add_row(model, *cells)
     return table
 
@@ -43,9 +44,20 @@ def interval_table(figures: dict[str, Figure]) -> Any:
     table.add_column("value", justify="right")
     table.add_column("90 % interval", justify="right")
     for name, figure in figures.items():
-        interval = f"{figure.low:.3f} to {figure.high:.3f}"
-        table.add_row(MEASURES[name], f"{figure.value:.3f}", interval)
+        interval = f"{digits(figure.low)} to {digits(figure.high)}"
+        table.add_row(MEASURES[name], digits(figure.value), interval)
     return table
+
+
+def digits(value: float) -> str:
+    """Three digits, and more where all of them would be 0, as in costs a row.
+
+    Examples
+    --------
+    >>> digits(0.61254), digits(0.000462), digits(0.0)
+    ('0.613', '0.00046', '0.000')
+    """
+    return f"{value:.3f}" if abs(value) >= 0.005 or not value else f"{value:.2g}"
 
 
 def confusion_table(counts: dict[str, int], positive: str) -> Any:

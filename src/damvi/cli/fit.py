@@ -11,6 +11,7 @@ import click
 from .talking import Talk, plain, shown, talk
 
 DATA = click.Path(path_type=Path)
+COST = click.FloatRange(0, min_open=True)
 
 
 @click.command()
@@ -24,10 +25,8 @@ DATA = click.Path(path_type=Path)
     help="What to be good at: f1, ap, recall@0.9 (best precision that finds 90 %), "
     "precision@0.5 (best recall where half of the flagged are right), or cost.",
 )
-@click.option("--cost-miss", type=click.FloatRange(0), help="What a miss costs.")
-@click.option(
-    "--cost-false-alarm", type=click.FloatRange(0), help="What a false alarm costs. [1]"
-)
+@click.option("--cost-miss", type=COST, help="What a miss costs.")
+@click.option("--cost-false-alarm", type=COST, help="What a false alarm costs. [1]")
 @click.option(
     "--pool",
     type=click.Choice(["strong", "trees"]),
@@ -81,8 +80,11 @@ def fit(
     cost = None
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
-    aim = parse_metric(metric, cost)
-    check_folder(out)
+    try:
+        aim = parse_metric(metric, cost)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    check_folder(out, data)
     fit_file(
         data,
         target,
@@ -103,12 +105,25 @@ def fit(
     talks.say(f"  damvi predict {out} NEW_DATA")
 
 
-def check_folder(out: Path) -> None:
-    """Say so before the work, not after it, if there is nowhere to write."""
+def check_folder(out: Path, *read: Path) -> None:
+    """Say so before the work, not after it, if there is nowhere to write.
+
+    A file that is read is never written over.
+    """
+    import tempfile
+
     if out.is_dir():
         raise ValueError(f"{out} is a folder; name a file in it")
     if not out.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {out.parent} to write {out.name} to")
+    if out.exists() and any(path.exists() and out.samefile(path) for path in read):
+        raise click.UsageError(f"-o names {out}, a file that is read; name another")
+    try:
+        tempfile.TemporaryFile(dir=out.absolute().parent).close()
+    except OSError as error:
+        raise PermissionError(
+            f"nothing can be written to the folder {out.parent}: {error.strerror}"
+        ) from None
 
 
 def fit_file(

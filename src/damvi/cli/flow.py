@@ -41,6 +41,8 @@ class Flow:
         self._labels = pa.array(labels, pa.string())
         numbers = [("score", pa.float64()), ("probability", pa.float64())]
         self.schema = pa.schema([*numbers, ("decision", pa.string())])
+        self.unseen = set(model.schema.features)
+        """Features that have had no value in any row so far."""
         # The blocks are what is done side by side.
         model.classifier.n_jobs = 1
 
@@ -64,7 +66,11 @@ class Flow:
 
         from ..evaluation import decide
 
-        vote = self._model.classifier.vote(self._model.schema.encode(frame))
+        X = self._model.schema.encode(frame)
+        for name in list(self.unseen):
+            if X[name].notna().any():
+                self.unseen.discard(name)
+        vote = self._model.classifier.vote(X)
         chance, flagged = decide(self._model.classifier, vote)
         decision = self._labels.take(pa.array(flagged.astype(np.int8)))
         columns = [pa.array(vote), pa.array(chance), decision]

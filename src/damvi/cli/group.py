@@ -42,6 +42,17 @@ def one_line(error: Exception) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return f"out of memory. {text}".strip()
+    if isinstance(error, ModuleNotFoundError) and text.startswith("No module named"):
+        package = (error.name or text).partition(".")[0]
+        return (
+            f"this needs the package {package}, which is not installed; "
+            f"pip install 'damvi[all]' brings it"
+        )
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"there is no file {error.filename}"
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
     if isinstance(error, ValueError | OSError | ImportError):
         return text or type(error).__name__
     return f"{type(error).__name__}: {text} ({FAULT})"

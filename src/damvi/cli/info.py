@@ -121,7 +121,8 @@ def _score_lines(scores: dict[str, Any]) -> list[str]:
 
 def _lines_of(values: dict[str, Any]) -> list[str]:
     """Names and values, those of a group in one line."""
-    return [f"{name}: {_in_words(value)}" for name, value in values.items()]
+    said = {name: _in_words(value) for name, value in values.items()}
+    return [f"{name}: {words}" for name, words in said.items() if words]
 
 
 def _in_words(value: Any) -> str:

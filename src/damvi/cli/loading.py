@@ -3,26 +3,60 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from .talking import Talk
+from .talking import Talk, shown
+
+ENOUGH_ROWS = 10
+"""In fewer, that a column is missing everywhere may well be so."""
+
+
+def load_model(path: Path, talks: Talk) -> Any:
+    """The model; what is doubtful about it is said as a note."""
+    from ..modelfile import load
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loaded = load(path)
+    for each in caught:
+        talks.note(f"Note: {' '.join(str(each.message).split())}")
+    return loaded
 
 
 def load_with_table(
     model: Path, data: Path, target: str | None, talks: Talk
 ) -> tuple[Any, Any]:
     """The model, and the table read as the model's schema needs it."""
-    from ..modelfile import load
     from ..tabular import pick, read_table
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        loaded = load(model)
-    for each in caught:
-        talks.note(f"Note: {' '.join(str(each.message).split())}")
+    loaded = load_model(model, talks)
     name = target or loaded.target.name
     frame = read_table(data, as_text=[*loaded.schema.text_columns, name])
     if target is not None:
         pick(frame, target, "target")
+    encoded = loaded.schema.encode(frame)
+    unseen = [feature for feature in encoded.columns if encoded[feature].isna().all()]
+    tell_unseen(talks, loaded.schema, unseen, len(frame))
     return loaded, frame
+
+
+def tell_unseen(talks: Talk, schema: Any, unseen: Collection[str], rows: int) -> list[str]:
+    """Name the columns in which nothing could be read, and return their names.
+
+    What is written otherwise than at the fit, all of it, should not go unnoticed.
+    """
+    names = [
+        column.name
+        for column in schema.used
+        if rows >= ENOUGH_ROWS and set(column.features) <= set(unseen)
+    ]
+    for name in names[:10]:
+        talks.note(
+            f"Note: in {shown(name)!r} no value could be read in any row, so all count as "
+            f"missing. Is it written as it was at the fit?"
+        )
+    if len(names) > 10:
+        talks.note(f"Note: and so it is in {len(names) - 10:,} more columns.")
+    return names

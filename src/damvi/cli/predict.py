@@ -28,22 +28,21 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
     probability of the positive class, and the decision. Columns may come in any order, and
     others are ignored. Files may be larger than memory.
     """
-    from ..modelfile import load
+    from .loading import load_model
 
     talks = talk()
     out = out or default_name(data)
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise click.UsageError(f"-o takes a .csv or .parquet file, not {out}")
-    check_folder(out)
-    if out.absolute() == data.absolute():
-        raise click.UsageError("-o names the file that is read; name another")
-    loaded = load(model)
-    n, flagged = _write(loaded, data, out, jobs, talks)
+    check_folder(out, model, data)
+    loaded = load_model(model, talks)
+    n, flagged, unread = _write(loaded, data, out, jobs, talks)
     talks.say(
-        f"{n:,} rows judged, {flagged:,} flagged as {loaded.target.positive!r} "
+        f"{n:,} {'row' if n == 1 else 'rows'} judged, {flagged:,} flagged as "
+        f"{loaded.target.positive!r} "
         f"({flagged / n:.2%}).\nSaved {out}: score, probability and decision."
     )
-    talks.result({"out": str(out), "rows": n, "flagged": flagged})
+    talks.result({"out": str(out), "rows": n, "flagged": flagged, "unread": unread})
 
 
 def default_name(data: Path) -> Path:
@@ -60,6 +59,7 @@ def _write(loaded: Any, data: Path, out: Path, jobs: int | None, talks: Talk) ->
     from .._files import whole_file
     from ..tabular import read_blocks
     from .flow import Flow, Sink, counted
+    from .loading import tell_unseen
 
     flow = Flow(loaded, out.suffix, jobs or cpu_count())
     frames: Any = read_blocks(data, loaded.schema)
@@ -74,4 +74,4 @@ def _write(loaded: Any, data: Path, out: Path, jobs: int | None, talks: Talk) ->
                 flagged += block.flagged
         if n == 0:
             raise ValueError(f"{data} has a header but no rows")
-    return n, flagged
+    return n, flagged, tell_unseen(talks, loaded.schema, flow.unseen, n)

@@ -33,11 +33,11 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     what is flagged.
     """
     from ..report import write_report
-    from ..report.words import lead
+    from ..report.words import basis, lead
     from .loading import load_with_table
 
     talks = talk()
-    check_folder(out)
+    check_folder(out, model, data)
     loaded, frame = load_with_table(model, data, target, talks)
     said = write_report(
         loaded,
@@ -48,6 +48,6 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
         command=shlex.join(["damvi", *sys.argv[1:]]),
     )
     talks.say(lead(said))
-    talks.say(said["data"]["words"])
+    talks.say(basis(said)["text"])
     talks.say(f"\nWritten to {out}: open it in a browser, or send it.")
     talks.result({"report": str(out), **said})

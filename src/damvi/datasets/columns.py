@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tabular.parsing import HOLES
+from ..tabular.parsing import find_comma, find_date_format, numbers_in
 from .files import need
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ MOST_VALUES = 20
 
 # Where the rows' own numbers are found, if they go up one by one.
 NUMBERING = re.compile(r"unnamed: \d+|(.*[ _])?(id|index|number|no|nr)|row.*|#")
-DATES = ("ISO8601", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%H:%M:%S", "%H:%M")
 
 _SAID = {
     "encoded": "Text columns made one 0/1 column a value: {}.",
@@ -83,7 +82,7 @@ def _features(
             if np.isnan(numbers).sum() > column.isna().sum():
                 done["holes"].append(repr(name))
             return {name: numbers}
-        if _are_dates(text):
+        if find_date_format(text):
             done["dates"].append(repr(name))
             return {}
     values_of = sorted(text.dropna().unique())
@@ -102,30 +101,9 @@ def _features(
 
 
 def _numbers_in(text: pd.Series) -> NDArray[np.float64] | None:
-    """Numbers, or true and false, that came as text because of some holes; else None."""
-    plain = text.str.strip().str.lower()
-    there = (plain.notna() & ~plain.isin(HOLES)).to_numpy(dtype=bool)
-    plain = plain[there]
-    if not len(plain):
-        return None
-    if set(plain.unique()) == {"true", "false"}:
-        numbers = (plain == "true").astype(float)
-    else:
-        numbers = need("pandas").to_numeric(plain, errors="coerce")
-        if numbers.isna().any():
-            return None
-    values = np.full(len(text), np.nan)
-    values[there] = numbers.to_numpy(dtype=np.float64)
-    return values
-
-
-def _are_dates(text: pd.Series) -> bool:
-    """Whether text is dates or times, judged by its first values."""
-    first = text.dropna().head(50)
-    if not len(first) or not first.str.contains(r"\d[-/:.]\d").all():
-        return False
-    to_datetime = need("pandas").to_datetime
-    return any(to_datetime(first, format=f, errors="coerce").notna().all() for f in DATES)
+    """Numbers, or true and false, that came as text; None if they are something else."""
+    values, odd = numbers_in(text, find_comma(text))
+    return None if odd.any() or np.isnan(values).all() else values
 
 
 def _is_constant(values: NDArray[np.float64]) -> bool:

@@ -100,6 +100,7 @@ def honest_rows(model: Model, frame: pd.DataFrame, target: str | None = None) ->
 def truth_of(model: Model, frame: pd.DataFrame, column: str) -> NDArray[np.bool_]:
     """Which rows are positive; labels that the model does not know are refused."""
     from ..tabular import pick
+    from ..tabular.labels import listed
 
     labels = label_texts(pick(frame, column, "target"))
     if labels.isna().any():
@@ -112,8 +113,9 @@ def truth_of(model: Model, frame: pd.DataFrame, column: str) -> NDArray[np.bool_
     if model.target.negative:
         strange = labels[~positive & (labels != model.target.negative).to_numpy(bool)]
         if len(strange):
+            others = listed(strange.unique().tolist())
             raise ValueError(
-                f"the target {column!r} has {len(strange):,} rows of {strange.iloc[0]!r}, "
+                f"the target {column!r} has {len(strange):,} rows of {others}, "
                 f"but the model knows {model.target.positive!r} (positive) and "
                 f"{model.target.negative!r}"
             )

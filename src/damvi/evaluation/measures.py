@@ -95,7 +95,11 @@ def measure(
     )
     chance = None if probability is None else np.asarray(probability, np.float64)
     if not len(truth) or truth.all() or not truth.any():
-        raise ValueError("rows of both classes are needed to measure anything")
+        kind = "positive" if truth.any() else "negative"
+        raise ValueError(
+            f"rows of both classes are needed to measure anything; all {len(truth):,} here "
+            f"are {kind}"
+        )
     if np.isnan(votes).any():
         raise ValueError("some rows have no vote; leave them out")
     one_each = np.ones((1, len(truth)))

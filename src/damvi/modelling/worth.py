@@ -112,8 +112,10 @@ def _verdict(
     name: str, metric: Metric, truth: NDArray[np.bool_], ours: Any, other: Any
 ) -> str:
     gain = compare(metric.measure, truth, ours, other, cost=metric.cost or (1.0, 1.0))
-    size = f"{abs(gain.value):.3f}"
-    sure = f"90 %: {gain.low:+.3f} to {gain.high:+.3f}"
+    # A cost a row is tiny where the positives are rare.
+    form = ".2g" if metric.measure == "cost" else ".3f"
+    size = f"{abs(gain.value):{form}}"
+    sure = f"90 %: {gain.low:+{form}} to {gain.high:+{form}}"
     less = "lower" if metric.measure == "cost" else "higher"
     peer = f"a {name}" if name.startswith("plain") else name
     if gain.low > 0:
@@ -121,7 +123,7 @@ def _verdict(
             f"{WE} does better than {peer}: its {metric.words} is {size} {less} ({sure})."
         )
     if gain.high < 0:
-        sure = f"90 %: {-gain.high:+.3f} to {-gain.low:+.3f}"
+        sure = f"90 %: {-gain.high:+{form}} to {-gain.low:+{form}}"
         return (
             f"{peer[0].upper()}{peer[1:]} alone does better: its {metric.words} is {size} "
             f"{less} ({sure}). Consider it."

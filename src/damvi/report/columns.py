@@ -8,8 +8,6 @@ import numpy as np
 
 from .material import Material
 
-MAX_COLUMNS = 200
-
 
 def describe_columns(material: Material) -> list[dict[str, Any]]:
     """For each column of the model's schema: kind, gaps, and its values in a few words."""
@@ -20,8 +18,19 @@ def describe_columns(material: Material) -> list[dict[str, Any]]:
             "reason": column.reason,
             **_values(material.frame, column.name),
         }
-        for column in material.model.schema.columns[:MAX_COLUMNS]
+        for column in material.model.schema.columns
     ]
+
+
+def short(value: float) -> str:
+    """A number as people write it, without false precision.
+
+    Examples
+    --------
+    >>> short(0.330437), short(284806.0), short(2.5e17)
+    ('0.3304', '284,806', '2.5e+17')
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def _values(frame: Any, name: str) -> dict[str, Any]:
@@ -33,11 +42,8 @@ def _values(frame: Any, name: str) -> dict[str, Any]:
     if not len(there):
         return {"missing": missing, "values": "none"}
     if there.dtype.kind in "iuf":
-        low, middle, high = (float(q) for q in np.quantile(there.to_numpy(), [0, 0.5, 1]))
-        return {
-            "missing": missing,
-            "values": f"{low:.4g} to {high:.4g}, half below {middle:.4g}",
-        }
+        low, middle, high = map(short, np.quantile(there.to_numpy(), [0, 0.5, 1]))
+        return {"missing": missing, "values": f"{low} to {high}, half below {middle}"}
     if there.dtype.kind == "M":
         return {"missing": missing, "values": f"{there.min()} to {there.max()}"}
     counts = there.astype(str).value_counts()

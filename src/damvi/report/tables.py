@@ -7,6 +7,7 @@ from typing import Any
 from .summary import PEER_FIGURES
 from .words import SAYS, percent
 
+MAX_COLUMNS = 200
 MAX_POINTS = 20
 SHARES = {"precision", "recall", "balanced_accuracy"}
 
@@ -39,7 +40,8 @@ def all_rows(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _columns(said: dict[str, Any]) -> Rows:
-    return [
+    columns = said["data"]["columns"]
+    rows = [
         [
             column["name"],
             "not used" if column["kind"] == "dropped" else column["kind"],
@@ -47,13 +49,19 @@ def _columns(said: dict[str, Any]) -> Rows:
             column["values"],
             column["reason"],
         ]
-        for column in said["data"]["columns"]
+        for column in columns[:MAX_COLUMNS]
     ]
+    if len(columns) > MAX_COLUMNS:
+        rows.append([f"{len(columns) - MAX_COLUMNS:,} more", "", "", "", ""])
+    return rows
 
 
 def _scores(said: dict[str, Any]) -> Rows:
     def shown(key: str, value: float) -> str:
-        return f"{100 * value:.1f} %" if key in SHARES else f"{value:.3f}"
+        if key in SHARES:
+            return f"{100 * value:.1f} %"
+        # Squared errors and costs a row are tiny where the positives are rare.
+        return f"{value:.3f}" if abs(value) >= 0.005 or not value else f"{value:.2g}"
 
     return [
         [
@@ -176,10 +184,13 @@ def _repeat(said: dict[str, Any]) -> Rows:
     rows = [["data fingerprint", made["fingerprint"]], ["page made", made["made"]]]
     rows += [[name, version] for name, version in made["versions"].items()]
     rows += [[f"model: {name}", _flat(value)] for name, value in made["model"].items()]
+    rows = [row for row in rows if row[1]]
     return rows
 
 
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_flat(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_flat, value))
     return str(value)

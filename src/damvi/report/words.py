@@ -73,9 +73,23 @@ def basis(said: dict[str, Any]) -> dict[str, str]:
         text += (
             " The model's line was tuned on rows of the fit: new rows may do a bit worse."
         )
+        text += _line_of_others(said)
     if data["without_truth"]:
         text += f" {data['without_truth']:,} rows without a truth are left out."
     return {"title": title, "text": text}
+
+
+def _line_of_others(said: dict[str, Any]) -> str:
+    """What remains where each row is judged by a line that was tuned on others."""
+    peers = said.get("peers") or {}
+    own = peers.get("models", {}).get("DAMVI", {})
+    if peers.get("rows") != said["data"]["judged"] or not {"precision", "recall"} <= {*own}:
+        return ""
+    return (
+        f" With lines tuned on other rows than they judge, of 100 flagged rows about "
+        f"{per_hundred(own['precision'])} are real, and of 100 real ones about "
+        f"{per_hundred(own['recall'])} are found."
+    )
 
 
 def lead(said: dict[str, Any]) -> str:
@@ -102,7 +116,7 @@ def lead(said: dict[str, Any]) -> str:
         f"As the model decides: of 100 flagged rows about "
         f"{per_hundred(decision['precision']['value'])} are real; of 100 real ones about "
         f"{per_hundred(decision['recall']['value'])} are found. Real means that "
-        f"{target['name']} is {target['positive']}, as in "
+        f"'{target['name']}' is '{target['positive']}', as in "
         f"{percent(said['data']['rate'])} of these rows."
     )
 

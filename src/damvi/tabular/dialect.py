@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,24 +35,37 @@ def find_dialect(path: Path) -> Dialect:
     head = head_of(path)
     encoding = _encoding(head)
     lines = head.decode(encoding, errors="replace").splitlines()[:LINES]
-    header = next((line for line in lines if line.strip()), "")
-    if ".tsv" in path.name.lower():
-        separator = "\t"
-    else:
-        separator = ","
-        if len(next(csv.reader([header]), [])) == 1:
-            separator = next((mark for mark in ";\t|" if mark in header), ",")
+    separator = "\t" if ".tsv" in path.name.lower() else _separator(lines)
     decimal = "."
     if separator != ",":
-        cells = [
-            cell.strip()
-            for row in csv.reader(lines[1:], delimiter=separator)
-            for cell in row
-        ]
+        cells = [cell.strip() for row in _rows(lines[1:], separator) for cell in row]
         commas = sum(COMMA.fullmatch(cell) is not None for cell in cells)
         points = sum(POINT.fullmatch(cell) is not None for cell in cells)
         decimal = "," if commas > points else "."
     return Dialect(separator, decimal, encoding)
+
+
+def _separator(lines: list[str]) -> str:
+    """The mark that parts the header, and the rows after it into as many cells.
+
+    A name may have a comma in it, "Amount, EUR", where semicolons are what separates.
+    """
+    best, most = ",", (0.0, 1)
+    for mark in ",;\t|":
+        widths = [len(row) for row in _rows(lines, mark)]
+        # The last line may be cut in the middle.
+        rows = widths[1:-1] or widths[1:]
+        alike = sum(width == widths[0] for width in rows) / max(1, len(rows))
+        if widths and widths[0] > 1 and (alike, widths[0]) > most:
+            best, most = mark, (alike, widths[0])
+    return best
+
+
+def _rows(lines: list[str], mark: str) -> list[list[str]]:
+    rows: list[list[str]] = []
+    with suppress(csv.Error):  # a cell that is too long for this reader
+        rows.extend(row for row in csv.reader(lines, delimiter=mark) if row)
+    return rows
 
 
 def head_of(path: Path) -> bytes:

@@ -35,7 +35,7 @@ def encode(columns: Sequence[Column], frame: pd.DataFrame) -> pd.DataFrame:
         if column.kind == "category":
             categories[column.name] = as_categories(given, column.categories)
         elif column.kind == "date":
-            dates = dates_in(given, column.form)
+            dates = written_dates(given, column.form)
             for part in column.parts:
                 table[:, place] = date_part(dates, part)
                 place += 1
@@ -67,6 +67,15 @@ def as_numbers(column: pd.Series, comma: Comma) -> NDArray[np.float64]:
     return values if finite.all() else np.where(finite, values, np.nan)
 
 
+def written_dates(column: pd.Series, form: str) -> pd.Series:
+    """The dates as they were written at fit; what is not so may still be ISO."""
+    dates = dates_in(column, form)
+    others = dates.isna() & column.notna()
+    if form in ("", "ISO8601") or not others.any():
+        return dates
+    return dates.fillna(dates_in(column[others], "ISO8601"))
+
+
 def as_categories(column: pd.Series, categories: tuple[str, ...]) -> pd.Categorical:
     """A column of any type as some of the known categories, or missing."""
     import pandas as pd
@@ -76,7 +85,7 @@ def as_categories(column: pd.Series, categories: tuple[str, ...]) -> pd.Categori
         codes, distinct = column.cat.codes.to_numpy(), column.cat.categories
     else:
         codes, distinct = pd.factorize(column)
-    known = {label: code for code, label in enumerate(categories)}
+    known = {"": -1} | {label: code for code, label in enumerate(categories)}
     other = len(categories) - 1 if categories[-1:] == (OTHER,) else -1
     of_distinct = [known.get(label, other) for label in texts_of(distinct)]
     numbers = np.array([*of_distinct, -1], dtype=np.int32)[codes]

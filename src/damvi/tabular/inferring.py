@@ -168,8 +168,10 @@ def _in_words(form: str) -> str:
 
 def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Column:
     counts = column.value_counts()
-    counts = counts[counts > 0]
+    counts = counts[counts > 0].drop("", errors="ignore")  # an empty cell, as in a CSV
     n_known = int(counts.sum())
+    if not n_known:
+        return Column(name, "dropped", reason="no value in any row")
     if len(counts) == 1 and n_known == len(column) and not keep:
         return Column(name, "dropped", reason="the same value in every row")
     if len(counts) == n_known and n_known >= FEW_ROWS:

@@ -111,6 +111,7 @@ def _show(value: Any) -> str:
 
 def listed(values: list[Any], last: str = "and") -> str:
     shown = [_show(value) for value in values[:20]]
+    shown = [text if len(text) <= 60 else f"{text[:57]}..." for text in shown]
     if len(values) > 20:
         return ", ".join(shown) + f" {last} {len(values) - 20:,} more"
     return f" {last} ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

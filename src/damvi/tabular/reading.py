@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import os
+from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,8 +99,8 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 def tidy_names(path: Path, names: list[str]) -> list[str]:
     """Names for columns without one; an error where one occurs twice."""
     names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if times > 1:
             raise ValueError(
                 f"{path} has more than one column named {name!r}; rename them, since a "
                 f"model knows columns by name"
@@ -159,7 +160,8 @@ def open_text(
 
 def header_of(path: Path, dialect: Dialect) -> list[str]:
     """The names in the first line, as the file has them."""
-    text = io.StringIO(head_of(path).decode(dialect.encoding, errors="replace"))
+    head = head_of(path).decode(dialect.encoding, errors="replace")
+    text = io.StringIO(head, newline="")  # old Macs end lines with \r
     for row in csv.reader(text, delimiter=dialect.separator):
         if row:
             return [row[0].removeprefix("\ufeff"), *row[1:]]

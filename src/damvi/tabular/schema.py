@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Schema:
         """
         from .inferring import infer_column
 
-        return cls(
+        inferred = cls(
             tuple(
                 Column(name, "dropped", reason="as asked")
                 if name in drop
@@ -108,6 +108,24 @@ class Schema:
                 if name != target
             )
         )
+        return inferred._with_distinct_features()
+
+    def _with_distinct_features(self) -> Self:
+        """Leave a part of a date out where another column bears its name."""
+        names = {column.name for column in self.used}
+        columns = []
+        for column in self.columns:
+            pairs = zip(column.parts, column.features, strict=False)
+            parts = tuple(part for part, name in pairs if name not in names)
+            if column.kind != "date" or parts == column.parts:
+                columns.append(column)
+            elif parts:
+                said = column.reason.replace(", ".join(column.parts), ", ".join(parts))
+                columns.append(replace(column, parts=parts, reason=said))
+            else:
+                said = "a date whose parts are columns already"
+                columns.append(Column(column.name, "dropped", reason=said))
+        return type(self)(tuple(columns))
 
     @property
     def used(self) -> list[Column]:
