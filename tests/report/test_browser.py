@@ -12,7 +12,7 @@ import pytest
 
 from damvi.report import write_report
 from damvi.report.cuts import best_with_recall, cheapest, offer_cuts
-from damvi.report.page import RATIOS
+from damvi.report.two_page import RATIOS
 
 from .toy import HOSTILE, make_model, make_table
 
