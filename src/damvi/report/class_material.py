@@ -23,6 +23,11 @@ class ClassMaterial(Gathered):
         """What the classes are called."""
         return list(self.model.target.classes)
 
+    @property
+    def factors(self) -> NDArray[np.float64]:
+        """What a vote for each class counts by."""
+        return np.asarray(self.model.classifier.threshold_)
+
     def chances(self) -> tuple[NDArray[np.float64], str]:
         """A probability of each class for each row, and what it is.
 

@@ -43,7 +43,7 @@ def summarise_classes(
         "name": name,
         "target": {"name": material.target},
         "labelled": labels is not None,
-        "factors": model.classifier.threshold_.tolist(),
+        "factors": material.factors.tolist(),
         "data": data,
         "importances": ranked.as_dict(),
         "repeat": how_to_repeat(material, command),
@@ -90,8 +90,8 @@ def _with_truth(
     live = None
     if len(names) <= MOST_CLASSES:
         order = classifier._majority
-        offered = offer_weights(vote, truth, classifier.threshold_, order)
-        live = as_plain(offered, classifier.threshold_)
+        offered = offer_weights(vote, truth, material.factors, order)
+        live = as_plain(offered, material.factors)
     return {
         "classes": _classes(names, truth, table, figures),
         "decision": {
@@ -163,9 +163,7 @@ def _voters(material: ClassMaterial, labels: Places) -> dict[str, Any]:
         rows = new[class_rows_to_look_at(labels[new], n_classes)]
         rare = rare_classes(labels, n_classes)[labels]
         return class_voter_figures(
-            classes_named(
-                classifier.cast_votes(material.X.iloc[rows]), classifier.threshold_
-            ),
+            classes_named(classifier.cast_votes(material.X.iloc[rows]), material.factors),
             labels[rows],
             classifier.weights_,
             names,

@@ -83,8 +83,8 @@ def hard_words(said: dict[str, Any]) -> str:
     total, none = hard["total"], hard["found_by_none"]
     return (
         f"Of the {total:,} rows of rarer classes that the vote misses, {total - none:,} "
-        f"are given their class by at least one voter alone, and {none:,} by none: for these "
-        f"the columns, or the label, should be looked at."
+        f"are given their class by at least one voter alone, and {none:,} by none: for "
+        f"these the columns, or the label, should be looked at."
     )
 
 
