@@ -108,3 +108,18 @@ def test_a_class_that_is_not_there(run):
     result = run("explain", "model.damvi", "new.parquet", "--class", "dint")
     assert result.exit_code == 1
     assert "there is no class 'dint'; the model knows" in result.output
+
+
+@pytest.mark.parametrize("data", ["fit.csv", "new.parquet"])
+def test_a_page_and_what_it_says_in_short(run, folder, data):
+    result = run("report", "model.damvi", data)
+    assert result.exit_code == 0, result.output
+    assert "are given their right class" in result.output
+    assert "Written to report.html" in result.output
+    known = "All 500 rows are rows of the fit" in result.output
+    assert known == (data == "fit.csv")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert ("Judged on the rows of the fit, out of sample." in page) == known
+    assert ("factors of the classes were tuned on rows of the fit" in page) == known
+    said = json.loads(run("report", "model.damvi", data, "--json").stdout)
+    assert [one["name"] for one in said["classes"]] == list(CLASSES)

@@ -151,3 +151,9 @@ def test_a_pool_and_its_probabilities(fitted, fresh):
     assert "brier" in {score["key"] for score in said["scores"]}
     assert said["importances"]["method"] == "shuffled"
     render(said)
+
+
+def test_factors_that_were_not_tuned_are_not_said_to_be(fitted):
+    page = render(summarise(make_class_model(fitted, threshold="vote"), fitted))
+    assert "Judged on the rows of the fit" in page
+    assert "were tuned on rows of the fit" not in page

@@ -35,7 +35,8 @@ def tell_classes(
     sizes = figures.confusion.sum(axis=1)
     talks.say(f"{data}: {len(labels):,} rows of {(sizes > 0).sum()} classes.")
     talks.say(judged.words)
-    if judged.of_fit.any():
+    factors = loaded.classifier.threshold_
+    if judged.of_fit.any() and (factors != 1).any():
         talks.say(
             "The factors of the classes were tuned on these rows too: new rows may do a "
             "bit worse."
@@ -66,7 +67,7 @@ def tell_classes(
         "figures": figures.as_dict()["overall"],
         "confusion": figures.confusion.tolist(),
         "confusion_shares": figures.as_dict()["shares"],
-        "factors": loaded.classifier.threshold_.tolist(),
+        "factors": factors.tolist(),
     }
 
 

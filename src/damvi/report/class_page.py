@@ -38,7 +38,7 @@ def fill_classes(said: dict[str, Any]) -> dict[str, Any]:
         "panels": [_panel(view) for view in said["views"]],
         "charts": charts | draw_model(said, "for its true class") | _draw_classes(said),
         "classes_words": _classes_words(said),
-        "basis": words.basis(said, "what the model decides", "factors of the classes were"),
+        "basis": _basis(said),
         "lead": class_words.lead(said),
         "data_words": class_words.data_words(said),
         "hard_words": class_words.hard_words(said),
@@ -50,6 +50,13 @@ def fill_classes(said: dict[str, Any]) -> dict[str, Any]:
     if said["labelled"]:
         values |= _judged(said)
     return values
+
+
+def _basis(said: dict[str, Any]) -> dict[str, str]:
+    tuned = any(factor != 1 for factor in said["factors"])
+    return words.basis(
+        said, "what the model decides", "factors of the classes were" if tuned else None
+    )
 
 
 def _judged(said: dict[str, Any]) -> dict[str, Any]:

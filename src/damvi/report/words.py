@@ -54,7 +54,9 @@ def steady(text: str) -> str:
 
 
 def basis(
-    said: dict[str, Any], shows: str = "what the model flags", tuned: str = "line was"
+    said: dict[str, Any],
+    shows: str = "what the model flags",
+    tuned: str | None = "line was",
 ) -> dict[str, str]:
     """Which rows this is about, in words that nobody can miss."""
     data = said["data"]
@@ -70,7 +72,7 @@ def basis(
     else:
         title = "Some of these rows, or rows with the same values, were in the fit."
     text = data["words"]
-    if data["of_fit"]:
+    if data["of_fit"] and tuned:
         text += (
             f" The model's {tuned} tuned on rows of the fit: new rows may do a bit worse."
         )
