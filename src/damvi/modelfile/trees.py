@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..contest import MAX_CLASSES
 from ..voters.trees.binning import MAX_BINS, Binning
-from ..voters.trees.classifier import FastTreeClassifier
+from ..voters.trees.classifier import MAX_CLASSES, FastTreeClassifier
 from ..voters.trees.features import Features
 from ..voters.trees.forest import Forest
 from ..voters.trees.frames import Categories
