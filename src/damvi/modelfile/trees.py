@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contest import MAX_CLASSES
 from ..voters.trees.binning import MAX_BINS, Binning
 from ..voters.trees.classifier import MAX_CLASSES, FastTreeClassifier
 from ..voters.trees.features import Features
