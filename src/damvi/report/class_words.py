@@ -28,15 +28,20 @@ def lead(said: dict[str, Any]) -> str:
         f"{per_hundred(decision['right']['value'])} are given their right class."
     )
     if len(classes) < 2:
-        return f"{words} All of them are {classes[0]['name']}, so little can be said."
+        return f"{words} All of them are {_quoted(classes[0])}, so little can be said."
     hardest = min(classes, key=lambda one: one["recall"]["value"])
     easiest = max(classes, key=lambda one: one["recall"]["value"])
     return (
         f"{words} Large classes make up most of that. Class by class, of 100 rows about "
         f"{per_hundred(decision['mean_found']['value'])} are found on average: most of "
-        f"{easiest['name']} ({per_hundred(easiest['recall']['value'])} of 100), fewest of "
-        f"{hardest['name']} ({per_hundred(hardest['recall']['value'])} of 100)."
+        f"{_quoted(easiest)} ({per_hundred(easiest['recall']['value'])} of 100), fewest of "
+        f"{_quoted(hardest)} ({per_hundred(hardest['recall']['value'])} of 100)."
     )
+
+
+def _quoted(one: dict[str, Any]) -> str:
+    """A class by its name, which may be any word of the sentence."""
+    return f'"{one["name"]}"'
 
 
 def there(said: dict[str, Any]) -> list[dict[str, Any]]:
@@ -48,7 +53,7 @@ def _shared_out(said: dict[str, Any]) -> str:
     by_number = sorted(said["classes"], key=lambda one: -one["named"]["part"])
     parts = [
         f"{one['named']['part']:,} of {one['named']['whole']:,} rows "
-        f"({percent(one['named']['value'])}) to {one['name']}"
+        f"({percent(one['named']['value'])}) to {_quoted(one)}"
         for one in by_number[:MOST_LISTED]
     ]
     left = sum(one["named"]["part"] for one in by_number[MOST_LISTED:])
@@ -69,7 +74,7 @@ def data_words(said: dict[str, Any]) -> str:
         largest = max(known, key=lambda one: one["rows"])
         rarest = min(known, key=lambda one: one["rows"])
         words += (
-            f", from {rarest['name']} ({percent(rarest['rate'])}) to {largest['name']} "
+            f", from {_quoted(rarest)} ({percent(rarest['rate'])}) to {_quoted(largest)} "
             f"({percent(largest['rate'])})"
         )
     return f"{words}; {column_words(data)}. {data['words']}"
@@ -106,7 +111,7 @@ def promise_words(said: dict[str, Any]) -> str:
         best = min(told, key=lambda k: found["missed"][k]["upper"])
         words += (
             f" Class by class the promises are below; the firmest is that at most "
-            f"{percent(found['missed'][best]['upper'])} of {said['classes'][best]['name']} "
+            f"{percent(found['missed'][best]['upper'])} of {_quoted(said['classes'][best])} "
             f"are missed."
         )
     return words
