@@ -111,7 +111,7 @@ def promise_words(said: dict[str, Any]) -> str:
         best = min(told, key=lambda k: found["missed"][k]["upper"])
         words += (
             f" Class by class the promises are below; the firmest is that at most "
-            f"{percent(found['missed'][best]['upper'])} of {_quoted(said['classes'][best])} "
-            f"are missed."
+            f"{percent(found['missed'][best]['upper'])} of "
+            f"{_quoted(said['classes'][best])} are missed."
         )
     return words
