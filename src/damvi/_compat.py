@@ -76,6 +76,10 @@ def boosting_part(name: str) -> Any:
         from sklearn._loss.loss import HalfBinomialLoss
 
         return HalfBinomialLoss
+    if name == "HalfMultinomialLoss":
+        from sklearn._loss.loss import HalfMultinomialLoss
+
+        return HalfMultinomialLoss
     if name == "_BinMapper":
         from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 

@@ -134,6 +134,7 @@ ALLOWED = {
     "modelfile": {
         "_compat",
         "_files",
+        "class_deciding",
         "classifier",
         "deciding",
         "decision",

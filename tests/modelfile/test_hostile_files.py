@@ -457,7 +457,7 @@ def test_absurd_arrays_are_refused_before_any_memory_is_asked_for(hostile):
 
 def test_other_formats_say_what_to_do(trees, tmp_path):
     refused(
-        trees.replace(b"model 1", b"model 2", 1), tmp_path, "made by a newer damvi.*pip"
+        trees.replace(b"model 1", b"model 3", 1), tmp_path, "made by a newer damvi.*pip"
     )
     refused(trees.replace(b"model 1", b"model 0", 1), tmp_path, "fit the model again")
     refused(b"", tmp_path, "does not start as")

@@ -163,9 +163,8 @@ def test_bagged_trees_of_scikit_learn(tmp_path):
     assert is_repeatable
 
 
-@pytest.fixture(scope="module")
-def strong():
-    """One of each of the strong pool, made small; trained once."""
+def small_strong_pool():
+    """One of each of the strong pool, made small."""
     smaller = {
         "catboostclassifier__iterations": 5,
         "extratreesclassifier__n_estimators": 3,
@@ -179,6 +178,13 @@ def strong():
         known = voter.get_params()
         small = {key: value for key, value in smaller.items() if key in known}
         pool.append((name, voter.set_params(**small)))
+    return pool
+
+
+@pytest.fixture(scope="module")
+def strong():
+    """Trained once."""
+    pool = small_strong_pool()
     return DAMVIClassifier(pool, cv=2, shrinkage=0.5, random_state=0).fit(frame(), Y)
 
 

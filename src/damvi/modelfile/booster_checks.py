@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..voters.trees.classifier import MAX_CLASSES
 from .trees import need, need_family
 
 TOKEN = re.compile(r"[0-9A-Za-z_.:+-]+")
@@ -34,12 +35,18 @@ def check_lightgbm(text: str) -> None:
     header = _fields(head[len("tree\n") :])
     n_features = _whole(header["max_feature_idx"]) + 1
     need(0 < n_features < MOST_FEATURES, "no features")
-    need(header["num_class"] == header["num_tree_per_iteration"] == "1", "many classes")
+    n_classes = _whole(header["num_class"])
+    need(header["num_tree_per_iteration"] == header["num_class"], "trees for classes")
+    need(n_classes == 1 or 2 < n_classes <= MAX_CLASSES, "a number of classes")
+    # It writes as many numbers a row as its objective has classes.
+    said = re.search(r" num_class:([0-9]+)", header["objective"])
+    need((said[1] if said else "1") == header["num_class"], "an objective of other classes")
     need(len(header["feature_names"].split(" ")) == n_features, "names of features")
     need(len(header["feature_infos"].split(" ")) == n_features, "infos of features")
     blocks = re.split(r"(?m)^(?=Tree=[0-9]+$)", first[1:] + body + "\n")[1:]
     sizes = [_whole(size) for size in header["tree_sizes"].split(" ")]
     need([len(block.encode()) for block in blocks] == sizes, "sizes of trees")
+    need(len(blocks) % n_classes == 0, "trees missing for some classes")
     for number, block in enumerate(blocks):
         fields = _fields(block)
         need(fields["Tree"] == str(number), "trees out of order")
@@ -122,13 +129,22 @@ def check_xgboost(content: bytes) -> None:
     learner = json.loads(content)["learner"]
     booster, params = learner["gradient_booster"], learner["learner_model_param"]
     need(booster["name"] == "gbtree", f"XGBoost's {str(booster['name'])[:20]!r}")
-    need(params["num_class"] == "0" and params.get("num_target", "1") == "1", "classes")
+    n_classes = _whole(params["num_class"])
+    need(params.get("num_target", "1") == "1", "targets")
+    need(n_classes == 0 or 2 < n_classes <= MAX_CLASSES, "a number of classes")
+    known = learner["objective"].get("softmax_multiclass_param", {"num_class": "0"})
+    need(known["num_class"] == params["num_class"], "an objective of other classes")
+    n_starts = len(params["base_score"].split(","))
+    need(n_starts in (1, n_classes), "starts for other classes")
     n_features = _whole(params["num_feature"])
     need(0 < n_features < MOST_FEATURES, "no features")
     model = booster["model"]
     trees = model["trees"]
     need(_whole(model["gbtree_model_param"]["num_trees"]) == len(trees), "trees missing")
-    need(model["tree_info"] == [0] * len(trees), "trees for other classes")
+    of_class = _integers(model["tree_info"])
+    need(len(of_class) == len(trees), "trees for no class")
+    most = max(n_classes, 1)
+    need(((of_class >= 0) & (of_class < most)).all(), "trees for other classes")
     if "iteration_indptr" in model:
         rounds = _integers(model["iteration_indptr"])
         need(rounds[0] == 0 and rounds[-1] == len(trees), "rounds do not add up")
@@ -164,8 +180,8 @@ def _check_xgboost_tree(tree: dict[str, Any], n_features: int) -> None:
         need(not tree.get(name), "splits on categories")
 
 
-def check_catboost(content: bytes, leaf_values: Any) -> None:
-    """A model of CatBoost, as JSON, and the exact values of its leaves."""
+def check_catboost(content: bytes, leaf_values: Any, scale_and_bias: Any) -> None:
+    """A model of CatBoost, as JSON, and the exact values of its leaves and bias."""
     model = json.loads(content)
     features = model["features_info"]
     need(set(features) == {"float_features"}, "features that are no numbers")
@@ -178,6 +194,15 @@ def check_catboost(content: bytes, leaf_values: Any) -> None:
         need((np.diff(borders) > 0).all(), "borders out of order")
         n_borders += len(borders)
     need("trees" not in model, "trees of no known kind")
+    scale, bias = model["scale_and_bias"]
+    # One number a leaf for two classes, else one for each class.
+    width = len(bias)
+    need(width == 1 or 2 < width <= MAX_CLASSES, "a bias of no known kind")
+    need(np.isfinite([scale, *bias]).all(), "a bias of no known kind")
+    exact = np.ravel(scale_and_bias[1])
+    need(exact.shape == (width,) and np.isfinite(exact).all(), "a bias of no known kind")
+    need(np.isfinite(scale_and_bias[0]), "a scale of no known kind")
+    _check_catboost_classes(model["model_info"], 2 if width == 1 else width)
     n_leaves = 0
     for tree in model["oblivious_trees"]:
         splits = tree["splits"] or []
@@ -187,13 +212,20 @@ def check_catboost(content: bytes, leaf_values: Any) -> None:
             need(split["split_type"] == "FloatFeature", "splits of no known kind")
             need(type(at) is int and 0 <= at < n_borders, "borders out of range")
             need(0 <= split["float_feature_index"] < len(features["float_features"]), "it")
-        for name in ("leaf_values", "leaf_weights"):
+        for name, times in (("leaf_values", width), ("leaf_weights", 1)):
             values = np.asarray(tree[name], dtype=np.float64)
-            need(values.shape == (2 ** len(splits),), f"{name} do not fit")
+            need(values.shape == (times * 2 ** len(splits),), f"{name} do not fit")
             need(np.isfinite(values).all(), f"{name} are not finite")
-        n_leaves += 2 ** len(splits)
+        n_leaves += width * 2 ** len(splits)
     need(isinstance(leaf_values, np.ndarray) and leaf_values.dtype == np.float64, "leaves")
     need(leaf_values.shape == (n_leaves,), "another number of leaves")
     need(np.isfinite(leaf_values).all(), "leaves are not finite")
-    scale, bias = model["scale_and_bias"]
-    need(len(bias) == 1 and np.isfinite([scale, *bias]).all(), "a bias of no known kind")
+
+
+def _check_catboost_classes(info: dict[str, Any], n_classes: int) -> None:
+    """It looks its classes up by their numbers, and trusts these."""
+    classes = info["class_params"]
+    names, numbers = classes["class_names"], classes["class_to_label"]
+    need(len(names) == len(set(map(str, names))) == n_classes, "names of classes")
+    need(numbers == list(range(n_classes)), "numbers of classes")
+    need(classes.get("classes_count", 0) in (0, n_classes), "a number of classes")

@@ -65,7 +65,7 @@ def _parts_of(kind: str, model: Any, trained: Any) -> dict[str, Any]:
         return {
             "model": _catboost_json(model),
             "leaf_values": model.get_leaf_values(),
-            "scale_and_bias": (float(scale), float(bias)),
+            "scale_and_bias": (float(scale), _plain_bias(bias)),
         }
     if trained is None:
         return {}
@@ -109,7 +109,7 @@ def _check(kind: str, parts: dict[str, Any]) -> None:
     elif kind == XGBOOST:
         check_xgboost(content)
     else:
-        check_catboost(content, parts["leaf_values"])
+        check_catboost(content, parts["leaf_values"], parts["scale_and_bias"])
 
 
 def _rebuild(kind: str, cls: Any, state: dict[str, Any], parts: dict[str, Any]) -> Any:
@@ -146,11 +146,17 @@ def _rebuild_catboost(cls: Any, state: dict[str, Any], parts: dict[str, Any]) ->
             path.write_bytes(parts["model"])
             model.load_model(str(path), format="json")
         model.set_leaf_values(parts["leaf_values"])
-        model.set_scale_and_bias(*parts["scale_and_bias"])
+        scale, bias = parts["scale_and_bias"]
+        model.set_scale_and_bias(scale, bias if isinstance(bias, float) else list(bias))
         model._init_params = dict(state["_init_params"])
     if "_prediction_values_change" in state:
         model._prediction_values_change = state["_prediction_values_change"]
     return model
+
+
+def _plain_bias(bias: Any) -> float | tuple[float, ...]:
+    """One number, or one for each of three or more classes."""
+    return tuple(map(float, bias)) if isinstance(bias, list) else float(bias)
 
 
 def _catboost_json(model: Any) -> bytes:

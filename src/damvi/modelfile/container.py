@@ -16,7 +16,10 @@ from typing import BinaryIO
 
 from .errors import ModelFileError
 
-FORMAT = 1
+FORMAT = 2
+"""The newest, for three or more classes."""
+TWO_CLASSES = 1
+"""Enough for two, so that an older damvi reads them."""
 MOST_SHRUNK = 50
 """What shrinks by more is stored as it is, so that a small file cannot fill the memory."""
 WORTH_SHRINKING = 512
@@ -33,8 +36,8 @@ SECOND_LINE = re.compile(rb"sha256 ([0-9a-f]{64})\n")
 LONGEST_LINE = 100
 
 
-def pack(members: dict[str, bytes]) -> bytes:
-    """A whole model file with these members."""
+def pack(members: dict[str, bytes], version: int = TWO_CLASSES) -> bytes:
+    """A whole model file with these members, of this format."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         for name, content in members.items():
@@ -48,12 +51,13 @@ def pack(members: dict[str, bytes]) -> bytes:
             file.writestr(info, content, compresslevel=LEVEL)
     payload = archive.getvalue()
     digest = hashlib.sha256(payload).hexdigest()
-    return f"damvi model {FORMAT}\nsha256 {digest}\n".encode() + payload
+    return f"damvi model {version}\nsha256 {digest}\n".encode() + payload
 
 
 def unpack(path: Path) -> dict[str, bytes]:
     """The members of a model file, if it is whole."""
     with open(path, "rb") as file:
+        version_of(file)
         payload = _read_payload(file)
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as archive:
@@ -64,9 +68,8 @@ def unpack(path: Path) -> dict[str, bytes]:
         raise ModelFileError(f"its archive cannot be read ({error})") from error
 
 
-def _read_payload(file: BinaryIO) -> bytes:
-    """All after the digest, once it is known to fit."""
-    # The first line alone decides whether there is any point in reading on.
+def version_of(file: BinaryIO) -> int:
+    """The format that the first line tells; it alone says if reading on has any point."""
     first = FIRST_LINE.fullmatch(file.readline(LONGEST_LINE))
     if first is None:
         raise ModelFileError("it does not start as damvi's model files do")
@@ -76,10 +79,15 @@ def _read_payload(file: BinaryIO) -> bytes:
             f"it was made by a newer damvi (format {version}, and this one reads up to "
             f"{FORMAT}); upgrade with: pip install --upgrade damvi"
         )
-    if version < FORMAT:
+    if version < TWO_CLASSES:
         raise ModelFileError(
             f"it has format {version}, which this damvi does not read; fit the model again"
         )
+    return version
+
+
+def _read_payload(file: BinaryIO) -> bytes:
+    """All after the digest, once it is known to fit."""
     second = SECOND_LINE.fullmatch(file.readline(LONGEST_LINE))
     if second is None:
         raise ModelFileError("its second line holds no digest; it is damaged")

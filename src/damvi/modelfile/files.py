@@ -12,10 +12,11 @@ from typing import Any
 from .._files import write_whole
 from ..classifier import DAMVIClassifier
 from ..tabular import Schema
-from .container import MANIFEST, pack, unpack
+from .container import FORMAT, MANIFEST, TWO_CLASSES, pack, unpack
 from .errors import ModelFileError
-from .model import Model, Target, Training
+from .model import Model
 from .objects import Objects
+from .rows import read_target, read_training, write_target, write_training
 from .state import read_classifier, write_classifier
 from .values import Json, Reader, Writer
 from .versions import library_versions, warn_of_other_versions
@@ -74,7 +75,9 @@ def save(
             f"the model's categories and settings take {len(content):,} bytes, and more "
             f"than {LONGEST_JSON:,} are not read back; drop columns with that many names"
         )
-    write_whole(Path(path), pack({MANIFEST: content, **writer.members}))
+    classifier = model.classifier if isinstance(model, Model) else model
+    version = TWO_CLASSES if len(classifier.classes_) == 2 else FORMAT
+    write_whole(Path(path), pack({MANIFEST: content, **writer.members}, version))
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Model:
@@ -168,11 +171,10 @@ def _open(
 
 
 def _write_model(writer: Writer, model: Model) -> dict[str, Json]:
-    target, training = model.target, model.training
     return {
         "schema": writer.write(model.schema.as_dict()),
-        "target": writer.state(vars(target)),
-        "training": writer.state(vars(training)),
+        "target": write_target(writer, model),
+        "training": write_training(writer, model),
         "scores": writer.write(model.scores),
         "made": writer.write(model.made),
         "classifier": write_classifier(writer, model.classifier),
@@ -180,19 +182,16 @@ def _write_model(writer: Writer, model: Model) -> dict[str, Json]:
 
 
 def _read_model(reader: Reader, said: dict[str, Json]) -> Model:
-    target = Target(**reader.state(said["target"]))
-    if not all(type(text) is str for text in vars(target).values()):
-        raise ModelFileError("its target is not named")
-    training = Training(**reader.state(said["training"]))
-    lengths = {len(column) for column in vars(training).values()}
-    kinds = [column.dtype for column in vars(training).values()]
-    if len(lengths) != 1 or kinds != ["uint64", "float64", "bool"]:
-        raise ModelFileError("its training rows do not fit each other")
+    target = read_target(reader, said["target"])
+    training = read_training(reader, said["training"], len(target.classes))
     scores, made = reader.read(said["scores"]), reader.read(said["made"])
     if not isinstance(scores, dict) or not isinstance(made, dict):
         raise ModelFileError("its scores are missing")
+    classifier = read_classifier(reader, said["classifier"])
+    if len(classifier.classes_) != (len(target.classes) or 2):
+        raise ModelFileError("its target has other classes than its classifier")
     return Model(
-        classifier=read_classifier(reader, said["classifier"]),
+        classifier=classifier,
         schema=Schema.from_dict(reader.read(said["schema"])),
         target=target,
         training=training,

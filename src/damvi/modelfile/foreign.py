@@ -13,10 +13,12 @@ from .values import Json, Reader, Writer
 ALLOWED = frozenset(
     {
         "damvi.voters.asking.FoldModels",
+        "damvi.voters.class_asking.ClassFoldModels",
         "damvi.voters.encoding.NumberEncoder",
         "damvi.voters.encoding.RankScaler",
         "damvi.voters.encoding.categorical_columns",
         "damvi.voters.encoding.numeric_columns",
+        "damvi.voters.relabelling.Relabelled",
         "damvi.voters.trees.frames.Categories",
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.calibration._SigmoidCalibration",

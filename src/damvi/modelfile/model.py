@@ -16,11 +16,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """The column to predict. The classifier itself learns False and True."""
+    """The column to predict.
+
+    Attributes
+    ----------
+    name : str
+    negative, positive : str
+        The labels of two classes, which the classifier learns as False and True.
+        ``negative`` is empty where it stands for all other labels.
+    classes : tuple of str
+        The labels of three or more classes; the two others are empty then. The classifier
+        learns their places, 0, 1, 2, ...
+    """
 
     name: str
-    negative: str
-    positive: str
+    negative: str = ""
+    positive: str = ""
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +44,23 @@ class Training:
     prints : ndarray of uint64, shape (n,)
         :func:`damvi.fingerprint.row_prints` of the encoded table, with labels, in the
         order of the file.
-    vote : ndarray of float64, shape (n,)
+    vote : ndarray of float64, shape (n,), or (n, C) for C > 2 classes
         Each row's vote by voters and weights that do not know its label. NaN where there
         is none.
-    positive : ndarray of bool, shape (n,)
+    labels : ndarray of bool, shape (n,), or of uint8 for C > 2 classes
+        Whether the row is positive, or the place of its label in ``target.classes``.
     """
 
     prints: NDArray[np.uint64]
     vote: NDArray[np.float64]
-    positive: NDArray[np.bool_]
+    labels: NDArray[Any]
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Whether each row is positive, of two classes."""
+        if self.labels.dtype != bool:
+            raise ValueError("with three or more classes no row is positive; see labels")
+        return self.labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +71,7 @@ class Model:
     ----------
     classifier : DAMVIClassifier
         Fitted on ``schema.encode(table)`` and a target of False and True (the positive
-        class).
+        class), or of the places of the labels in ``target.classes``.
     schema : Schema
     target : Target
     training : Training

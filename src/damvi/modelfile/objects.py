@@ -38,10 +38,12 @@ SKLEARN = {
 }
 """What the strong pool is made of, trees, and ways to deal folds."""
 OURS = {
+    "ClassFoldModels": "damvi.voters.class_asking",
     "FastForestClassifier": "damvi.voters.trees.forest_classifier",
     "FoldModels": "damvi.voters.asking",
     "NumberEncoder": "damvi.voters.encoding",
     "RankScaler": "damvi.voters.encoding",
+    "Relabelled": "damvi.voters.relabelling",
 }
 RECORDS = {
     "BaggedVoters": "damvi.voters.bagging",
@@ -49,6 +51,9 @@ RECORDS = {
     "Binning": "damvi.voters.trees.binning",
     "Calibrator": "damvi.decision.calibration",
     "Categories": "damvi.voters.trees.frames",
+    "ClassCalibrator": "damvi.decision.class_calibration",
+    "ClassCurves": "damvi.voters.class_calibration",
+    "ClassTuning": "damvi.decision.class_tuning",
     "Cost": "damvi.decision.objectives",
     "FBeta": "damvi.decision.objectives",
     "Features": "damvi.voters.trees.features",

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _compat
+from ..voters.trees.classifier import MAX_CLASSES
 from .trees import need, need_family
 from .values import Json, Reader, Writer
 
 TREE, BOOSTED_TREE = "sklearn.Tree", "sklearn.TreePredictor"
 BINS, LOSS = "sklearn.BinMapper", "sklearn.HalfBinomialLoss"
-KINDS = (TREE, BOOSTED_TREE, BINS, LOSS)
+CLASS_LOSS = "sklearn.HalfMultinomialLoss"
+KINDS = (TREE, BOOSTED_TREE, BINS, LOSS, CLASS_LOSS)
 BITSET = (np.uint32, 8)
 """A set of up to 256 categories, in bits."""
 
@@ -26,7 +28,12 @@ def kind_of(value: Any) -> str | None:
     name = type(value).__name__
     if name == "Tree" and type(value) is _compat.Tree:
         return TREE
-    parts = {"TreePredictor": BOOSTED_TREE, "_BinMapper": BINS, "HalfBinomialLoss": LOSS}
+    parts = {
+        "TreePredictor": BOOSTED_TREE,
+        "_BinMapper": BINS,
+        "HalfBinomialLoss": LOSS,
+        "HalfMultinomialLoss": CLASS_LOSS,
+    }
     if name in parts and type(value) is _compat.boosting_part(name):
         return parts[name]
     return None
@@ -36,6 +43,8 @@ def write(writer: Writer, kind: str, value: Any) -> dict[str, Json]:
     """Its arrays by name."""
     if kind == LOSS:
         return {}
+    if kind == CLASS_LOSS:
+        return {"n_classes": int(value.n_classes)}
     if kind == BINS:
         return writer.state(vars(value))
     if kind == BOOSTED_TREE:
@@ -61,6 +70,10 @@ def read(reader: Reader, kind: str, said: Json) -> Any:
     state = reader.state(said)
     if kind == LOSS:
         return _compat.boosting_part("HalfBinomialLoss")()
+    if kind == CLASS_LOSS:
+        n_classes = state["n_classes"]
+        need(type(n_classes) is int and 2 < n_classes <= MAX_CLASSES, "their classes")
+        return _compat.boosting_part("HalfMultinomialLoss")(n_classes=n_classes)
     if kind == BINS:
         cls = _compat.boosting_part("_BinMapper")
         bins = cls.__new__(cls)
@@ -187,7 +200,15 @@ def check_boosting_model(model: Any) -> None:
         values = np.asarray(thresholds[column], dtype=np.float64)
         need(((values >= 0) & (values < 256)).all(), "categories out of range")
     cls = _compat.boosting_part("TreePredictor")
+    n_classes = len(state["classes_"])
+    width = 1 if n_classes == 2 else n_classes
+    need(state["n_trees_per_iteration_"] == width, "trees for other classes")
+    need(state["_baseline_prediction"].shape == (1, width), "no start")
+    loss = "HalfBinomialLoss" if width == 1 else "HalfMultinomialLoss"
+    need(type(state["_loss"]) is _compat.boosting_part(loss), "another loss")
+    need(width == 1 or state["_loss"].n_classes == width, "a loss for other classes")
     for stage in state["_predictors"]:
+        need(len(stage) == width, "trees for other classes")
         for tree in stage:
             need(type(tree) is cls, "no tree")
             inner = tree.nodes["is_leaf"] == 0

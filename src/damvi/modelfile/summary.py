@@ -11,7 +11,7 @@ import numpy as np
 
 from ..classifier import DAMVIClassifier
 from ..voters import PoolVoters
-from .container import FORMAT
+from .container import version_of
 from .files import load_any
 from .model import Model
 
@@ -29,9 +29,11 @@ def summarize(
     """
     model, versions = load_any(path, trusted=trusted)
     classifier = model.classifier if isinstance(model, Model) else model
+    with open(path, "rb") as file:
+        version = version_of(file)
     said: dict[str, Any] = {
         "file": os.fspath(path),
-        "format": FORMAT,
+        "format": version,
         "bytes": Path(path).stat().st_size,
         "versions": versions,
         "classes": [_plain(label) for label in classifier.classes_.tolist()],
@@ -42,23 +44,31 @@ def summarize(
         "c_bound": classifier.c_bound_,
     }
     if isinstance(model, Model):
-        rows, positives = len(model.training.positive), int(model.training.positive.sum())
         columns = [vars(column) for column in model.schema.columns]
         said |= {
-            "target": {
-                "name": model.target.name,
-                "positive": model.target.positive,
-                "negative": model.target.negative,
-                "rows": rows,
-                "positives": positives,
-                "rate": positives / rows if rows else None,
-            },
+            "target": _target(model),
             "columns": columns,
             # Of the voters' figures the report makes pictures; as text they are long.
             "scores": {k: said for k, said in model.scores.items() if k != "voters"},
             "made": model.made,
         }
     return dict(_plain(said))
+
+
+def _target(model: Model) -> dict[str, Any]:
+    target, labels = model.target, model.training.labels
+    said: dict[str, Any] = {"name": target.name, "rows": len(labels)}
+    if target.classes:
+        counts = np.bincount(labels, minlength=len(target.classes)).tolist()
+        by_class = zip(target.classes, counts, strict=True)
+        return said | {"classes": [{"label": one, "rows": n} for one, n in by_class]}
+    positives = int(labels.sum())
+    return said | {
+        "positive": target.positive,
+        "negative": target.negative,
+        "positives": positives,
+        "rate": positives / len(labels) if len(labels) else None,
+    }
 
 
 def _voters(classifier: DAMVIClassifier) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..voters.trees.binning import MAX_BINS, Binning
-from ..voters.trees.classifier import FastTreeClassifier
+from ..voters.trees.classifier import MAX_CLASSES, FastTreeClassifier
 from ..voters.trees.features import Features
 from ..voters.trees.forest import Forest
 from ..voters.trees.frames import Categories
@@ -77,11 +77,18 @@ def need_starts(starts: Any, parts: int | None, end: int, least: int, name: str)
 
 
 def check_forest(forest: Forest) -> None:
-    """All that the kernels of :mod:`damvi.voters.trees.cast` take for granted."""
+    """All that the kernels of :mod:`damvi.voters.trees.cast` take for granted.
+
+    The vote of a leaf is not stored but read off its weights, so it names a class that
+    there is.
+    """
+    need(isinstance(forest.weights, np.ndarray), "weights is no array")
     n = len(forest.nodes)
     need_array(forest.nodes, np.int32, (None, NODE_COLUMNS), "nodes")
     need_array(forest.sets, np.uint8, (None, SET_BYTES), "sets")
-    need_array(forest.weights, np.int64, (n, 2), "weights")
+    two = forest.weights.ndim == 2 and forest.weights.shape[1] == 2
+    need_array(forest.weights, np.int64 if two else np.int32, (n, None), "weights")
+    need(2 <= forest.weights.shape[1] <= MAX_CLASSES, "weights of no known classes")
     need_array(forest.rows, np.int32, (n,), "rows")
     need_starts(forest.roots, None, n, 1, "roots")
     need_starts(forest.set_starts, len(forest), len(forest.sets), 0, "set_starts")
@@ -89,7 +96,7 @@ def check_forest(forest: Forest) -> None:
     need(np.isfinite(forest.importances).all(), "importances are not finite")
     weights = forest.weights
     need(((weights >= 0) & (weights <= MOST_WEIGHT)).all(), "weights out of range")
-    need((weights.sum(axis=1) > 0).all(), "nodes without weight")
+    need((weights.sum(axis=1, dtype=np.int64) > 0).all(), "nodes without weight")
     need((forest.rows > 0).all(), "nodes without rows")
     feature, shift, threshold = forest.feature, forest.shift, forest.threshold
     n_features = forest.importances.shape[1]
@@ -184,7 +191,8 @@ def check_model(model: Any) -> None:
         return
     need(isinstance(voters, TreeVoters), "no trees")
     classes = vars(model).get("classes_")
-    need(isinstance(classes, np.ndarray) and classes.shape == (2,), "not two classes")
+    shape = (voters.n_classes,)
+    need(isinstance(classes, np.ndarray) and classes.shape == shape, "other classes")
     need(model.n_features_in_ == len(voters.features), "another number of features")
 
 
