@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..evaluation.rates import share
 from .cuts import Cuts
-from .rates import share
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import MEASURES, Figure, confusion, measure
+from ..evaluation.rates import share
 from ..evaluation.voters import rows_to_look_at, voter_figures, voter_names, who_votes
 from ..explanation import importances
 from ..modelfile import Model
@@ -16,7 +17,6 @@ from .curves import calibration, curves, distribution
 from .cuts import offer_cuts
 from .material import Material
 from .promise import promise
-from .rates import share
 from .repeat import how_to_repeat
 from .rows import flagged_rows, wrong_rows
 
