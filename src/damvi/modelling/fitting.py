@@ -99,6 +99,11 @@ def fit_table(
         classifier.set_params(unlabeled=uses)
         more["X_unlabeled"] = Unlabeled(table.unlabelled)
     classifier.fit(table.X, table.y, **more)
+    if "disagreement" in uses:
+        say(
+            f"How voters disagree on rows without a label counts with a weight of "
+            f"{classifier.eta_:g} (eta), chosen on rows with one."
+        )
     # Users of a table are promised a probability, from trees too.
     decision = classifier._decision
     classifier._decision = classifier._contest.decide(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_POSITIVES = 2
+FEW_NUMBERS = 20
+"""Numbers that are classes without a question."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +117,7 @@ def prepare(
         groups,
         schema,
         read,
-        _warnings(schema, target),
+        [*_of_numbers(read), *_warnings(schema, target)],
         None if without is None else schema.encode(without),
     )
 
@@ -139,6 +141,24 @@ def _refuse_too_few(found: NDArray[np.bool_], target: str) -> None:
                 f"only {n} row is {name} in {target!r}; at least {LEAST_POSITIVES} are "
                 f"needed to learn and to judge, and dozens for figures to rely on"
             )
+
+
+def _of_numbers(target: Target) -> list[str]:
+    """A warning of classes that may be amounts, where there are rows enough for them."""
+    if len(target.classes) <= FEW_NUMBERS or not all(map(_is_number, target.classes)):
+        return []
+    return [
+        f"each of the {len(target.classes)} numbers of {target.name!r} is taken as a class "
+        f"of its own. If they are amounts, make two or three classes of them"
+    ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _warnings(schema: Schema, target: str) -> list[str]:
