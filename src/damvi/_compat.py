@@ -97,14 +97,14 @@ def boosting_nodes() -> Any:
 
 
 def with_leaf_values(tree: Any, value: Any) -> Any:
-    """A copy of scikit-learn's low-level tree, of two classes, with other values."""
-    new = Tree(tree.n_features, np.array([2], dtype=np.intp), 1)
+    """A copy of scikit-learn's low-level tree with other values (nodes, classes)."""
+    new = Tree(tree.n_features, np.array([value.shape[1]], dtype=np.intp), 1)
     values = np.ascontiguousarray(value, dtype=np.float64)[:, np.newaxis, :]
     new.__setstate__(tree.__getstate__() | {"values": values})
     return new
 
 
-def boosted_trees(model: Any) -> tuple[float, list[Any]]:
+def boosted_trees(model: Any) -> tuple[tuple[float, ...], list[Any]]:
     """What a ``HistGradientBoostingClassifier`` starts from, and its trees' nodes."""
-    start = float(np.ravel(model._baseline_prediction)[0])
+    start = tuple(map(float, np.ravel(model._baseline_prediction)))
     return start, [tree.nodes for step in model._predictors for tree in step]

@@ -50,6 +50,36 @@ def test_an_onnx_file_speaks_in_the_labels_of_the_target(model, rows, tmp_path):
     assert labels == ["yes" if positive else "no" for positive in decided]
 
 
+@pytest.mark.parametrize("threshold", ["vote", "macro_f1"])
+def test_three_classes(rows, threshold, tmp_path):
+    import onnx
+
+    X, labels = rows[0], np.digitize(rows[0]["size"], [0.0, 1.0])
+    classifier = DAMVIClassifier(n_estimators=9, threshold=threshold, random_state=0)
+    classifier.fit(X, labels)
+    whole = Model(
+        classifier,
+        Schema((Column("size", "number"),)),
+        Target("state", classes=("low", "mid", "high")),
+        Training(np.empty(0, np.uint64), np.empty((0, 3)), np.empty(0, np.uint8)),
+    )
+    source = tmp_path / "model.damvi"
+    damvi.modelfile.save(whole, source)
+    for form in ("onnx", "skops", "sklearn"):
+        path = tmp_path / form
+        run_of = CliRunner().invoke(main, ["export", str(source), "--to", form, "-o", path])
+        assert run_of.exit_code == 0, run_of.output
+        if form == "onnx":
+            said = run(onnx.load(path), {"size": X.to_numpy()})
+            assert said["probability"].shape == said["vote"].shape == (300, 3)
+            expected = np.array(["low", "mid", "high"])[classifier.predict(X)]
+            assert said["label"].tolist() == expected.tolist()
+        else:
+            types = skops.io.get_untrusted_types(file=path)
+            again = skops.io.load(path, trusted=types)
+            assert (again.predict(X) == classifier.predict(X)).all()
+
+
 @pytest.mark.parametrize("other", [True, False])
 def test_unknown_categories_are_what_the_schema_makes_of_them(other, tmp_path):
     import onnx

@@ -75,9 +75,24 @@ def test_raw_scores_are_the_same(rows, name):
     read_as = asked.astype(np.float32).astype(float) if boosted.single_values else asked
     values = run_trees(boosted.trees, read_as)
     dtype = np.float32 if boosted.single_sum else np.float64
-    terms = np.column_stack([np.full(len(asked), boosted.start), values]).astype(dtype)
-    total = np.cumsum(terms, axis=1)[:, -1] * dtype(boosted.slope) + dtype(boosted.bias)
+    terms = np.column_stack([np.full(len(asked), boosted.start[0]), values]).astype(dtype)
+    total = np.cumsum(terms, axis=1)[:, -1] * dtype(boosted.slope) + dtype(boosted.bias[0])
     np.testing.assert_array_equal(total, raw(model, asked))
+
+
+def test_what_lightgbm_takes_as_zero_and_as_infinity():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 0.0, 1.0, np.nan], size=(400, 1))
+    for wanted in (X[:, 0] < 0, X[:, 0] <= 0, np.isnan(X[:, 0])):
+        model = lightgbm().fit(X, wanted)
+        boosted = read_lightgbm(model)
+        edges = np.float64(np.float32([1e-35, -1e-35]))
+        values = np.concatenate([edges, [1e300, -1e300, 1.7e308, np.nan, 0.0, 1e-300]])
+        asked = np.concatenate(
+            [values, np.nextafter(values, np.inf), np.nextafter(values, -np.inf)]
+        )[:, np.newaxis]
+        total = np.cumsum(run_trees(boosted.trees, asked), axis=1)[:, -1]
+        np.testing.assert_array_equal(total, model.predict(asked, raw_score=True))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import damvi.datasets
 from damvi import DAMVIClassifier, FastTreeClassifier
-from damvi.export import to_onnx, to_sklearn
+from damvi.export import to_onnx
 from damvi.export.own_trees import read_own_trees
 
 from .running import agree, feed_of, near, run
@@ -205,11 +205,3 @@ def test_without_onnx(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"pip install 'damvi\[export\]'"):
         to_onnx(model)
-
-
-@pytest.mark.parametrize("export", [to_onnx, to_sklearn])
-def test_many_classes_are_refused(export):
-    X = np.random.default_rng(0).normal(size=(90, 3))
-    model = DAMVIClassifier(n_estimators=3, random_state=0).fit(X, np.arange(90) % 3)
-    with pytest.raises(ValueError, match="two classes can be exported"):
-        export(model)

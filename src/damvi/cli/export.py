@@ -56,7 +56,7 @@ def write(model: Model, form: str, path: Path) -> dict[str, Any]:
 
         graph = to_onnx(
             model.classifier,
-            labels=(model.target.negative, model.target.positive),
+            labels=model.target.classes or (model.target.negative, model.target.positive),
             unknown=_unknown(model),
         )
         write_whole(path, graph.SerializeToString())

@@ -31,8 +31,7 @@ class JudgedRows:
     def has_vote(self) -> NDArray[np.bool_]:
         """Rows that can be judged."""
         missing = np.isnan(self.vote).reshape(len(self), -1)
-        some: NDArray[np.bool_] = ~missing.any(axis=1)
-        return some
+        return np.asarray(~missing.any(axis=1))
 
     @property
     def words(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,31 @@ class Graph:
     def column(self, x: str, place: int) -> str:
         """One column of a matrix, as a vector."""
         return self.add("Gather", x, self.constant(place, np.int64), axis=1)
+
+    def columns(self, x: str, places: Any) -> str:
+        """Some columns of a matrix."""
+        return self.add("Gather", x, self.constant(places, np.int64), axis=1)
+
+    def upright(self, x: str) -> str:
+        """A vector as a matrix of one column."""
+        return self.add("Unsqueeze", x, self.constant([1], np.int64))
+
+    def side_by_side(self, columns: Sequence[str]) -> str:
+        """Vectors as the columns of a matrix."""
+        return self.add("Concat", *(self.upright(x) for x in columns), axis=1)
+
+    def largest(self, x: str) -> str:
+        """The largest of each row of a matrix, (n, 1)."""
+        return self.add("ReduceMax", x, self.constant([1], np.int64), keepdims=1)
+
+    def first_largest(self, x: str) -> str:
+        """The place of the largest of each row, of equal ones the first."""
+        return self.add("ArgMax", x, axis=1, keepdims=0, select_last_index=0)
+
+    def one_hot(self, place: str, width: int) -> str:
+        """1 at the place and 0 elsewhere, (n, width)."""
+        here = self.constant(np.arange(width), np.int64)
+        return self.cast(self.add("Equal", self.upright(place), here), np.float64)
 
     def ordered_sum(self, x: str, width: int) -> str:
         """The sum of each row of a matrix, from left to right.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..voters.asking import FoldModels
+from ..voters.relabelling import Relabelled
 from ..voters.trees.voters import TreeVoters
 from .encoders import parts_of
 from .table import Labels, is_missing, kind_of_labels
@@ -44,7 +45,9 @@ def _categories_of(model: Any) -> Iterator[tuple[int, Labels]]:
 
 def _in_steps(step: Any) -> Iterator[tuple[int, Labels]]:
     """The first step of a pipeline sees the table; so do the parts of columns."""
-    if hasattr(step, "steps"):
+    if isinstance(step, Relabelled):
+        yield from _in_steps(step.estimator)
+    elif hasattr(step, "steps"):
         yield from _in_steps(step.steps[0][1])
     elif hasattr(step, "transformers_"):
         for part, places in parts_of(step):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,12 +38,17 @@ def write_model(graph: Graph, model: Any, data: Data) -> Said:
         for _, step in model.steps[:-1]:
             data = write_step(graph, step, data)
         return write_model(graph, model.steps[-1][1], data)
-    if name not in WRITERS:
-        known = ", ".join(sorted(WRITERS))
-        raise ValueError(f"{name} is not known here; what is: {known}")
+    refuse_unknown(name, WRITERS)
     if len(model.classes_) != 2:
         raise ValueError(f"it knows {len(model.classes_)} classes, and not two")
     return WRITERS[name](graph, model, data)
+
+
+def refuse_unknown(name: str, writers: Mapping[str, Any]) -> None:
+    """Say what is known, where a model is not."""
+    if name not in writers:
+        known = ", ".join(sorted(writers))
+        raise ValueError(f"{name} is not known here; what is: {known}")
 
 
 def _larger_half(graph: Graph, chance: str) -> Said:
@@ -80,24 +85,37 @@ def _mean_of_trees(graph: Graph, X: str, trees: Trees) -> Said:
 
 def _boosted(read: Callable[[Any], Boosted]) -> Callable[[Graph, Any, Data], Said]:
     def write(graph: Graph, model: Any, data: Data) -> Said:
-        boosted, X = read(model), as_matrix(data).name
-        if boosted.single_values:
-            X = graph.single(X)
-        values = write_trees(graph, X, boosted.trees)
-        # The start goes first, as it does there.
-        shape = graph.add("Shape", values, end=1)
-        rows = graph.add("Concat", shape, graph.constant([1], np.int64), axis=0)
-        start = graph.add("Expand", graph.constant([[boosted.start]]), rows)
-        terms = graph.add("Concat", start, values, axis=1)
-        if boosted.single_sum:
-            terms = graph.cast(terms, np.float32)
-        total = graph.ordered_sum(terms, len(boosted.trees) + 1)
-        if boosted.single_sum:
-            return _larger_half(graph, _single_expit(graph, total))
-        odds = linear(graph, total, boosted.slope, boosted.bias)
-        return _larger_half(graph, expit(graph, odds))
+        boosted = read(model)
+        (score,) = write_sums(graph, boosted, data)
+        turn = _single_expit if boosted.single_sum else expit
+        return _larger_half(graph, turn(graph, score))
 
     return write
+
+
+def write_sums(graph: Graph, boosted: Boosted, data: Data) -> list[str]:
+    """The sums of boosted trees, (n,) each: one, or one for each class."""
+    X = as_matrix(data).name
+    if boosted.single_values:
+        X = graph.single(X)
+    values = write_trees(graph, X, boosted.trees)
+    shape = graph.add("Shape", values, end=1)
+    rows = graph.add("Concat", shape, graph.constant([1], np.int64), axis=0)
+    sums = []
+    for c, (first, bias) in enumerate(zip(boosted.start, boosted.bias, strict=True)):
+        own, width = values, len(boosted.trees)
+        if boosted.of_class is not None:
+            places = np.flatnonzero(boosted.of_class == c)
+            own, width = graph.columns(values, places), len(places)
+        # The start goes first, as it does there.
+        start = graph.add("Expand", graph.constant([[first]]), rows)
+        terms = graph.add("Concat", start, own, axis=1)
+        if boosted.single_sum:
+            sums.append(graph.ordered_sum(graph.cast(terms, np.float32), width + 1))
+            continue
+        total = graph.ordered_sum(terms, width + 1)
+        sums.append(linear(graph, total, boosted.slope, bias))
+    return sums
 
 
 def _single_expit(graph: Graph, x: str) -> str:

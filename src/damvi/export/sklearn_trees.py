@@ -46,4 +46,10 @@ def read_hist_boosting(model: Any) -> Boosted:
                 value=nodes["value"],
             )
         )
-    return Boosted(Trees.join(trees), start=start)
+    many = len(start) > 1
+    return Boosted(
+        Trees.join(trees),
+        start=start,
+        bias=(0.0,) * len(start),
+        of_class=np.arange(len(trees)) % len(start) if many else None,
+    )

@@ -6,15 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..classifier import TIE, DAMVIClassifier
-from .classes import refuse_many_classes
-from .curves import linear, write_calibrator
+from ..classifier import DAMVIClassifier
+from .class_outputs import write_class_label, write_class_probability
+from .class_voting import write_class_vote
 from .graph import IR_VERSION, ML_OPSET, OPSET, Graph
 from .inputs import columns_of, input_names
+from .outputs import read_labels, write_label, write_probability
 from .table import Matrix, Table, without_infinities
 from .voting import write_vote
 
@@ -37,7 +37,7 @@ def to_onnx(
     ----------
     model : DAMVIClassifier
         Fitted, on dense or sparse arrays (the graph takes dense ones) or dataframes.
-    labels : sequence of two str, optional
+    labels : sequence of str, optional
         What to call ``classes_`` in the output; None keeps them.
     unknown : mapping, optional
         For columns of categories by name, what a text that is none of them counts as: one
@@ -49,7 +49,8 @@ def to_onnx(
     onnx.ModelProto
         Its inputs are ``X``, doubles (n, d), or one (n, 1) for each column where the model
         was fitted on a dataframe: doubles, and texts for categories. Its outputs are
-        ``label`` (n,), ``probability`` (n, 2) and ``vote`` (n,).
+        ``label`` (n,), ``probability`` (n, 2) and ``vote`` (n,); with C > 2 classes the
+        two last are (n, C).
 
     Raises
     ------
@@ -73,7 +74,7 @@ def to_onnx(
     """
     helper = _helper()
     check_is_fitted(model, "weights_")
-    refuse_many_classes(model)
+    said = read_labels(model.classes_, labels)
     names, kinds = columns_of(model)
     inputs = input_names(names, OUTPUTS) if names else ("X",)
     graph = Graph({*inputs, *OUTPUTS})
@@ -82,10 +83,15 @@ def to_onnx(
         data = Table(graph, names, inputs, kinds, unknown or {})
     else:
         data = Matrix(without_infinities(graph, "X"), model.n_features_in_)
-    vote = write_vote(graph, model, data)
+    if len(model.classes_) == 2:
+        vote = write_vote(graph, model, data)
+        write_label(graph, model, vote, said)
+        write_probability(graph, model, vote)
+    else:
+        vote = write_class_vote(graph, model, data)
+        write_class_label(graph, model, vote, said)
+        write_class_probability(graph, model, vote)
     graph.add("Identity", vote, to="vote")
-    _write_label(graph, model, vote, labels)
-    _write_probability(graph, model, vote)
 
     width = 1 if names else model.n_features_in_
     strings, doubles = helper.TensorProto.STRING, helper.TensorProto.DOUBLE
@@ -95,11 +101,12 @@ def to_onnx(
         )
         for name, kind in zip(inputs, kinds if names else ("number",), strict=True)
     ]
-    said = model.classes_ if labels is None else np.array(labels, dtype=object)
+    n_classes = len(model.classes_)
+    of_vote = [None] if n_classes == 2 else [None, n_classes]
     made = [
         helper.make_tensor_value_info("label", _label_type(helper, said), [None]),
-        helper.make_tensor_value_info("probability", doubles, [None, 2]),
-        helper.make_tensor_value_info("vote", doubles, [None]),
+        helper.make_tensor_value_info("probability", doubles, [None, n_classes]),
+        helper.make_tensor_value_info("vote", doubles, of_vote),
     ]
     whole = helper.make_model(
         helper.make_graph(graph.nodes, "damvi", given, made, graph.constants),
@@ -132,44 +139,3 @@ def _label_type(helper: Any, labels: Any) -> int:
     if labels.dtype.kind in "OU":
         return int(helper.TensorProto.STRING)
     return int(helper.np_dtype_to_tensor_dtype(labels.dtype))
-
-
-def _write_label(graph: Graph, model: Any, vote: str, labels: Any) -> None:
-    """The majority wins a tie; see :meth:`DAMVIClassifier.decision_function`."""
-    said = model.classes_ if labels is None else np.array(labels, dtype=object)
-    if said.dtype.kind in "OU" and not all(isinstance(x, str) for x in said.tolist()):
-        raise ValueError(
-            f"labels of mixed kinds ({said.tolist()}) are not known to ONNX; give "
-            f"labels=('...', '...')"
-        )
-    excess = graph.add("Sub", vote, graph.constant(model.threshold_))
-    positive = int(model.pos_label_ == model.classes_[1])
-    side = graph.add(
-        "Where",
-        graph.add("Greater", excess, graph.constant(0.0)),
-        graph.constant(positive, np.int64),
-        graph.constant(1 - positive, np.int64),
-    )
-    tied = graph.add("Equal", excess, graph.constant(0.0))
-    place = graph.add("Where", tied, graph.constant(model._majority, np.int64), side)
-    kind = object if said.dtype.kind in "OU" else said.dtype
-    graph.add("Gather", graph.constant(said, kind), place, to="label")
-
-
-def _write_probability(graph: Graph, model: Any, vote: str) -> None:
-    positive_is_last = bool(model.pos_label_ == model.classes_[1])
-    if model._calibrator is None:
-        sides = 0.5 if positive_is_last else -0.5
-        tie = graph.constant(0.5 + TIE / 2 if model._majority == 1 else 0.5)
-        zero = graph.add("Equal", vote, graph.constant(0.0))
-        last = graph.add("Where", zero, tie, linear(graph, vote, sides, 0.5))
-    else:
-        last = write_calibrator(graph, vote, model._calibrator)
-        if not positive_is_last:
-            last = graph.add("Sub", graph.constant(1.0), last)
-    one = graph.constant([1], np.int64)
-    columns = [
-        graph.add("Unsqueeze", graph.add("Sub", graph.constant(1.0), last), one),
-        graph.add("Unsqueeze", last, one),
-    ]
-    graph.add("Concat", *columns, axis=1, to="probability")

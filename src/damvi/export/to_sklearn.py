@@ -15,14 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import make_sklearn_tree, with_leaf_values
 from ..classifier import DAMVIClassifier
 from ..voters.bagging import BaggedVoters
+from ..voters.relabelling import Relabelled
 from ..voters.trees.voters import TreeVoters
-from .classes import refuse_many_classes
-
-TIED = 1e-12
-"""Votes this close to the threshold are tied: the sums round differently there."""
+from .class_sklearn import TIED, settle_ties, with_factors
 
 
-def to_sklearn(model: DAMVIClassifier) -> FixedThresholdClassifier:
+def to_sklearn(model: DAMVIClassifier) -> Any:
     """The model as a threshold on a weighted vote of scikit-learn's trees.
 
     Parameters
@@ -33,9 +31,11 @@ def to_sklearn(model: DAMVIClassifier) -> FixedThresholdClassifier:
 
     Returns
     -------
-    FixedThresholdClassifier
-        Around a :class:`~sklearn.ensemble.VotingClassifier` of the trees that have a
-        weight; nothing of damvi in it.
+    FixedThresholdClassifier, VotingClassifier or Pipeline
+        A :class:`~sklearn.ensemble.VotingClassifier` of the trees that have a weight;
+        nothing of damvi in it. Two classes have a threshold around it. Three or more have
+        none, and where their factors differ a linear model after it, which decides and
+        has no probabilities.
 
     Raises
     ------
@@ -60,10 +60,13 @@ def to_sklearn(model: DAMVIClassifier) -> FixedThresholdClassifier:
     True
     """
     check_is_fitted(model, "weights_")
-    refuse_many_classes(model)
     asked = np.flatnonzero(model.weights_).tolist()
+    n_classes = len(model.classes_)
     positive = int(model.pos_label_ == model.classes_[1])
-    trees = [_hard(tree, positive) for tree in _trees(model, asked)]
+    said = np.eye(2)[[1 - positive, positive]]
+    if n_classes > 2:
+        said = np.diag(settle_ties(model._majority))
+    trees = [_hard(*found, said) for found in _trees(model, asked)]
     vote = VotingClassifier(
         [(f"voter_{k}", tree) for k, tree in zip(asked, trees, strict=True)],
         voting="soft",
@@ -72,6 +75,10 @@ def to_sklearn(model: DAMVIClassifier) -> FixedThresholdClassifier:
     vote.estimators_ = trees
     vote.le_ = LabelEncoder().fit(model.classes_)
     vote.classes_ = vote.le_.classes_
+    if n_classes > 2:
+        decision: Any = with_factors(model, vote)
+        _name_columns(model, *trees, vote)
+        return decision
     # From the threshold on means positive there, and here a tie is the majority's.
     margin = -TIED if model._majority == positive else TIED
     decision = FixedThresholdClassifier(
@@ -81,14 +88,18 @@ def to_sklearn(model: DAMVIClassifier) -> FixedThresholdClassifier:
         response_method="predict_proba",
     )
     decision.estimator_ = vote
-    for part in (*trees, vote, decision):
-        if hasattr(model, "feature_names_in_"):
-            part.feature_names_in_ = model.feature_names_in_
+    _name_columns(model, *trees, vote, decision)
     return decision
 
 
-def _trees(model: DAMVIClassifier, asked: list[int]) -> list[Any]:
-    """The voters as scikit-learn's trees, on the labels 0 and 1."""
+def _name_columns(model: DAMVIClassifier, *parts: Any) -> None:
+    for part in parts:
+        if hasattr(model, "feature_names_in_"):
+            part.feature_names_in_ = model.feature_names_in_
+
+
+def _trees(model: DAMVIClassifier, asked: list[int]) -> list[tuple[Any, Any]]:
+    """The voters as scikit-learn's trees, and which classes their columns stand for."""
     voters = model._voters
     if not isinstance(voters, TreeVoters | BaggedVoters):
         raise ValueError(
@@ -100,7 +111,8 @@ def _trees(model: DAMVIClassifier, asked: list[int]) -> list[Any]:
     for k in asked:
         voter = estimators[k]
         try:
-            trees.append(_tree(voter, model.n_features_in_))
+            inner = voter.estimator if isinstance(voter, Relabelled) else voter
+            trees.append((_tree(inner, model.n_features_in_), voter.classes_))
         except ValueError as error:
             raise ValueError(
                 f"voter {k} ({type(voter).__name__}) cannot be written in scikit-learn's "
@@ -115,11 +127,11 @@ def _tree(voter: Any, n_features: int) -> Any:
     if type(voter) in (DecisionTreeClassifier, ExtraTreeClassifier):
         return voter
     if type(voter).__name__ == "DummyClassifier":  # a sample of one class
-        return _leaf(int(voter.classes_[0]), n_features)
+        return _leaf(n_features)
     raise ValueError("only trees are known here")
 
 
-def _leaf(label: int, n_features: int) -> DecisionTreeClassifier:
+def _leaf(n_features: int) -> DecisionTreeClassifier:
     nothing = np.array([-1])
     tree = DecisionTreeClassifier()
     tree.tree_ = make_sklearn_tree(
@@ -129,23 +141,23 @@ def _leaf(label: int, n_features: int) -> DecisionTreeClassifier:
         threshold=np.array([-2.0]),
         n_node_samples=np.array([1]),
         weighted_n_node_samples=np.array([1.0]),
-        value=np.eye(2)[[label]],
+        value=np.ones((1, 1)),
         max_depth=0,
         n_features=n_features,
     )
-    tree.n_classes_, tree.n_outputs_ = 2, 1
+    tree.n_outputs_ = 1
     tree.n_features_in_ = tree.max_features_ = n_features
     return tree
 
 
-def _hard(tree: Any, positive: int) -> Any:
-    """A copy whose leaves say 0 and 1, in the order of the model's classes.
+def _hard(tree: Any, classes: Any, said: Any) -> Any:
+    """A copy whose leaves say ``said[c]`` for class c, in the order of the model's classes.
 
     So the mean probability of the trees is the share of the votes.
     """
-    votes = tree.tree_.value[:, 0, :].argmax(axis=1)  # of two equal shares, the first
-    places = votes if positive == 1 else 1 - votes
+    votes = tree.tree_.value[:, 0, :].argmax(axis=1)  # of equal shares, the first
     hard = copy(tree)
-    hard.tree_ = with_leaf_values(tree.tree_, np.eye(2)[places])
-    hard.classes_ = np.array([0, 1])
+    hard.tree_ = with_leaf_values(tree.tree_, said[np.asarray(classes)[votes]])
+    hard.n_classes_ = said.shape[1]
+    hard.classes_ = np.arange(hard.n_classes_)
     return hard

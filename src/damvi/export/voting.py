@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from ..voters.asking import FoldModels
 from ..voters.bagging import BaggedVoters
 from ..voters.pool import PoolVoters
+from ..voters.relabelling import Relabelled
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
 from .curves import clip, linear, write_vote_calibrator
@@ -31,12 +34,17 @@ def write_vote(graph: Graph, model: Any, data: Data) -> str:
 
 
 def _of_trees(graph: Graph, voters: TreeVoters, weights: Any, data: Data) -> str:
-    asked = np.flatnonzero(weights)
-    forest = Forest.join([voters.forest.tree(k) for k in asked.tolist()])
-    weight = np.repeat(weights[asked], np.diff(forest.roots))
+    forest, own_weights = asked_trees(voters, weights)
+    weight = np.repeat(own_weights, np.diff(forest.roots))
     trees = read_own_trees(forest, voters.features.binning, weight * forest.ballot)
     X = own_numbers(graph, voters.features, data)
     return graph.ordered_sum(write_trees(graph, X, trees), len(trees))
+
+
+def asked_trees(voters: TreeVoters, weights: Any) -> tuple[Forest, Any]:
+    """The trees that have a weight, and their weights."""
+    asked = np.flatnonzero(weights)
+    return Forest.join([voters.forest.tree(k) for k in asked.tolist()]), weights[asked]
 
 
 def _of_models(
@@ -44,18 +52,19 @@ def _of_models(
 ) -> str:
     total = ""
     for k in np.flatnonzero(weights).tolist():
-        vote = _blamed_vote(graph, voters, k, data)
+        with blamed(voters, k):
+            vote = _vote(graph, voters, k, data)
         part = graph.add("Mul", graph.constant(weights[k]), vote)
         total = graph.add("Add", total, part) if total else part
     return total
 
 
-def _blamed_vote(
-    graph: Graph, voters: PoolVoters | BaggedVoters, k: int, data: Data
-) -> str:
+@contextmanager
+def blamed(voters: PoolVoters | BaggedVoters, k: int) -> Iterator[None]:
+    """Name the voter in errors."""
     name = repr(voters.names[k]) if isinstance(voters, PoolVoters) else str(k)
     try:
-        return _vote(graph, voters, k, data)
+        yield
     except ValueError as error:
         raise ValueError(
             f"voter {name} ({_kind(voters.estimators[k])}) cannot be written as ONNX: "
@@ -64,6 +73,8 @@ def _blamed_vote(
 
 
 def _kind(model: Any) -> str:
+    if isinstance(model, Relabelled):
+        return _kind(model.estimator)
     steps = getattr(model, "steps", None)
     return type(steps[-1][1] if steps else model).__name__
 
@@ -75,7 +86,7 @@ def _vote(graph: Graph, voters: PoolVoters | BaggedVoters, k: int, data: Data) -
     models = model.models if isinstance(model, FoldModels) else [model]
     if voters.voting == "hard":
         said = [_hard_vote(graph, one, voters.positive, data) for one in models]
-        total = _sum(graph, said)
+        total = add_up(graph, said)
         return _sign(graph, graph.add("Greater", total, graph.constant(0.0)))
     said = [_soft_vote(graph, one, voters.positive, data) for one in models]
     if voters.calibrators is not None:
@@ -83,11 +94,12 @@ def _vote(graph: Graph, voters: PoolVoters | BaggedVoters, k: int, data: Data) -
         said = [write_vote_calibrator(graph, vote, calibrator) for vote in said]
     if len(said) == 1:
         return said[0]
-    mean = graph.add("Div", _sum(graph, said), graph.constant(float(len(said))))
+    mean = graph.add("Div", add_up(graph, said), graph.constant(float(len(said))))
     return graph.single(mean)
 
 
-def _sum(graph: Graph, votes: list[str]) -> str:
+def add_up(graph: Graph, votes: list[str]) -> str:
+    """From left to right."""
     total = votes[0]
     for vote in votes[1:]:
         total = graph.add("Add", total, vote)
