@@ -90,11 +90,16 @@ def test_the_slider_moves_every_figure_of_each_class(opened, report, place):
         tables.add(tuple(np.bincount(decided, minlength=4)))
         factor = report[2].threshold_[place] * STEPS[step]
         assert float(opened.inner_text("#v-factor")) == pytest.approx(factor, rel=0.006)
+        own = opened.locator(".of-mean").all_inner_texts()
+        assert not any(text.strip() for text in own)
     assert len(tables) > 3
     assert CLASSES[place] in opened.inner_text("#which")
     opened.click("#reset")
     check_page(opened, report)
     assert opened.inner_text("#v-weight") == "1"
+    assert all(
+        "confidence" in text for text in opened.locator(".of-mean").all_inner_texts()
+    )
 
 
 def test_the_class_chosen_is_the_one_shown(opened, report):

@@ -149,6 +149,8 @@ def _tell_row(talks: Talk, row: dict[str, Any], base: float, whole: bool) -> Non
     for line in told:
         talks.say(f"  {line}")
     talks.say("by voter (weight times vote)")
+    if not row["voters"]:
+        talks.say("  none gives anything")
     for voter in _largest(row["voters"])[:MOST_COLUMNS]:
         talks.say(f"  {shown(voter['name'])} {voter['contribution']:+.3f}")
 

@@ -21,6 +21,9 @@
   const tenths = (share) => (100 * share).toFixed(1);
   const interval = (part, whole) => whole ? wilson(part, whole).map(tenths).join(" to ") : "";
 
+  // Intervals of means are known for the model's own decisions only.
+  const means = [...document.querySelectorAll(".of-mean")].map((each) => [each, each.textContent]);
+
   // Nothing is spoken before something was moved.
   let spoken, moved = false;
   const show = () => {
@@ -61,10 +64,11 @@
       by("o-found").textContent = hundred(mean((c) => at(c, c) / sizes[c]));
       by("o-f1").textContent = mean(f1).toFixed(2);
     }
+    for (const [each, text] of means) each.textContent = step() === own ? text : "\u00a0";
     if (!weights) return;
     const times = weights.steps[step()], k = chosen(), label = lists[0].selectedOptions[0].textContent;
     by("which").textContent = step() === own ? "As the model decides"
-      : `If votes for ${label} counted ${short(times)} times as much as in the model`;
+      : `If votes for "${label}" counted ${short(times)} times as much as in the model`;
     by("v-weight").textContent = short(times);
     by("v-factor").textContent = short(times * weights.factors[k]);
     slider.setAttribute("aria-valuetext", `Votes for ${label} count ${short(times)} times as much`);
