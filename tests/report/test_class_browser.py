@@ -227,3 +227,18 @@ def test_rows_without_the_truth_and_very_many_classes(browser, report, tmp_path)
                 page.evaluate("document.querySelectorAll('.panel:not([hidden])').length")
                 == 1
             )
+
+
+def test_classes_without_rows_have_no_charts_and_do_no_harm(browser, report, tmp_path):
+    model = make_class_model(make_class_table())
+    frame = make_class_table(300, seed=3)
+    for names, panels in ((["fine", "dent"], 2), (["fine"], 0)):
+        path = tmp_path / f"{panels}.html"
+        write_report(model, frame[frame["fault"].isin(names)].reset_index(drop=True), path)
+        with silent_page(browser, path) as page:
+            assert page.locator(".panel").count() == panels
+            before = number(page, "#n-3")
+            page.select_option("#weighed", "3")
+            move(page, "#s-weight", len(STEPS) - 1)
+            assert number(page, "#n-3") > before
+            assert page.locator(".panel:not([hidden])").count() == min(panels, 1)

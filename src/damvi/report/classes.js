@@ -2,16 +2,19 @@
   const data = JSON.parse(by("weights").textContent);
   for (const each of document.querySelectorAll(".needs-script")) each.classList.remove("needs-script");
 
-  // Both lists of classes name the same one.
+  // Both lists name the same class, as far as both know it: one without rows has no charts.
   const lists = ["weighed", "shown"].map(by).filter((list) => list);
   if (!lists.length) return;
   const panels = [...document.querySelectorAll(".panel")];
   const chosen = () => Number(lists[0].value);
   const choose = (value) => {
-    for (const list of lists) list.value = value;
+    for (const list of lists) {
+      if ([...list.options].some((option) => option.value === value)) list.value = value;
+    }
+    if (!by(`panel-${value}`)) return;
     for (const panel of panels) panel.hidden = panel.id !== `panel-${value}`;
   };
-  choose(lists[0].value);
+  if (panels.length) choose(panels[0].id.slice("panel-".length));
 
   const weights = data && data.weights;
   const slider = by("s-weight");
