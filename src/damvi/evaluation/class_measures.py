@@ -40,7 +40,7 @@ class ClassFigures:
     Attributes
     ----------
     overall : dict of str to Figure
-        Those of :data:`CLASS_MEASURES` that can be had. Means are over the classes that
+        Those of :data:`damvi.evaluation.CLASS_MEASURES` that can be had. Means are over the classes that
         have rows.
     by_class : tuple of dict
         For each class "precision", "recall", "f1", "ap" and "roc_auc", against the rest;
