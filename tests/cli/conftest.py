@@ -48,6 +48,24 @@ def fraud(n=600, seed=0):
     )
 
 
+def crops(n=500, seed=0, labels=("wheat", "maize", "rye", "oats")):
+    """Fields and what grows on them; two of the four crops are rare."""
+    rng = np.random.default_rng(seed)
+    crop = np.arange(n) % 20
+    crop = np.select([crop < 11, crop < 16, crop < 18], [0, 1, 2], 3)
+    rain = rng.normal(size=n) + 1.5 * (crop % 2)
+    sun = rng.normal(size=n) + 2 * (crop > 1)
+    return pd.DataFrame(
+        {
+            "field_id": np.arange(n) + 70,
+            "rain": rain.round(3),
+            "sun": sun.round(3),
+            "soil": rng.choice(["clay", "sand"], n),
+            "crop": np.array(labels)[crop],
+        }
+    )
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

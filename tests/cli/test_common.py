@@ -62,7 +62,7 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["fit", "data.csv"], 2, "--target"),
         (["fit", "data.csv", "--target", "isfraud"], 1, "Did you mean 'is_fraud'?"),
         (["fit", "gone.csv", "--target", "y"], 1, "there is no file gone.csv"),
-        (["fit", "data.csv", "--target", "age"], 1, "values, not two"),
+        (["fit", "data.csv", "--target", "age"], 1, "look like amounts"),
         (["fit", "data.csv", "--target", "is_fraud", "--positive", "2"], 1, "'2'"),
         (["fit", "data.csv", "--target", "is_fraud", "--metric", "f9"], 2, "recall@0.9"),
         (["fit", "data.csv", "--target", "is_fraud", "--metric", "cost"], 2, "--cost-miss"),

@@ -18,7 +18,7 @@ import pytest
 
 from damvi.cli import main
 
-from ..cli.conftest import fraud, run
+from ..cli.conftest import crops, fraud, run
 from .pages import PAGES, ROOT, blocks, difference
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="the guide is not part of the package")
@@ -50,6 +50,10 @@ def tables(tmp_path_factory):
     fraud().to_csv(path / "data.csv", index=False)
     fraud(400, seed=2).to_csv(path / "other.csv", index=False)
     fraud(200, seed=1).drop(columns="is_fraud").to_csv(path / "new.csv", index=False)
+    crops().to_csv(path / "crops.csv", index=False)
+    part = fraud().astype({"is_fraud": object})
+    part.loc[300:, "is_fraud"] = ""
+    part.to_csv(path / "part.csv", index=False)
     renamed = {"is_fraud": "fraud", "payment_id": "claim"}
     fraud().rename(columns=renamed).to_csv(path / "claims.csv", index=False)
     command = f"fit {path}/data.csv --target is_fraud --pool trees -o {path}/model.damvi"

@@ -43,11 +43,8 @@ def test_labels_of_any_type_and_missing_ones():
     found = prepare(frame, "y")
     assert found.target.positive == "1"
     assert len(found.X) == 395
-    assert found.notes == ["Dropped 5 rows whose 'y' is missing."]
-    three = table().assign(y=list("abcc") * 100)
-    with pytest.raises(ValueError, match="3 values, not two"):
-        prepare(three, "y")
-    one = prepare(three, "y", "a")
+    assert len(found.unlabelled) == 5
+    one = prepare(table().assign(y=list("abcc") * 100), "y", "a")
     assert (one.target.positive, one.target.negative) == ("a", "")
 
 

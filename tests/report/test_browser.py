@@ -3,36 +3,21 @@
 ``make test-browser`` installs both; without them these tests are skipped.
 """
 
-import os
-import re
-import shutil
-
-import numpy as np
 import pytest
 
 from damvi.report import write_report
 from damvi.report.cuts import best_with_recall, cheapest, offer_cuts
-from damvi.report.page import RATIOS
+from damvi.report.two_page import RATIOS
 
-from .toy import HOSTILE, make_model, make_table
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-if CHROMIUM is None:
-    pytest.skip("no Chromium here: make test-browser installs it", allow_module_level=True)
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="no playwright here: make test-browser installs it"
+from .in_browser import (
+    check_contrasts,
+    colours,
+    contrast,
+    move,
+    number,
+    silent_page,
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox"] if os.geteuid() == 0 else [],
-        )
-        yield browser
-        browser.close()
+from .toy import HOSTILE, make_model, make_table
 
 
 @pytest.fixture(scope="module")
@@ -46,32 +31,10 @@ def report(tmp_path_factory):
     return path, said, vote, (frame["fraud"] == "yes").to_numpy()
 
 
-class Seen:
-    """What a page did that it should not."""
-
-    def __init__(self, page):
-        self.requests, self.errors = [], []
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda message: self.errors.append(message.text))
-        page.on("dialog", lambda dialog: self.errors.append(dialog.message))
-
-
 @pytest.fixture
 def opened(browser, report):
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    seen = Seen(page)
-    page.goto(report[0].as_uri())
-    yield page
-    # Whatever a test did, the page stayed silent and asked nobody for anything.
-    assert seen.errors == []
-    assert seen.requests == [report[0].as_uri()]
-    context.close()
-
-
-def number(page, selector):
-    return int(page.inner_text(selector).replace(",", ""))
+    with silent_page(browser, report[0]) as page:
+        yield page
 
 
 def check_counts(page, vote, positive):
@@ -87,14 +50,6 @@ def check_counts(page, vote, positive):
     for selector, count in expected.items():
         assert number(page, selector) == count
     return threshold
-
-
-def move(page, slider, value):
-    page.eval_on_selector(
-        slider,
-        "(s, v) => { s.value = v; s.dispatchEvent(new Event('input')); }",
-        str(value),
-    )
 
 
 def test_it_starts_where_the_model_decides(opened, report):
@@ -174,29 +129,6 @@ def test_tables_sort(opened, report):
     assert len(values) == len(report[1]["missed"]["rows"])
 
 
-def colours(page):
-    return [
-        tuple(
-            map(
-                int,
-                re.findall(r"\d+", page.evaluate(f"getComputedStyle(document.body).{p}")),
-            )
-        )
-        for p in ("color", "backgroundColor")
-    ]
-
-
-def contrast(one, other):
-    """By the Web Content Accessibility Guidelines."""
-
-    def light(colour):
-        share = np.array(colour[:3]) / 255
-        linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
-        return linear @ [0.2126, 0.7152, 0.0722] + 0.05
-
-    return max(light(one), light(other)) / min(light(one), light(other))
-
-
 def test_dark_and_light(opened):
     assert colours(opened)[1] == (255, 255, 255)
     opened.emulate_media(color_scheme="dark")
@@ -212,20 +144,7 @@ def test_dark_and_light(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_stands_out_from_its_ground(opened, scheme):
     opened.emulate_media(color_scheme=scheme)
-    tones = opened.evaluate(
-        """() => {
-          const ground = (e) => { for (; e; e = e.parentElement) {
-            const c = getComputedStyle(e).backgroundColor;
-            if (!c.endsWith(", 0)")) return c; } return "rgb(255, 255, 255)"; };
-          const kinds = "p, th, td, h1, h2, h3, b, span, em, summary, label, figcaption";
-          return [...document.querySelectorAll(kinds + ", output, button, legend")]
-            .filter((e) => e.textContent.trim() && e.offsetWidth > 1)
-            .map((e) => [getComputedStyle(e).color, ground(e)]); }"""
-    )
-    assert len(tones) > 100
-    for pair in {tuple(pair) for pair in tones}:
-        one, other = (tuple(map(int, re.findall(r"\d+", tone))) for tone in pair)
-        assert contrast(one, other) >= 4.5, pair
+    check_contrasts(opened)
 
 
 def test_a_phone_shows_all_without_scrolling_sideways(opened):

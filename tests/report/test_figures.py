@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from damvi.evaluation.rates import share
 from damvi.report.curves import calibration, distribution
 from damvi.report.drawing import Drawing, ticks
-from damvi.report.rates import share
 from damvi.report.words import basis, per_hundred
 
 

@@ -28,8 +28,6 @@ def demo(seed: int, out: Path | None) -> None:
 
     The data are 11,183 spots on mammograms, 260 of them calcifications. Nothing is fetched.
     """
-    from ..modelling import parse_metric
-
     talks = talk()
     folder = _folder(out)
     data, model, page = (folder / n for n in ("data.csv", "model.damvi", "report.html"))
@@ -38,7 +36,6 @@ def demo(seed: int, out: Path | None) -> None:
         data,
         "calcification",
         model,
-        metric=parse_metric("f1"),
         pool="trees",
         seed=seed,
         talks=talks,

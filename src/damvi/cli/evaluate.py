@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .fit import COST
-from .talking import talk
+from .talking import Talk, talk
+
+Cost = tuple[float, float]
 
 
 @click.command()
@@ -26,28 +29,50 @@ def evaluate(
     """Judge MODEL on the table DATA, with intervals.
 
     Rows that the model was fitted on are known again: they are judged by their stored
-    out-of-sample votes, never by the model that has seen them.
+    out-of-sample votes, never by the model that has seen them. Of three or more classes
+    each is judged against the rest; means count every class alike.
     """
-    from ..evaluation import confusion, honest_rows, measure
+    from ..evaluation import ClassJudged, honest_rows
     from ..tabular import label_texts, pick
-    from .figures import confusion_table, interval_table
+    from .class_evaluation import tell_classes
     from .loading import load_with_table
 
     talks = talk()
     loaded, frame = load_with_table(model, data, target, talks)
+    cost = None
+    if cost_miss is not None or cost_false_alarm is not None:
+        cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
     name = target or loaded.target.name
     answered = label_texts(pick(frame, name, "target")).notna()
     if not answered.all():
         talks.note(f"Dropped {(~answered).sum():,} rows whose {name!r} is missing.")
         frame = frame.loc[answered].reset_index(drop=True)
     judged = honest_rows(loaded, frame, name)
-    assert judged.positive is not None  # the column is there: pick found it
+    tell = tell_classes if isinstance(judged, ClassJudged) else tell_two
+    told = tell(talks, data, loaded, judged, cost)
+    some = judged.has_vote
+    talks.result(
+        {
+            "rows": int(some.sum()),
+            "rows_of_the_fit": int(judged.of_fit.sum()),
+            "rows_without_vote": int((~some).sum()),
+            **told,
+        }
+    )
+
+
+def tell_two(
+    talks: Talk, data: Path, loaded: Any, judged: Any, cost: Cost | None
+) -> dict[str, Any]:
+    """The positive class against the other: figures, and what was found and missed."""
+    from ..evaluation import confusion, measure
+    from .figures import confusion_table, interval_table
+
     some = judged.has_vote
     truth, flagged = judged.positive[some], judged.flagged[some]
     stored = loaded.scores.get("cost")
-    cost = tuple(stored) if stored else None
-    if cost_miss is not None or cost_false_alarm is not None:
-        cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
+    if cost is None and stored:
+        cost = tuple(stored)
     figures = measure(
         truth, judged.vote[some], flagged, judged.probability[some], cost=cost
     )
@@ -62,14 +87,9 @@ def evaluate(
     talks.show(interval_table(figures))
     talks.say()
     talks.show(confusion_table(counts, loaded.target.positive))
-    talks.result(
-        {
-            "rows": len(truth),
-            "positives": int(truth.sum()),
-            "rows_of_the_fit": int(judged.of_fit.sum()),
-            "rows_without_vote": int((~some).sum()),
-            "figures": {key: figure.as_dict() for key, figure in figures.items()},
-            "confusion": counts,
-            "threshold": float(loaded.classifier.threshold_),
-        }
-    )
+    return {
+        "positives": int(truth.sum()),
+        "figures": {key: figure.as_dict() for key, figure in figures.items()},
+        "confusion": counts,
+        "threshold": float(loaded.classifier.threshold_),
+    }

@@ -25,14 +25,23 @@ MOST_PARTS = 3
     help="Explain this row, counted from 1; may be repeated. Default: the 20 highest.",
 )
 @click.option(
+    "--class",
+    "label",
+    metavar="LABEL",
+    help="Explain the votes for this class, of three or more. Default: the one decided.",
+)
+@click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="All contributions, as CSV."
 )
-def explain(model: Path, data: Path, rows: tuple[int, ...], out: Path | None) -> None:
+def explain(
+    model: Path, data: Path, rows: tuple[int, ...], label: str | None, out: Path | None
+) -> None:
     """Say what MODEL looks at, and what makes up the scores of rows of DATA.
 
     Columns are credited with how far they move the vote (sampled Shapley values against
     rows of DATA: they sum to the score less the mean score of these). Voters are credited
-    with weight times vote, which sums to the score.
+    with weight times vote, which sums to the score. With three or more classes the score
+    is the share of the vote for one class: the one decided for, or --class.
     """
     from ..evaluation.voters import voter_names
     from ..explanation import explain as explain_rows
@@ -43,7 +52,7 @@ def explain(model: Path, data: Path, rows: tuple[int, ...], out: Path | None) ->
         check_folder(out, model, data)
     loaded, frame = load_with_table(model, data, None, talks)
     voters = voter_names(loaded.classifier)
-    explained = explain_rows(loaded, frame, list(rows) or None, voters=voters)
+    explained = explain_rows(loaded, frame, list(rows) or None, label=label, voters=voters)
     if out is not None:
         from .._files import write_whole
 
@@ -63,10 +72,17 @@ def to_csv(explained: Any) -> str:
 
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["row", "score", "part", "name", "value", "contribution", "error"])
-    for row in explained.as_dict()["rows"]:
-        start = [row["row"], repr(row["vote"])]
-        writer.writerow([*start, "base", "", "", repr(explained.parts.base), ""])
+    said = explained.as_dict()
+    by_class = any("class" in row for row in said["rows"])
+    first = ["row", "class", "score"] if by_class else ["row", "score"]
+    writer.writerow([*first, "part", "name", "value", "contribution", "error"])
+    for row in said["rows"]:
+        known = {**row, "score": repr(row["vote"])}
+        if by_class:
+            known["class"] = harmless(row["class"])
+        start = [known[name] for name in first]
+        base = row["base"] if by_class else said["base"]
+        writer.writerow([*start, "base", "", "", repr(base), ""])
         for column in row["columns"]:
             error = column["standard_error"]
             writer.writerow(
@@ -88,7 +104,7 @@ def to_csv(explained: Any) -> str:
 def _tell(talks: Talk, explained: Any, whole: bool) -> None:
     from rich.table import Table
 
-    ranked, parts = explained.ranked, explained.parts
+    ranked = explained.ranked
     talks.say("What the model looks at\n")
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("column", overflow="fold")
@@ -99,33 +115,46 @@ def _tell(talks: Talk, explained: Any, whole: bool) -> None:
     if len(ranked.names) > MOST_COLUMNS:
         talks.say(f"and {len(ranked.names) - MOST_COLUMNS:,} more")
     talks.say(f"\n{ranked.words}\n")
-    for i in range(len(explained.numbers)):
-        _tell_row(talks, explained, i, whole)
-    talks.say(f"\n{parts.words}")
+    said = explained.as_dict()
+    for row in said["rows"]:
+        _tell_row(talks, row, row.get("base", said.get("base")), whole)
+    talks.say(f"\n{said['method']}")
     for note in explained.notes:
         talks.say(note)
 
 
-def _tell_row(talks: Talk, explained: Any, i: int, whole: bool) -> None:
+def _head(row: dict[str, Any]) -> str:
+    """What was decided of a row, and its score."""
+    head = f"row {row['row']:,}: score {row['vote']:.3f}"
+    if "class" not in row:
+        return f"{head}, {'flagged' if row['flagged'] else 'passed'}"
+    head += f" for {shown(row['class'])}"
+    if row["class"] == row["decided"]:
+        return f"{head}, as decided"
+    return f"{head}, decided as {shown(row['decided'])}"
+
+
+def _tell_row(talks: Talk, row: dict[str, Any], base: float, whole: bool) -> None:
     """One line, or for rows that were asked for all that moved the score."""
-    parts = explained.parts
-    said = parts.by_column[i]
-    order = abs(said).argsort(kind="stable")[::-1][: None if whole else MOST_PARTS]
-    flagged = "flagged" if explained.flagged[i] else "passed"
-    head = f"row {explained.numbers[i]:,}: score {parts.vote[i]:.3f}, {flagged}"
+    columns = _largest(row["columns"])[: None if whole else MOST_PARTS]
     told = [
-        f"{shown(parts.columns[j])} = {shown(explained.values[i][j]) or 'missing'} "
-        f"{said[j]:+.3f}"
-        for j in order.tolist()
+        f"{shown(column['name'])} = {shown(column['value']) or 'missing'} "
+        f"{column['contribution']:+.3f}"
+        for column in columns
     ]
     if not whole:
-        talks.say(f"{head}; {', '.join(told)}")
+        talks.say(f"{_head(row)}; {', '.join(told)}")
         return
-    talks.say(f"{head}; {parts.base:+.3f} to start with, and")
+    talks.say(f"{_head(row)}; {base:+.3f} to start with, and")
     for line in told:
         talks.say(f"  {line}")
-    by_voter = parts.by_voter[i]
     talks.say("by voter (weight times vote)")
-    for k in abs(by_voter).argsort(kind="stable")[::-1][:MOST_COLUMNS].tolist():
-        if by_voter[k]:
-            talks.say(f"  {shown(parts.voters[k])} {by_voter[k]:+.3f}")
+    if not row["voters"]:
+        talks.say("  none gives anything")
+    for voter in _largest(row["voters"])[:MOST_COLUMNS]:
+        talks.say(f"  {shown(voter['name'])} {voter['contribution']:+.3f}")
+
+
+def _largest(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that move the score most first."""
+    return sorted(parts, key=lambda part: -abs(part["contribution"]))

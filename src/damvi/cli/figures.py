@@ -35,9 +35,14 @@ def figure_table(figures: dict[str, dict[str, Figure]], extra: str | None = None
 
 def interval_table(figures: dict[str, Figure]) -> Any:
     """All figures of one model, with their intervals."""
-    from rich.table import Table
-
     from ..evaluation import MEASURES
+
+    return figure_rows({MEASURES[name]: figure for name, figure in figures.items()})
+
+
+def figure_rows(figures: dict[str, Figure]) -> Any:
+    """Figures by what to call them, with their intervals."""
+    from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("")
@@ -45,7 +50,7 @@ def interval_table(figures: dict[str, Figure]) -> Any:
     table.add_column("90 % interval", justify="right")
     for name, figure in figures.items():
         interval = f"{digits(figure.low)} to {digits(figure.high)}"
-        table.add_row(MEASURES[name], digits(figure.value), interval)
+        table.add_row(name, digits(figure.value), interval)
     return table
 
 

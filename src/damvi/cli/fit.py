@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .talking import Talk, plain, shown, talk
+from .talking import Talk, plain, talk
 
 DATA = click.Path(path_type=Path)
 COST = click.FloatRange(0, min_open=True)
@@ -17,13 +17,17 @@ COST = click.FloatRange(0, min_open=True)
 @click.command()
 @click.argument("data", type=DATA)
 @click.option("--target", metavar="COLUMN", required=True, help="The column to predict.")
-@click.option("--positive", metavar="VALUE", help="The value to find. Default: the rarer.")
+@click.option(
+    "--positive",
+    metavar="VALUE",
+    help="The value to find, against all others. Default: the rarer of two; three or more "
+    "are told apart.",
+)
 @click.option(
     "--metric",
-    default="f1",
-    show_default=True,
-    help="What to be good at: f1, ap, recall@0.9 (best precision that finds 90 %), "
-    "precision@0.5 (best recall where half of the flagged are right), or cost.",
+    help="What to be good at: f1 (the default), ap, recall@0.9 (best precision that finds "
+    "90 %), precision@0.5 (best recall where half of the flagged are right), or cost; with "
+    "three or more classes macro_f1 (the default) or macro_ap.",
 )
 @click.option("--cost-miss", type=COST, help="What a miss costs.")
 @click.option("--cost-false-alarm", type=COST, help="What a false alarm costs. [1]")
@@ -40,6 +44,21 @@ COST = click.FloatRange(0, min_open=True)
     metavar="SECONDS",
     help="Leave out the slowest voters, by an estimate, to train in about this time.",
 )
+@click.option(
+    "--unlabeled",
+    type=DATA,
+    metavar="FILE",
+    help="More rows, whose target nobody knows. Rows of DATA without one are such too.",
+)
+@click.option(
+    "--learn-from-unlabeled",
+    "way",
+    type=click.Choice(["auto", "disagreement", "kmeans", "self", "none"]),
+    default="auto",
+    show_default=True,
+    help="What to learn from rows without a label: how voters disagree on them, or voters "
+    "trained on labels guessed by K-means or by a vote (with --pool trees).",
+)
 @click.option("--group", metavar="COLUMN", help="Which rows belong together.")
 @click.option("--drop", metavar="COLUMN", multiple=True, help="Do not use this column.")
 @click.option("--keep", metavar="COLUMN", multiple=True, help="Use it, whatever it seems.")
@@ -52,11 +71,13 @@ def fit(
     data: Path,
     target: str,
     positive: str | None,
-    metric: str,
+    metric: str | None,
     cost_miss: float | None,
     cost_false_alarm: float | None,
     pool: str,
     time_limit: float | None,
+    unlabeled: Path | None,
+    way: str,
     group: str | None,
     drop: tuple[str, ...],
     keep: tuple[str, ...],
@@ -73,6 +94,9 @@ def fit(
     be gzipped. Types are found out; ids, constants and free text are left out, and all
     that is decided is said. The scores are out of sample: each row is judged by models,
     weights and thresholds that have not seen its label.
+
+    A target of two values has a positive one, the rarer; of three or more values each is a
+    class to be told from the others.
     """
     from ..modelling import parse_metric
 
@@ -80,10 +104,12 @@ def fit(
     cost = None
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
-    try:
-        aim = parse_metric(metric, cost)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    aim = None
+    if metric is not None or cost is not None:
+        try:
+            aim = parse_metric(metric or "f1", cost)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
     check_folder(out, data)
     fit_file(
         data,
@@ -93,6 +119,8 @@ def fit(
         metric=aim,
         pool=pool,
         time_limit=time_limit,
+        unlabeled=unlabeled,
+        way=way,
         group=group,
         drop=drop,
         keep=keep,
@@ -131,11 +159,13 @@ def fit_file(
     target: str,
     out: Path,
     *,
-    metric: Any,
     talks: Talk,
+    metric: Any = None,
     positive: str | None = None,
     pool: str = "strong",
     time_limit: float | None = None,
+    unlabeled: Path | None = None,
+    way: str = "auto",
     group: str | None = None,
     drop: tuple[str, ...] = (),
     keep: tuple[str, ...] = (),
@@ -150,13 +180,20 @@ def fit_file(
 
     from .._files import write_whole
     from ..modelfile import save
-    from ..modelling import fit_table, prepare
+    from ..modelling import fit_table, metric_for, prepare, with_unlabelled
     from ..tabular import read_table
-    from .making import how_made
+    from .making import how_made, print_of
+    from .telling import summary, tell_table, tell_worth
 
     frame = read_table(data, as_text=[target])
     table = prepare(frame, target, positive, group=group, keep=keep, drop=drop)
-    _tell_table(talks, data, table)
+    metric = metric_for(table.target, metric)
+    made = how_made(data, frame, sys.argv)
+    if unlabeled is not None:
+        more = read_table(unlabeled, as_text=table.schema.text_columns)
+        table = with_unlabelled(table, more, str(unlabeled))
+        made["unlabelled"] = print_of(unlabeled, more)
+    tell_table(talks, data, table)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model, worth = fit_table(
@@ -164,10 +201,11 @@ def fit_file(
             metric,
             pool=pool,
             time_limit=time_limit,
+            unlabeled=way,
             seed=seed,
             n_jobs=jobs or cpu_count(),
             verbose=talks.shows_progress,
-            made=how_made(data, frame, sys.argv),
+            made=made,
             say=talks.note,
         )
     for text in dict.fromkeys(
@@ -176,60 +214,10 @@ def fit_file(
         talks.note(f"Note: {' '.join(text.split())}")
     save(model, out)
     beside = out.with_name(f"{out.stem}.scores.json")
-    said = _summary(model, out, beside, table)
+    said = summary(model, out, beside, table)
     write_whole(beside, json.dumps(plain(said), indent=2, ensure_ascii=False) + "\n")
-    _tell_worth(talks, model, worth, metric)
+    tell_worth(talks, model, worth, metric)
     size = out.stat().st_size / 1e6
     talks.say(f"\nSaved {out} ({size:.1f} MB) and its scores in {beside}.")
     talks.result(said)
     return model
-
-
-def _tell_table(talks: Talk, data: Path, table: Any) -> None:
-    from .figures import column_table
-
-    n, found = len(table.positive), int(table.positive.sum())
-    target = table.target
-    against = f"against {target.negative!r}" if target.negative else "against the rest"
-    talks.say(
-        f"{data}: {n:,} rows. Positive is {shown(target.name)} = "
-        f"{target.positive!r} {against}: {found:,} rows, {found / n:.2%}.\n"
-    )
-    talks.show(column_table(table.schema))
-    talks.say()
-    for note in table.notes:
-        talks.note(note)
-    for warning in table.warnings:
-        click.secho(f"Warning: {shown(warning)}", err=True, bold=True)
-
-
-def _tell_worth(talks: Talk, model: Any, worth: Any, metric: Any) -> None:
-    from .figures import figure_table
-
-    scores = model.scores
-    left_out = scores["rows"] - scores["rows_judged"]
-    some = f" ({left_out:,} that every tree was trained on left out)" if left_out else ""
-    talks.say(f"Out of sample, cross-fitted over the {scores['rows']:,} rows{some}:\n")
-    extra = "cost" if metric.cost else None
-    talks.show(figure_table(worth.figures, extra))
-    talks.say("\n± is the standard error, by bootstrap. AP is average precision.")
-    for verdict in worth.verdicts:
-        talks.say(verdict)
-    if scores["positives"] < 50:
-        talks.say(f"Only {scores['positives']} positives: all these figures are rough.")
-
-
-def _summary(model: Any, out: Path, beside: Path, table: Any) -> dict[str, Any]:
-    return {
-        "model": str(out),
-        "scores_file": str(beside),
-        "target": {
-            "name": model.target.name,
-            "positive": model.target.positive,
-            "negative": model.target.negative,
-        },
-        **{name: said for name, said in model.scores.items() if name != "voters"},
-        "columns": model.schema.as_dict()["columns"],
-        "warnings": table.warnings,
-        "made": model.made,
-    }

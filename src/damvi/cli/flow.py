@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,14 +13,18 @@ from typing import Any
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Signs by which a spreadsheet takes a cell for a formula."""
+MOST_NUMBERS = 1 << 20
+"""Cells of a block that is written: hundreds of classes make long rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What a model says of some rows, as an Arrow batch or as lines of CSV."""
+    """What a model says of some rows, as an Arrow batch or as lines of CSV.
 
-    rows: int
-    flagged: int
+    ``decided`` counts the rows by decision; of two classes, the second is the positive.
+    """
+
+    decided: Any
     written: Any
 
 
@@ -34,15 +40,19 @@ class Flow:
 
         self.as_csv = suffix.lower() == ".csv"
         self._model, self._jobs = model, jobs
-        target = model.target
-        labels = [target.negative or f"not {target.positive}", target.positive]
-        if self.as_csv:
-            labels = [harmless(label) for label in labels]
-        self._labels = pa.array(labels, pa.string())
-        numbers = [("score", pa.float64()), ("probability", pa.float64())]
-        self.schema = pa.schema([*numbers, ("decision", pa.string())])
         self.unseen = set(model.schema.features)
         """Features that have had no value in any row so far."""
+        self.labels = labels_of(model.target)
+        cells = [harmless(label) for label in self.labels] if self.as_csv else self.labels
+        self._cells = pa.array(cells, pa.string())
+        self._says: Any = _one_class if len(self.labels) == 2 else _all_classes
+        fields = [(name, pa.float64()) for name in ("score", "probability")]
+        fields.append(("decision", pa.string()))
+        if len(self.labels) > 2:
+            fields = [("decision", pa.string())]
+            for what in ("probability", "score"):
+                fields += [(f"{what} {label}", pa.float64()) for label in self.labels]
+        self.schema = pa.schema(fields)
         # The blocks are what is done side by side.
         model.classifier.n_jobs = 1
 
@@ -52,40 +62,70 @@ class Flow:
         under_way: deque[Future[Block]] = deque()
         try:
             for frame in frames:
-                under_way.append(pool.submit(self._judge, frame))
-                if len(under_way) > self._jobs:
-                    yield under_way.popleft().result()
+                for part in self._parts(frame):
+                    under_way.append(pool.submit(self._judge, part))
+                    if len(under_way) > self._jobs:
+                        yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()
         finally:  # after an error or a Ctrl-C, what has not begun never does
             pool.shutdown(wait=True, cancel_futures=True)
 
+    def _parts(self, frame: Any) -> Iterator[Any]:
+        """The frame in pieces, of fewer rows where there are many columns to write."""
+        step = max(1, MOST_NUMBERS // len(self.schema))
+        for start in range(0, len(frame), step):
+            yield frame.iloc[start : start + step]
+
     def _judge(self, frame: Any) -> Block:
         import numpy as np
         import pyarrow as pa
-
-        from ..evaluation import decide
 
         X = self._model.schema.encode(frame)
         for name in list(self.unseen):
             if X[name].notna().any():
                 self.unseen.discard(name)
-        vote = self._model.classifier.vote(X)
-        chance, flagged = decide(self._model.classifier, vote)
-        decision = self._labels.take(pa.array(flagged.astype(np.int8)))
-        columns = [pa.array(vote), pa.array(chance), decision]
+        places, columns = self._says(self._model.classifier, X)
+        decision = self._cells.take(pa.array(places))
+        columns.insert(self.schema.get_field_index("decision"), decision)
         batch = pa.record_batch(columns, schema=self.schema)
         written = _lines(batch) if self.as_csv else batch
-        return Block(len(vote), int(flagged.sum()), written)
+        counts = np.bincount(places, minlength=len(self.labels))
+        return Block(counts, written)
+
+
+def _one_class(classifier: Any, X: Any) -> tuple[Any, list[Any]]:
+    """Whether each row is flagged; its score and probability."""
+    from ..evaluation import decide
+
+    vote = classifier.vote(X)
+    chance, flagged = decide(classifier, vote)
+    return flagged.astype("int8"), [vote, chance]
+
+
+def _all_classes(classifier: Any, X: Any) -> tuple[Any, list[Any]]:
+    """The place of each row's class; probabilities and scores of all classes."""
+    from ..evaluation.class_honesty import decide_classes
+
+    vote = classifier.vote(X)
+    chances, places = decide_classes(classifier, vote)
+    return places, [*chances.T.copy(), *vote.T.copy()]
+
+
+def labels_of(target: Any) -> list[str]:
+    """What decisions are called; of two classes, the positive one last."""
+    if target.classes:
+        return list(target.classes)
+    return [target.negative or f"not {target.positive}", target.positive]
 
 
 def _lines(batch: Any) -> Any:
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow.csv import WriteOptions, write_csv
 
     sink = pa.BufferOutputStream()
-    how = csv.WriteOptions(include_header=False, quoting_style="needed")
-    csv.write_csv(batch, sink, how)
+    how = WriteOptions(include_header=False, quoting_style="needed")
+    write_csv(batch, sink, how)
     return sink.getvalue()
 
 
@@ -96,7 +136,9 @@ class Sink:
         self._file: Any
         if flow.as_csv:
             self._file = path.open("wb")
-            self._file.write((",".join(flow.schema.names) + "\n").encode())
+            header = io.StringIO()
+            csv.writer(header, lineterminator="\n").writerow(flow.schema.names)
+            self._file.write(header.getvalue().encode())
             self.write = self._file.write
         else:
             from pyarrow import parquet

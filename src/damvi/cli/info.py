@@ -6,11 +6,17 @@ from typing import Any
 
 import click
 
+from .class_lines import class_lines
 from .talking import shown, talk
 
 MOST_VOTERS = 12
 """Voters shown; all are in the JSON."""
-FIGURES = ("precision", "recall", "f1", "ap")
+FIGURES = {name: name for name in ("precision", "recall", "f1", "ap")}
+CLASS_FIGURES = {
+    "macro_f1": "macro F1",
+    "balanced_accuracy": "balanced accuracy",
+    "macro_ap": "macro AP",
+}
 PLURALS = {"number": "numbers", "category": "categories", "date": "dates"}
 
 
@@ -35,9 +41,14 @@ def _sections(said: dict[str, Any]) -> list[tuple[str, list[str]]]:
     if "columns" in said:
         sections.append(("Columns", _column_lines(said["columns"])))
     sections.append(("Voters", _voter_lines(said["voters"])))
-    sections.append(("Threshold", _threshold_lines(said["threshold"])))
+    many = len(said["classes"]) > 2
+    if many:
+        sections.append(("Classes", class_lines(said)))
+    else:
+        sections.append(("Threshold", _threshold_lines(said["threshold"])))
     if said.get("scores"):
-        sections.append(("Scores, out of sample", _score_lines(said["scores"])))
+        names = CLASS_FIGURES if many else FIGURES
+        sections.append(("Scores, out of sample", _score_lines(said["scores"], names)))
     if said.get("made"):
         sections.append(("Made by", _lines_of(said["made"])))
     versions = ", ".join(f"{name} {value}" for name, value in said["versions"].items())
@@ -46,6 +57,13 @@ def _sections(said: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 def _first_lines(said: dict[str, Any]) -> list[str]:
     size = f"{said['bytes']:,} bytes, format {said['format']}"
+    many = len(said["classes"]) > 2
+    if "target" not in said and many:
+        return [
+            f"a classifier of {len(said['classes'])} classes",
+            f"{said['n_features']} features; no table's columns, so for Python only",
+            size,
+        ]
     if "target" not in said:
         other = next(label for label in said["classes"] if label != said["positive"])
         return [
@@ -54,14 +72,29 @@ def _first_lines(said: dict[str, Any]) -> list[str]:
             size,
         ]
     target = said["target"]
+    if many:
+        return [
+            f"predicts {target['name']!r}: {len(said['classes'])} classes",
+            f"fitted on {target['rows']:,} rows{_unlabelled(said)}",
+            size,
+        ]
     rate = "" if target["rate"] is None else f" ({target['rate']:.2%})"
     return [
         f"predicts {target['name']!r}: {target['positive']!r} is positive, against "
         f"{target['negative']!r}",
         f"fitted on {target['rows']:,} rows, {target['positives']:,} of them "
-        f"positive{rate}",
+        f"positive{rate}{_unlabelled(said)}",
         size,
     ]
+
+
+def _unlabelled(said: dict[str, Any]) -> str:
+    """What was made of rows without a label, if there were any."""
+    rows = said["scores"].get("unlabelled")
+    if not rows:
+        return ""
+    uses = " and ".join(rows["used_for"])
+    return f"; {rows['rows']:,} without a label, {f'for {uses}' if uses else 'left out'}"
 
 
 def _column_lines(columns: list[dict[str, Any]]) -> list[str]:
@@ -107,13 +140,13 @@ def _threshold_lines(threshold: dict[str, Any]) -> list[str]:
     ]
 
 
-def _score_lines(scores: dict[str, Any]) -> list[str]:
+def _score_lines(scores: dict[str, Any], names: dict[str, str]) -> list[str]:
     """The main figures of the model and its peers; the JSON has the rest."""
     models = scores.get("models", {})
     width = max((len(name) for name in models), default=0)
     lines = [
         f"{name:<{width}}  "
-        + ", ".join(f"{figure} {_number(known[figure]['value'])}" for figure in FIGURES)
+        + ", ".join(f"{words} {_number(known[n]['value'])}" for n, words in names.items())
         for name, known in models.items()
     ]
     return [*lines, *scores.get("verdicts", [])]

@@ -19,14 +19,19 @@ def how_made(data: Path, frame: Any, arguments: list[str]) -> dict[str, Any]:
     """The command, the data's fingerprint, versions and date."""
     return {
         "command": shlex.join(["damvi", *arguments[1:]]),
-        "data": {
-            "name": data.name,
-            "sha256": _sha256(data),
-            "rows": len(frame),
-            "columns": len(frame.columns),
-        },
+        "data": print_of(data, frame),
         "versions": _versions(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def print_of(path: Path, frame: Any) -> dict[str, Any]:
+    """By what a table is known again."""
+    return {
+        "name": path.name,
+        "sha256": _sha256(path),
+        "rows": len(frame),
+        "columns": len(frame.columns),
     }
 
 

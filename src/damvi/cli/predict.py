@@ -25,8 +25,9 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
     """Judge each row of DATA by MODEL.
 
     One line a row, in the order of DATA: the score (the vote, from -1 to 1), the
-    probability of the positive class, and the decision. Columns may come in any order, and
-    others are ignored. Files may be larger than memory.
+    probability of the positive class, and the decision. With three or more classes the
+    decision, and a probability and a score (the share of the vote) of each class. Columns
+    may come in any order, and others are ignored. Files may be larger than memory.
     """
     from .loading import load_model
 
@@ -36,13 +37,27 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
         raise click.UsageError(f"-o takes a .csv or .parquet file, not {out}")
     check_folder(out, model, data)
     loaded = load_model(model, talks)
-    n, flagged, unread = _write(loaded, data, out, jobs, talks)
+    counts, unread = _write(loaded, data, out, jobs, talks)
+    n = sum(counts.values())
+    if loaded.target.classes:
+        _tell_classes(talks, counts, out)
+        talks.result({"out": str(out), "rows": n, "decisions": counts, "unread": unread})
+        return
+    *_, flagged = counts.values()
     talks.say(
         f"{n:,} {'row' if n == 1 else 'rows'} judged, {flagged:,} flagged as "
         f"{loaded.target.positive!r} "
         f"({flagged / n:.2%}).\nSaved {out}: score, probability and decision."
     )
     talks.result({"out": str(out), "rows": n, "flagged": flagged, "unread": unread})
+
+
+def _tell_classes(talks: Talk, counts: dict[str, int], out: Path) -> None:
+    from .telling import class_table
+
+    talks.say(f"{sum(counts.values()):,} rows judged:\n")
+    talks.show(class_table(tuple(counts), list(counts.values()), marks=False))
+    talks.say(f"\nSaved {out}: the decision, and probability and score of each class.")
 
 
 def default_name(data: Path) -> Path:
@@ -53,7 +68,10 @@ def default_name(data: Path) -> Path:
     return Path(f"{stem}.predictions.csv")
 
 
-def _write(loaded: Any, data: Path, out: Path, jobs: int | None, talks: Talk) -> Any:
+def _write(
+    loaded: Any, data: Path, out: Path, jobs: int | None, talks: Talk
+) -> tuple[dict[str, int], list[str]]:
+    """Write the predictions: how many rows each decision has, and columns not read."""
     from joblib import cpu_count
 
     from .._files import whole_file
@@ -65,13 +83,13 @@ def _write(loaded: Any, data: Path, out: Path, jobs: int | None, talks: Talk) ->
     frames: Any = read_blocks(data, loaded.schema)
     if talks.shows_progress:
         frames = counted(frames)
-    n = flagged = 0
+    counts = [0] * len(flow.labels)
     with whole_file(out) as part:
         with Sink(part, flow) as sink:
             for block in flow(frames):
                 sink.write(block.written)
-                n += block.rows
-                flagged += block.flagged
-        if n == 0:
+                counts = [a + int(b) for a, b in zip(counts, block.decided, strict=True)]
+        if not any(counts):
             raise ValueError(f"{data} has a header but no rows")
-    return n, flagged, tell_unseen(talks, loaded.schema, flow.unseen, n)
+    unread = tell_unseen(talks, loaded.schema, flow.unseen, sum(counts))
+    return dict(zip(flow.labels, counts, strict=True)), unread

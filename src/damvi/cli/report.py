@@ -27,13 +27,13 @@ from .talking import talk
 def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     """Write one HTML page about MODEL on the table DATA.
 
-    It shows what the model finds and misses, with a slider for what errors cost; curves,
-    voters, columns, the rows it gets wrong, and what can be promised. The page loads
-    nothing from anywhere and may be sent as it is. Without true answers in DATA it shows
-    what is flagged.
+    It shows what the model finds and misses, with a slider for what errors cost (with
+    three or more classes, for what a class counts); curves, voters, columns, the rows it
+    gets wrong, and what can be promised. The page loads nothing from anywhere and may be
+    sent as it is. Without true answers in DATA it shows what is decided.
     """
     from ..report import write_report
-    from ..report.words import basis, lead
+    from ..report.view import view_of
     from .loading import load_with_table
 
     talks = talk()
@@ -47,7 +47,8 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
         name=data.name,
         command=shlex.join(["damvi", *sys.argv[1:]]),
     )
-    talks.say(lead(said))
-    talks.say(basis(said)["text"])
+    view = view_of(said)
+    talks.say(view.lead(said))
+    talks.say(view.basis(said)["text"])
     talks.say(f"\nWritten to {out}: open it in a browser, or send it.")
     talks.result({"report": str(out), **said})

@@ -9,7 +9,7 @@ when its vote is above the threshold, strictly.
 from .calibration import Calibrator, calibrate, crossfit_probability
 from .class_calibration import ClassCalibrator, calibrate_classes
 from .class_factors import tune_factors
-from .class_tuning import ClassTuning, tune_classes
+from .class_tuning import ClassTuning, crossfit_classes, tune_classes
 from .objectives import Cost, FBeta, Fixed, Floor, Objective, parse_objective
 from .threshold import tune_threshold
 from .tuning import Tuning, crossfit_decisions, tune
@@ -26,6 +26,7 @@ __all__ = [
     "Tuning",
     "calibrate",
     "calibrate_classes",
+    "crossfit_classes",
     "crossfit_decisions",
     "crossfit_probability",
     "parse_objective",

@@ -16,6 +16,7 @@ Places = NDArray[np.intp]
 MAX_SWEEPS = 20
 GAIN = 1e-12
 """What counts as better: sums are rounded."""
+TINY = np.finfo(np.float64).tiny
 BEYOND = 2.0
 """How far outside the switching points the outermost factors are put."""
 
@@ -52,7 +53,7 @@ def f1_by_class(table: Number) -> Number:
     """F1 of each class from tables (..., C, C); 0 if it is neither there nor named."""
     found = np.diagonal(table, axis1=-2, axis2=-1)
     both = table.sum(axis=-1) + table.sum(axis=-2)
-    score: Number = 2 * found / np.maximum(both, np.finfo(np.float64).tiny)
+    score: Number = 2 * found / np.maximum(both, TINY)
     return score
 
 
@@ -155,15 +156,9 @@ def _best_factor(
     if not usable.any():
         return -np.inf, float(factors[c])
     cuts, low, high = cuts[usable], low[usable], high[usable]
-    total = np.bincount(labels, weight, minlength=n_classes)
-    worth = _f1(mass, truth == c, total[c], cuts, 0.0, 0.0, turned=1.0)
-    for j in range(n_classes):
-        if j != c:
-            theirs = mass * (rival == j)
-            found = float(theirs[truth == j].sum())
-            worth += _f1(
-                theirs, truth == j, total[j], cuts, float(theirs.sum()), found, turned=-1.0
-            )
+    total = np.bincount(labels, weight, minlength=n_classes).astype(np.float64)
+    worth = _f1_of_joined(mass, truth == c, total[c])[cuts]
+    worth += _f1_of_left(mass, rival, truth, total)[cuts]
     low = np.where(low > 0, low, high / BEYOND**2)
     high = np.where(np.isfinite(high), high, low * BEYOND**2)
     best = np.flatnonzero(worth >= worth.max() - GAIN)
@@ -171,19 +166,36 @@ def _best_factor(
     return float(worth[widest]), float(np.sqrt(low[widest] * high[widest]))
 
 
-def _f1(
-    mass: Number,
-    of_class: NDArray[np.bool_],
-    total: float,
-    cuts: Places,
-    named: float,
-    found: float,
-    *,
-    turned: float,
-) -> Number:
-    """F1 of a class at each cut, when the rows before it have joined it, or left it."""
-    running = np.concatenate([[0.0], np.cumsum(mass)])[cuts]
-    hits = np.concatenate([[0.0], np.cumsum(mass * of_class)])[cuts]
-    both = total + named + turned * running
-    score: Number = 2 * (found + turned * hits) / np.maximum(both, np.finfo(float).tiny)
+def _f1_of_joined(mass: Number, of_class: NDArray[np.bool_], total: float) -> Number:
+    """F1 of a class when the first i rows, and no others, are named it: (n + 1,)."""
+    named = np.concatenate([[0.0], np.cumsum(mass)])
+    hits = np.concatenate([[0.0], np.cumsum(mass * of_class)])
+    score: Number = 2 * hits / np.maximum(total + named, TINY)
     return score
+
+
+def _f1_of_left(mass: Number, rival: Places, truth: Places, total: Number) -> Number:
+    """The sum of the F1 of all rivals when the first i rows have left them: (n + 1,).
+
+    A row that leaves changes the F1 of its own rival alone, so that one pass over the rows,
+    rival by rival, finds all changes.
+    """
+    n_classes = len(total)
+    hit = mass * (rival == truth)
+    named = np.bincount(rival, mass, minlength=n_classes)
+    found = np.bincount(rival, hit, minlength=n_classes)
+    start = 2 * found / np.maximum(total + named, TINY)
+    by_rival = np.argsort(rival, kind="stable")
+    own = rival[by_rival]
+    first = np.searchsorted(own, own)  # where the rows of the same rival begin
+    gone, gone_hits = (
+        running - (running - values)[first]
+        for values in (mass[by_rival], hit[by_rival])
+        for running in (np.cumsum(values),)
+    )
+    after = 2 * (found[own] - gone_hits) / np.maximum(total[own] + named[own] - gone, TINY)
+    is_first = first == np.arange(len(own))
+    before = np.where(is_first, start[own], np.roll(after, 1))
+    change = np.empty(len(own))
+    change[by_rival] = after - before
+    return float(start.sum()) + np.concatenate([[0.0], np.cumsum(change)])

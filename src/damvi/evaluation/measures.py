@@ -46,6 +46,15 @@ class Figure:
     high: float
     spread: float
 
+    @classmethod
+    def around(cls, value: float, draws: Floats) -> Figure:
+        """A figure with what draws of the rows make of it."""
+        low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        # Draws from few rows can all lie on one side of the figure.
+        return cls(
+            value, min(float(low), value), max(float(high), value), float(draws.std())
+        )
+
     def as_dict(self) -> dict[str, float]:
         """Plain values, ready for JSON."""
         return asdict(self)
@@ -109,7 +118,7 @@ def measure(
     cells = _Cells.of(truth, votes, flags, chance, MOST_CELLS)
     rng = np.random.RandomState([seed, 11])
     draws = _figures(cells, cost, cells.draw(rng, N_DRAWS))
-    return {name: _figure(float(exact[name][0]), draws[name]) for name in exact}
+    return {name: Figure.around(float(exact[name][0]), draws[name]) for name in exact}
 
 
 def confusion(positive: ArrayLike, flagged: ArrayLike) -> dict[str, int]:
@@ -217,14 +226,3 @@ def _ranking(cells: _Cells, counts: Floats) -> dict[str, Floats]:
 
 def _share(part: Any, whole: Any) -> Any:
     return np.divide(part, whole, out=np.zeros_like(part * 1.0), where=whole > 0)
-
-
-def _figure(value: float, draws: Floats) -> Figure:
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    # Draws from few rows can all lie on one side of the figure.
-    return Figure(
-        value,
-        min(float(low), value),
-        max(float(high), value),
-        float(draws.std()),
-    )

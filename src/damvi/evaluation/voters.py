@@ -64,8 +64,8 @@ def voter_figures(
         "of_fit": False,
         "rows": len(positive),
         **who_votes(weights, names),
-        "errors": {names[k]: _plain(errors[k]) for k in order.tolist()},
-        "pairs": _listed_pairs(rng, kappas, errors, weights),
+        "errors": {names[k]: plain(errors[k]) for k in order.tolist()},
+        "pairs": listed_pairs(rng, kappas, errors, weights),
         "hard": {
             "shown": len(shown),
             "total": len(hard_rows),
@@ -130,7 +130,7 @@ def _pairs(yes: Mask, positive: Mask, counts: Mask) -> tuple[Vector, Vector]:
     return kappa, (rates[0] + rates[1]) / 2
 
 
-def _listed_pairs(
+def listed_pairs(
     rng: np.random.Generator, kappas: Vector, errors: Vector, weights: Vector
 ) -> dict[str, Any]:
     """Points of the kappa-error diagram: pairs with weight first, the others drawn."""
@@ -142,15 +142,15 @@ def _listed_pairs(
     among = kappas[j, k][both].mean() if both.any() else None
     return {
         "total": len(j),
-        "mean_kappa": _plain(mean),
-        "mean_kappa_weighted": _plain(among),
-        "kappa": [_plain(value) for value in kappas[j, k][shown]],
-        "error": [_plain(value) for value in (errors[j] + errors[k])[shown] / 2],
+        "mean_kappa": plain(mean),
+        "mean_kappa_weighted": plain(among),
+        "kappa": [plain(value) for value in kappas[j, k][shown]],
+        "error": [plain(value) for value in (errors[j] + errors[k])[shown] / 2],
         "weighted": both[shown].tolist(),
     }
 
 
-def _plain(value: Any) -> float | None:
+def plain(value: Any) -> float | None:
     """Rounded for the page; None where there is none."""
     return None if value is None or np.isnan(value) else round(float(value), 4)
 
@@ -160,6 +160,10 @@ def voters_of_fit(classifier: Any) -> dict[str, Any]:
 
     For a classifier that was fitted just now, since the votes are not saved with it.
     """
+    if len(classifier.classes_) > 2:
+        from .class_voters import class_voters_of_fit
+
+        return class_voters_of_fit(classifier)
     ballots = classifier._ballots
     positive = ballots.signs > 0
     rows = rows_to_look_at(positive)

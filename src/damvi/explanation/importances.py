@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .columns import replace_columns, take_rows
+from .one_class import one_score
 
 MAX_ROWS = 1000
 MAX_CELLS = 4_000_000
@@ -23,6 +24,12 @@ SHUFFLED = (
     "How far the vote moves, on average, when a column's values are shuffled over {rows:,} "
     "rows (half of them the highest scored); the vote runs from -1 to 1. It says what the "
     "model relies on, not what causes what; columns that say the same share their part."
+)
+SHUFFLED_CLASSES = (
+    "What part of the vote goes to other classes, on average, when a column's values are "
+    "shuffled over {rows:,} rows (half of them those with the least vote for the most "
+    "frequent class). It says what the model relies on, not what causes what; columns that "
+    "say the same share their part."
 )
 
 
@@ -90,7 +97,9 @@ def importances(
         return _ranked(summed, "own", OWN)
     rows = _rows_to_ask(classifier, X, len(names), seed)
     moved = _shuffled(classifier, take_rows(X, rows), names, seed)
-    return _ranked(moved, "shuffled", SHUFFLED.format(rows=len(rows)))
+    many = classifier.vote(take_rows(X, rows[:1])).ndim > 1
+    words = SHUFFLED_CLASSES if many else SHUFFLED
+    return _ranked(moved, "shuffled", words.format(rows=len(rows)))
 
 
 def _ranked(found: dict[str, float], method: str, words: str) -> Importances:
@@ -116,8 +125,7 @@ def _rows_to_ask(classifier: Any, X: Any, n_names: int, seed: int) -> NDArray[np
         return np.arange(n)
     rng = np.random.default_rng(seed)
     drawn = rng.permutation(n)[: 20 * MAX_ROWS]
-    vote = classifier.vote(take_rows(X, drawn))
-    highest = np.argsort(-vote, kind="stable")
+    highest = np.argsort(-one_score(classifier, take_rows(X, drawn)), kind="stable")
     top, others = drawn[highest[: most // 2]], drawn[np.sort(highest[most // 2 :])]
     others = others[: most - len(top)]
     return np.sort(np.concatenate([top, others]))
@@ -133,5 +141,7 @@ def _shuffled(classifier: Any, X: Any, names: Sequence[str], seed: int) -> dict[
         others = take_rows(X, rng.permutation(n))
         swapped = np.broadcast_to(columns, (n, len(columns)))
         after = classifier.vote(replace_columns(X, others, swapped))
-        moved[name] = float(np.abs(after - before).mean())
+        apart = np.abs(after - before)
+        # What one class loses another gains: of many, half of it all.
+        moved[name] = float((apart if apart.ndim == 1 else apart.sum(axis=1) / 2).mean())
     return moved

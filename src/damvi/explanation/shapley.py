@@ -19,7 +19,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,17 @@ class Contributions:
     voters: tuple[str, ...]
     by_voter: Matrix
     background: int
+
+    def row(self, i: int) -> Contributions:
+        """What is said of one of the rows alone."""
+        kept = slice(i, i + 1)
+        return replace(
+            self,
+            vote=self.vote[kept],
+            by_column=self.by_column[kept],
+            error=self.error[kept],
+            by_voter=self.by_voter[kept],
+        )
 
     @property
     def words(self) -> str:

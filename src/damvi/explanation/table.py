@@ -9,18 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fingerprint import row_prints, without_labels
 from ..modelfile import Model
-from .columns import as_text
+from .class_table import ClassExplained, explain_classes
 from .importances import Importances, importances
 from .shapley import Contributions, contributions
-
-MOST_ROWS = 20
-
-OWN_VOTE = (
-    "Some of these rows were in the fit. What is explained is the vote of the model as it "
-    "is, which knows them; how good it is, damvi evaluate says."
-)
+from .telling import chosen_rows, notes_of, parts_of_row, texts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,20 +54,7 @@ class Explained:
                     "row": int(number),
                     "vote": float(parts.vote[i]),
                     "flagged": bool(self.flagged[i]),
-                    "columns": [
-                        {
-                            "name": name,
-                            "value": self.values[i][j],
-                            "contribution": float(parts.by_column[i, j]),
-                            "standard_error": _or_none(parts.error[i, j]),
-                        }
-                        for j, name in enumerate(parts.columns)
-                    ],
-                    "voters": [
-                        {"name": name, "contribution": float(parts.by_voter[i, k])}
-                        for k, name in enumerate(parts.voters)
-                        if parts.by_voter[i, k] != 0
-                    ],
+                    **parts_of_row(parts, i, self.values[i]),
                 }
                 for i, number in enumerate(self.numbers)
             ],
@@ -86,9 +66,10 @@ def explain(
     frame: Any,
     rows: Sequence[int] | None = None,
     *,
+    label: str | None = None,
     voters: Sequence[str],
     seed: int = 0,
-) -> Explained:
+) -> Explained | ClassExplained:
     """Explain rows of a table: those asked for, or the highest scored.
 
     Parameters
@@ -98,35 +79,25 @@ def explain(
         See :func:`damvi.tabular.read_table`. It also gives the rows to compare with.
     rows : sequence of int, optional
         Counted from 1. Default: the 20 with the highest votes.
+    label : str, optional
+        The class whose votes to explain, of three or more. Default: for each row the one
+        that the model decides for.
     voters : sequence of str
         The voters' names.
     seed : int, default=0
     """
     classifier = model.classifier
+    if label is not None or len(classifier.classes_) > 2:
+        return explain_classes(model, frame, rows, label=label, voters=voters, seed=seed)
     X = model.schema.encode(frame)
     names = [column.name for column in model.schema.used for _ in column.features]
-    vote = classifier.vote(X)
-    if rows is None:
-        chosen = np.argsort(-vote, kind="stable")[:MOST_ROWS]
-    else:
-        chosen = np.array(list(dict.fromkeys(rows)), dtype=np.intp) - 1
-        beyond = [number for number in rows if not 1 <= number <= len(vote)]
-        if beyond:
-            raise ValueError(
-                f"there is no row {beyond[0]:,}; the table has rows 1 to {len(vote):,}"
-            )
+    chosen = chosen_rows(rows, classifier.vote(X))
     parts = contributions(classifier, X.iloc[chosen], X, names, voters, seed=seed)
-    told = row_prints(X.iloc[chosen], np.zeros(len(chosen)))
-    known = np.isin(without_labels(told), without_labels(model.training.prints))
     return Explained(
         numbers=chosen + 1,
-        values=[[as_text(frame[name].iloc[i]) for name in parts.columns] for i in chosen],
+        values=texts_of(frame, parts.columns, chosen),
         parts=parts,
         ranked=importances(classifier, X, names, seed=seed),
         flagged=classifier.predict(X.iloc[chosen]) == classifier.pos_label_,
-        notes=[OWN_VOTE] if known.any() else [],
+        notes=notes_of(model, X.iloc[chosen]),
     )
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..classifier import DAMVIClassifier
 from ..voters import PoolVoters
+from ..voters.trees.voters import TreeVoters
 from .container import version_of
 from .files import load_any
 from .model import Model
@@ -73,8 +74,11 @@ def _target(model: Model) -> dict[str, Any]:
 
 def _voters(classifier: DAMVIClassifier) -> dict[str, Any]:
     voters, weights = classifier._voters, classifier.weights_
-    by_name = isinstance(voters, PoolVoters)
-    names = voters.names if by_name else [f"voter {k}" for k in range(len(voters))]
+    if isinstance(voters, PoolVoters):
+        names = list(voters.names)
+    else:  # counted from 1, as damvi explain does
+        what = "tree" if isinstance(voters, TreeVoters) else "voter"
+        names = [f"{what} {k + 1}" for k in range(len(voters))]
     kinds = sorted({_kind(one) for one in voters.estimators})
     order = np.argsort(-weights, kind="stable")
     return {

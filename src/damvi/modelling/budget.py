@@ -23,7 +23,7 @@ SLACK = 0.8
 def within(
     named: list[tuple[str, Any]],
     X: Any,
-    positive: NDArray[np.bool_],
+    y: NDArray[Any],
     seconds: float,
     *,
     n_jobs: int | None,
@@ -37,9 +37,9 @@ def within(
     out.
     """
     start = time.perf_counter()
-    rows = _some_rows(positive, seed)
-    trial, labels = X.iloc[rows], positive[rows].astype(np.int8)
-    growth = TRAININGS * len(positive) / len(rows) / max(1, effective_n_jobs(n_jobs))
+    rows = _some_rows(y, seed)
+    trial, labels = X.iloc[rows], y[rows].astype(np.uint8)
+    growth = TRAININGS * len(y) / len(rows) / max(1, effective_n_jobs(n_jobs))
     cost: dict[str, float] = {}
     # The quick ones come last in the pool, and are tried first.
     for name, model in reversed(named):
@@ -62,16 +62,18 @@ def within(
     )
 
 
-def _some_rows(positive: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
-    """Rows of both classes, in their proportions as far as there are enough positives."""
-    if len(positive) <= ROWS:
-        return np.arange(len(positive))
+def _some_rows(y: NDArray[Any], seed: int) -> NDArray[np.intp]:
+    """Rows of all classes, in their proportions as far as the rare ones have enough."""
+    if len(y) <= ROWS:
+        return np.arange(len(y))
     rng = np.random.RandomState([seed, 17])
-    ups, downs = np.flatnonzero(positive), np.flatnonzero(~positive)
-    n_up = min(len(ups), max(10, round(ROWS * len(ups) / len(positive))))
-    n_down = min(len(downs), ROWS - n_up)
-    return np.sort(
-        np.concatenate(
-            [rng.choice(ups, n_up, replace=False), rng.choice(downs, n_down, replace=False)]
-        )
-    )
+    classes, counts = np.unique(y, return_counts=True)
+    *rarer, largest = np.argsort(counts, kind="stable").tolist()
+    taken, room = [], ROWS
+    for c in rarer:
+        n = min(int(counts[c]), max(10, round(ROWS * int(counts[c]) / len(y))))
+        taken.append(rng.choice(np.flatnonzero(y == classes[c]), n, replace=False))
+        room -= n
+    n = min(int(counts[largest]), max(10, room))
+    taken.append(rng.choice(np.flatnonzero(y == classes[largest]), n, replace=False))
+    return np.sort(np.concatenate(taken))

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..classifier import DAMVIClassifier
-from ..deciding import Decision
 from ..evaluation.voters import voters_of_fit
 from ..fingerprint import row_prints
 from ..modelfile import Model, Training
+from ..unlabelled import Unlabeled
 from ..voters import strong_pool
 from .budget import within
+from .class_worth import judge_classes
 from .metrics import Metric
 from .preparing import Prepared
+from .unlabelled import refuse_ways, say_uses, summary_of, uses_of
 from .worth import Worth, judge
 
 
@@ -23,6 +27,7 @@ def fit_table(
     *,
     pool: str = "strong",
     time_limit: float | None = None,
+    unlabeled: str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -42,6 +47,9 @@ def fit_table(
     time_limit : float, optional
         Seconds for the training. Voters of the strong pool that do not fit are left out,
         and if next to none does, the trees are taken.
+    unlabeled : str, default="auto"
+        What to learn from rows without a label, if there are any: "disagreement",
+        "kmeans", "self", "none", or what the classifier takes as "auto".
     seed : int, default=0
     n_jobs : int, optional
     verbose : bool, default=False
@@ -62,7 +70,9 @@ def fit_table(
     >>> model.target.positive, worth.figures["DAMVI"]["ap"].value > 0.5
     ('True', True)
     """
-    positive = table.positive
+    refuse_ways(table, unlabeled, pool)
+    if metric.many != table.is_many:
+        raise ValueError(f"the metric {metric.name} does not go with these classes")
     estimator, dropped = _choose(table, pool, time_limit, seed, n_jobs, say)
     if estimator is None and table.groups is not None:
         raise ValueError(
@@ -71,38 +81,56 @@ def fit_table(
         )
     classifier = DAMVIClassifier(
         estimator,
-        # Very rare positives must reach every tree.
+        # Very rare classes must reach every tree.
         stratified=estimator is None,
         threshold=metric.threshold,
-        pos_label=True,
+        unlabeled=None if unlabeled == "none" else unlabeled,
+        pos_label=None if table.is_many else True,
         n_jobs=n_jobs,
         random_state=seed,
         verbose=int(verbose),
     )
-    together = {} if table.groups is None else {"groups": table.groups}
-    classifier.fit(table.X, positive, **together)
-    vote = classifier.oob_decision_function_ + classifier.threshold_
+    uses = uses_of(table, unlabeled, classifier)
+    said = say_uses(table, unlabeled, uses, estimator is not None)
+    if said:
+        say(said)
+    more: dict[str, Any] = {} if table.groups is None else {"groups": table.groups}
+    if uses:
+        classifier.set_params(unlabeled=uses)
+        more["X_unlabeled"] = Unlabeled(table.unlabelled)
+    classifier.fit(table.X, table.y, **more)
+    if "disagreement" in uses:
+        say(
+            f"How voters disagree on rows without a label counts with a weight of "
+            f"{classifier.eta_:g} (eta), chosen on rows with one."
+        )
     # Users of a table are promised a probability, from trees too.
     decision = classifier._decision
-    classifier._decision = Decision.make(decision.weighing, decision.aim, calibrates=True)
-    worth = judge(classifier, table.X, positive, vote, metric, seed)
+    classifier._decision = classifier._contest.decide(
+        decision.weighing, decision.aim, calibrates=True
+    )
+    vote = classifier._decision.unseen_vote
+    judged = judge_classes if table.is_many else judge
+    worth = judged(classifier, table.X, table.y, vote, metric, seed)
     scores = {
-        "rows": len(positive),
-        "positives": int(positive.sum()),
+        "rows": len(table.y),
+        **_counts(table),
         "metric": metric.name,
         "cost": None if metric.cost is None else list(metric.cost),
-        "threshold": float(classifier.threshold_),
+        "threshold": np.asarray(classifier.threshold_).tolist(),
         "tuning": None if classifier.tuning_ is None else classifier.tuning_.as_dict(),
         **worth.as_dict(),
+        **summary_of(table, uses, classifier),
         # For the report: the votes themselves are not kept.
         "voters": voters_of_fit(classifier),
     }
+    labels = table.y.astype(np.uint8) if table.is_many else table.y
     return (
         Model(
             classifier=classifier,
             schema=table.schema,
             target=table.target,
-            training=Training(row_prints(table.X, positive), vote, positive),
+            training=Training(row_prints(table.X, table.y), vote, labels),
             scores=scores,
             made={
                 **(made or {}),
@@ -113,6 +141,14 @@ def fit_table(
         ),
         worth,
     )
+
+
+def _counts(table: Prepared) -> dict[str, Any]:
+    """How many rows there are of what."""
+    if not table.is_many:
+        return {"positives": int(table.y.sum())}
+    counts = np.bincount(table.y, minlength=len(table.target.classes))
+    return {"classes": dict(zip(table.target.classes, counts.tolist(), strict=True))}
 
 
 def _choose(
@@ -129,9 +165,7 @@ def _choose(
     if time_limit is None:
         return "strong", []
     named = strong_pool(seed)
-    chosen, dropped = within(
-        named, table.X, table.positive, time_limit, n_jobs=n_jobs, seed=seed
-    )
+    chosen, dropped = within(named, table.X, table.y, time_limit, n_jobs=n_jobs, seed=seed)
     if not dropped:
         return "strong", []
     if len(chosen) < 2:

@@ -1,4 +1,4 @@
-"""A table made ready for voters: which rows, which columns, which class."""
+"""A table made ready for voters: which rows, which columns, which classes."""
 
 from __future__ import annotations
 
@@ -10,25 +10,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..modelfile import Target
-from ..tabular import Schema, binary, label_texts, pick
+from ..tabular import Schema, binary, label_texts, many, pick
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_POSITIVES = 2
+FEW_NUMBERS = 20
+"""Numbers that are classes without a question."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What a classifier is fitted on, and what was decided on the way."""
+    """What a classifier is fitted on, and what was decided on the way.
+
+    Attributes
+    ----------
+    X : DataFrame
+        The rows that have a label, encoded.
+    y : ndarray
+        Whether each row is positive; of three or more classes, the place of its label in
+        ``target.classes``.
+    groups : ndarray or None
+    schema : Schema
+    target : Target
+    warnings : list of str
+        For the user to read.
+    unlabelled : DataFrame or None
+        The rows that have none, encoded alike.
+    """
 
     X: pd.DataFrame
-    positive: NDArray[np.bool_]
+    y: NDArray[Any]
     groups: NDArray[Any] | None
     schema: Schema
     target: Target
-    notes: list[str]
     warnings: list[str]
+    unlabelled: pd.DataFrame | None = None
+
+    @property
+    def is_many(self) -> bool:
+        """Whether there are three or more classes."""
+        return bool(self.target.classes)
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Of two classes, whether each row is positive."""
+        if self.is_many:
+            raise ValueError("with three or more classes no row is positive; see y")
+        return self.y
 
 
 def prepare(
@@ -42,26 +72,28 @@ def prepare(
 ) -> Prepared:
     """Judge a table and encode it.
 
+    Columns are judged by the rows that have a label.
+
     Parameters
     ----------
     frame : DataFrame
         See :func:`~damvi.tabular.read_table`.
     target : str
     positive : optional
-        The label to find. By default the rarer of two.
+        The label to find, against all others. By default the rarer of two; three or more
+        are told apart.
     group : str, optional
         The column that says which rows belong together; it is no feature.
     keep, drop : collections of str
         Columns to use or not to use, whatever they look like.
     """
-    notes: list[str] = []
     for name in (*keep, *drop):
         pick(frame, name, "named")
     if target in (*keep, *drop, group):
         raise ValueError(f"{target!r} is the target, and cannot be a feature or a group")
     labels = label_texts(pick(frame, target, "target"))
-    found, known = binary(labels, positive, notes)
-    _refuse_too_few(found, target)
+    known = labels.notna().to_numpy()
+    y, read = _classes(labels[known].reset_index(drop=True), positive)
     groups = None
     if group is not None:
         column = pick(frame, group, "group")
@@ -71,33 +103,62 @@ def prepare(
                 f"give each row a group"
             )
         groups, drop = column.to_numpy()[known], [*drop, group]
+    without = None
     if not known.all():
+        without = frame.loc[~known].reset_index(drop=True)
         frame = frame.loc[known].reset_index(drop=True)
-    kinds = labels[known].reset_index(drop=True)
-    is_positive = found.astype(bool)
-    schema = Schema.infer(frame, target, is_positive, keep=keep, drop=drop)
+    schema = Schema.infer(frame, target, y, keep=keep, drop=drop)
     if not schema.used:
         said = "; ".join(f"{c.name!r}: {c.reason}" for c in schema.columns[:20])
         raise ValueError(f"no column is left to learn from. {said}".rstrip())
-    others = kinds[~is_positive].unique().tolist()
     return Prepared(
         schema.encode(frame),
-        is_positive,
+        y,
         groups,
         schema,
-        Target(target, others[0] if len(others) == 1 else "", kinds[is_positive].iloc[0]),
-        [note for note in notes if not note.startswith("Target")],
-        _warnings(schema, target),
+        read,
+        [*_of_numbers(read), *_warnings(schema, target)],
+        None if without is None else schema.encode(without),
     )
 
 
-def _refuse_too_few(found: NDArray[np.int8], target: str) -> None:
-    for name, n in (("positive", int(found.sum())), ("negative", int((1 - found).sum()))):
+def _classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target]:
+    """What is learned of the labels, and what they are called."""
+    name = str(labels.name)
+    if positive is None and labels.nunique() > 2:
+        classes, places = many(labels)
+        return places, Target(name, classes=classes)
+    found = binary(labels, positive, [])[0].astype(bool)
+    _refuse_too_few(found, name)
+    others = labels[~found].unique().tolist()
+    return found, Target(name, others[0] if len(others) == 1 else "", labels[found].iloc[0])
+
+
+def _refuse_too_few(found: NDArray[np.bool_], target: str) -> None:
+    for name, n in (("positive", int(found.sum())), ("negative", int((~found).sum()))):
         if n < LEAST_POSITIVES:
             raise ValueError(
                 f"only {n} row is {name} in {target!r}; at least {LEAST_POSITIVES} are "
                 f"needed to learn and to judge, and dozens for figures to rely on"
             )
+
+
+def _of_numbers(target: Target) -> list[str]:
+    """A warning of classes that may be amounts, where there are rows enough for them."""
+    if len(target.classes) <= FEW_NUMBERS or not all(map(_is_number, target.classes)):
+        return []
+    return [
+        f"each of the {len(target.classes)} numbers of {target.name!r} is taken as a class "
+        f"of its own. If they are amounts, make two or three classes of them"
+    ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _warnings(schema: Schema, target: str) -> list[str]:
@@ -110,8 +171,13 @@ def _warnings(schema: Schema, target: str) -> list[str]:
                 f"If it is known beforehand, use it with --keep"
             )
         elif column.reason.startswith("TELLS"):
+            what = (
+                "is missing in all rows of one class, and in no other"
+                if column.reason.startswith("TELLS A CLASS")
+                else "alone tells the classes apart, in every row"
+            )
             said.append(
-                f"LEAKAGE? {column.name!r} alone tells the classes apart, in every row. If "
-                f"it is not known beforehand, leave it out with --drop"
+                f"LEAKAGE? {column.name!r} {what}. If it is not known beforehand, leave it "
+                f"out with --drop"
             )
     return said

@@ -22,15 +22,19 @@ WE = "DAMVI"
 
 @dataclass(frozen=True, eq=False)
 class Worth:
-    """Figures by model and measure, and words on who is better."""
+    """Figures by model and measure, and words on who is better.
+
+    ``by_class`` has those of three or more classes, one after the other.
+    """
 
     figures: dict[str, dict[str, Figure]]
     verdicts: list[str]
     n_judged: int
+    by_class: dict[str, tuple[dict[str, Figure | None], ...]] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {
+        said: dict[str, Any] = {
             "models": {
                 model: {name: figure.as_dict() for name, figure in figures.items()}
                 for model, figures in self.figures.items()
@@ -38,6 +42,19 @@ class Worth:
             "verdicts": self.verdicts,
             "rows_judged": self.n_judged,
         }
+        if self.by_class is not None:
+            said["by_class"] = {
+                model: [_plain(figures) for figures in classes]
+                for model, classes in self.by_class.items()
+            }
+        return said
+
+
+def _plain(figures: dict[str, Figure | None]) -> dict[str, Any]:
+    return {
+        name: None if figure is None else figure.as_dict()
+        for name, figure in figures.items()
+    }
 
 
 def judge(
@@ -54,7 +71,7 @@ def judge(
     """
     folds = classifier._ballots.folds
     signs = np.where(positive, 1, -1)
-    votes = {WE: vote} | _peer_votes(classifier, X, positive, folds, seed)
+    votes = {WE: vote} | peer_votes(classifier, X, positive, folds, seed)
     has_vote = ~np.isnan(vote)
     truth = positive[has_vote]
     figures, decided = {}, {}
@@ -65,20 +82,22 @@ def judge(
         chance = crossfit_probability(said, signs, folds)[has_vote]
         decided[name] = said[has_vote], flagged
         figures[name] = measure(truth, *decided[name], chance, cost=metric.cost)
+    cost = metric.cost or (1.0, 1.0)
     verdicts = [
-        _verdict(name, metric, truth, decided[WE], decided[name])
-        for name in votes
+        verdict(name, metric, compare(metric.measure, truth, decided[WE], own, cost=cost))
+        for name, own in decided.items()
         if name != WE
     ]
     return Worth(figures, verdicts, int(has_vote.sum()))
 
 
-def _peer_votes(
+def peer_votes(
     classifier: DAMVIClassifier,
     X: Any,
-    positive: NDArray[np.bool_],
+    y: NDArray[Any],
     folds: NDArray[Any],
     seed: int,
+    classes: NDArray[np.intp] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
     """Votes out of fold: those that the pool took already, or by a training for them."""
     ballots, voters = classifier._ballots, classifier._voters
@@ -99,7 +118,8 @@ def _peer_votes(
     _, votes, _ = PoolVoters.train(
         [(name, pool[name]) for name in names],
         X,
-        positive.astype(np.int8),
+        y.astype(np.int8 if classes is None else np.intp),
+        classes=classes,
         seed=seed,
         cv=splits,
         refit=False,
@@ -108,10 +128,8 @@ def _peer_votes(
     return {PEERS[name]: votes[:, k].astype(np.float64) for k, name in enumerate(names)}
 
 
-def _verdict(
-    name: str, metric: Metric, truth: NDArray[np.bool_], ours: Any, other: Any
-) -> str:
-    gain = compare(metric.measure, truth, ours, other, cost=metric.cost or (1.0, 1.0))
+def verdict(name: str, metric: Metric, gain: Figure) -> str:
+    """Who is better, by how much our figure is, in words."""
     # A cost a row is tiny where the positives are rare.
     form = ".2g" if metric.measure == "cost" else ".3f"
     size = f"{abs(gain.value):{form}}"

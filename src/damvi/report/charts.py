@@ -12,19 +12,30 @@ TENTHS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 
 def draw_all(said: dict[str, Any]) -> dict[str, str]:
     """Each chart that there are figures for, by name, as SVG."""
-    drawn = {"distribution": distribution(said), "importances": importances(said)}
-    drawn["weights"] = weights(said["voters"])
-    if said["labelled"]:
-        drawn["calibration"] = calibration(said)
-        if said["curves"]:
-            drawn["pr"], drawn["roc"] = precision_recall(said), roc(said)
-        if said["voters"]["known"]:
-            drawn["kappa"] = kappa_error(said["voters"])
-            drawn["hard"] = hard_cases(said["voters"]["hard"])
+    drawn = draw_model(said) | draw_scores(said)
     return {name: svg for name, svg in drawn.items() if svg}
 
 
-def precision_recall(said: dict[str, Any]) -> str:
+def draw_model(said: dict[str, Any], yes: str = "that it is real") -> dict[str, str]:
+    """What the model looks at, and its voters; ``yes`` is what speaks for a missed row."""
+    drawn = {"importances": importances(said), "weights": weights(said["voters"])}
+    if said["voters"]["known"]:
+        drawn["kappa"] = kappa_error(said["voters"])
+        drawn["hard"] = hard_cases(said["voters"]["hard"], yes)
+    return drawn
+
+
+def draw_scores(said: dict[str, Any], of: str = "") -> dict[str, str]:
+    """Scores and curves, of the positive class or of one class (``of``) of many."""
+    drawn = {"distribution": distribution(said, of)}
+    if "calibration" in said:
+        drawn["calibration"] = calibration(said, of)
+        if said["curves"]:
+            drawn["pr"], drawn["roc"] = precision_recall(said, of), roc(said, of)
+    return drawn
+
+
+def precision_recall(said: dict[str, Any], of: str = "") -> str:
     curve, rate = said["curves"], said["data"]["rate"]
     points = [
         (r, p)
@@ -33,7 +44,7 @@ def precision_recall(said: dict[str, Any]) -> str:
     ]
     own = said["decision"]
     drawing = Drawing(
-        "chart-pr",
+        f"chart-pr{of}",
         "Precision and recall",
         f"From left to right more of the real ones are found, and fewer of the flagged are "
         f"real. Without any skill {percent(rate)} of the flagged would be real.",
@@ -50,7 +61,8 @@ def precision_recall(said: dict[str, Any]) -> str:
     )
     drawing.line([(0, rate), (1, rate)], "chance").line(_stairs(points), "main")
     precision = own["precision"]["value"] or 0.0
-    return drawing.dot(own["recall"]["value"] or 0.0, precision, "mark", 6, "mark-pr").svg()
+    recall = own["recall"]["value"] or 0.0
+    return drawing.dot(recall, precision, "mark", 6, f"mark-pr{of}").svg()
 
 
 def _stairs(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -63,11 +75,11 @@ def _stairs(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return kept
 
 
-def roc(said: dict[str, Any]) -> str:
+def roc(said: dict[str, Any], of: str = "") -> str:
     curve, own = said["curves"], said["decision"]
     points = list(zip(curve["alarm_rate"], curve["recall"], strict=True))
     drawing = Drawing(
-        "chart-roc",
+        f"chart-roc{of}",
         "ROC curve",
         "From left to right more of the others are flagged by mistake, and more of the "
         "real ones are found.",
@@ -84,19 +96,20 @@ def roc(said: dict[str, Any]) -> str:
     )
     drawing.line([(0, 0), (1, 1)], "chance").line(points, "main")
     others = max(own["false_alarms"] + own["passed"], 1)
+    recall = own["recall"]["value"] or 0.0
     return drawing.dot(
-        own["false_alarms"] / others, own["recall"]["value"] or 0.0, "mark", 6, "mark-roc"
+        own["false_alarms"] / others, recall, "mark", 6, f"mark-roc{of}"
     ).svg()
 
 
-def calibration(said: dict[str, Any]) -> str:
+def calibration(said: dict[str, Any], of: str = "") -> str:
     """On a scale that gives small probabilities room: the square root."""
     bins = said["calibration"]["bins"]
     high = max([b["high"] or 0.0 for b in bins] + [b["said"] for b in bins])
     marks = [t for t in (0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if t <= high * 1.15]
     top = high**0.5 * 1.04
     drawing = Drawing(
-        "chart-calibration",
+        f"chart-calibration{of}",
         "Probability said and share that came true",
         "Each dot is a group of rows: across the mean probability said, up the share that "
         "came true, with a 90 % interval. On the dashed line both are the same.",
@@ -117,18 +130,18 @@ def calibration(said: dict[str, Any]) -> str:
     return drawing.svg()
 
 
-def distribution(said: dict[str, Any]) -> str:
+def distribution(said: dict[str, Any], of: str = "") -> str:
     """Counts on a logarithmic scale, or the few would not be seen beside the many."""
-    found = said["distribution"]
+    found, cut = said["distribution"], said["threshold"]
     edges = found["edges"]
     groups = [name for name in ("negative", "positive", "all") if name in found]
     most = max(max(found[name]) for name in groups)
     top = log10(max(most, 10)) * 1.05 + 0.1
     drawing = Drawing(
-        "chart-distribution",
+        f"chart-distribution{of}",
         "Scores of the rows",
-        "How many rows have each score, on a logarithmic scale; a score above "
-        f"{said['threshold']:.3g} flags the row.",
+        "How many rows have each score, on a logarithmic scale"
+        + (f"; a score above {cut:.3g} flags the row." if cut is not None else "."),
         x=(edges[0], edges[-1]),
         y=(0, top),
     )
@@ -149,25 +162,25 @@ def distribution(said: dict[str, Any]) -> str:
             drawing.bar(
                 start, stop, 0, log10(count) + 0.1, f"bar-{name}", f"{count:,} rows"
             )
-    cut = said["threshold"]
-    return drawing.line([(cut, 0), (cut, top)], "cut").svg()
+    if cut is not None:
+        drawing.line([(cut, 0), (cut, top)], "cut")
+    return drawing.svg()
 
 
 def importances(said: dict[str, Any]) -> str:
     found = said["importances"]
     names, values = found["names"][:15], found["values"][:15]
-    return _bars(
-        "chart-importances", "What the model looks at", names, values, "importance"
-    )
+    return bars("chart-importances", "What the model looks at", names, values, "importance")
 
 
 def weights(voters: dict[str, Any]) -> str:
     listed = voters["weights"][:20]
     names, values = [w["name"] for w in listed], [w["weight"] for w in listed]
-    return _bars("chart-weights", "The voters' weights", names, values, "weight")
+    return bars("chart-weights", "The voters' weights", names, values, "weight")
 
 
-def _bars(name: str, title: str, names: list[str], values: list[float], what: str) -> str:
+def bars(name: str, title: str, names: list[str], values: list[float], what: str) -> str:
+    """A bar for each name, with the name on it."""
     top = max([*values, 0.0]) or 1.0
     n = len(names)
     drawing = Drawing(
@@ -231,8 +244,8 @@ def kappa_error(voters: dict[str, Any]) -> str:
     return drawing.svg()
 
 
-def hard_cases(hard: dict[str, Any]) -> str:
-    """A row for each voter, a column for each missed positive."""
+def hard_cases(hard: dict[str, Any], yes: str) -> str:
+    """A row for each voter, a column for each missed row."""
     n_rows, n_columns = len(hard["names"]), hard["shown"]
     if not n_rows or not n_columns:
         return ""
@@ -240,8 +253,8 @@ def hard_cases(hard: dict[str, Any]) -> str:
         "chart-hard",
         "What the voters say of the missed",
         "A line for each voter, the heaviest at the top; a column for each missed row. "
-        "Strong squares are votes that it is real, faint ones that it is not; gaps are "
-        "rows that the voter was trained on.",
+        f"Strong squares are votes {yes}, faint ones that it is not; gaps are rows that "
+        "the voter was trained on.",
         x=(0, n_columns),
         y=(n_rows, 0),
         height=62 + 15 * n_rows,

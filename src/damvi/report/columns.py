@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .material import Material
+from .material import Gathered
 
 
-def describe_columns(material: Material) -> list[dict[str, Any]]:
+def describe_columns(material: Gathered) -> list[dict[str, Any]]:
     """For each column of the model's schema: kind, gaps, and its values in a few words."""
     return [
         {

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..evaluation.rates import share
 from .cuts import Cuts
-from .rates import share
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -81,10 +81,11 @@ def _equal_mass(n: int, positives: int) -> NDArray[np.intp]:
     return np.unique(edges.round().astype(np.intp))
 
 
-def distribution(vote: Vector, positive: Mask | None) -> dict[str, Any]:
+def distribution(
+    vote: Vector, positive: Mask | None, span: tuple[float, float] = (-1.0, 1.0)
+) -> dict[str, Any]:
     """How many rows of each class have their vote in each of 40 bars over their range."""
-    low, high = float(vote.min()), float(vote.max())
-    low, high = min(low, -1.0) if low < -1 else -1.0, max(high, 1.0)
+    low, high = min(float(vote.min()), span[0]), max(float(vote.max()), span[1])
     edges = np.linspace(low, high, N_BARS + 1)
     groups = {"all": np.ones(len(vote), dtype=bool)}
     if positive is not None:

@@ -50,12 +50,17 @@ class Cuts:
         }
 
 
-def offer_cuts(vote: NDArray[np.float64], positive: NDArray[np.bool_], own: float) -> Cuts:
+def offer_cuts(
+    vote: NDArray[np.float64],
+    positive: NDArray[np.bool_],
+    own: float,
+    most: int = MAX_CUTS,
+) -> Cuts:
     """The cuts worth offering; the best for any costs is always among them.
 
     A cut between two neighbouring positives is never better than the higher one, which
     finds as many with fewer alarms. So one cut for each number found is enough for any
-    costs and any floor of recall. Of more than ``MAX_CUTS`` such cuts, all corners of
+    costs and any floor of recall. Of more than ``most`` such cuts, all corners of
     their convex hull stay (the best for some costs), and the others are thinned evenly.
     Cuts spread evenly over the rows are added, for a threshold moved by hand.
 
@@ -80,9 +85,9 @@ def offer_cuts(vote: NDArray[np.float64], positive: NDArray[np.bool_], own: floa
     chosen = np.unique(
         np.concatenate(
             [
-                _spread(corners),
+                _spread(corners, most),
                 corners[_hull(found[corners], alarms[corners])],
-                _spread(np.arange(len(found))),
+                _spread(np.arange(len(found)), most),
                 np.array([0, here, len(found) - 1]),
             ]
         )
@@ -127,10 +132,10 @@ def _between(votes: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([[ends[0]], middle, [ends[1]]])
 
 
-def _spread(places: NDArray[np.intp]) -> NDArray[np.intp]:
-    if len(places) <= MAX_CUTS:
+def _spread(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    if len(places) <= most:
         return places
-    evenly = np.linspace(0, len(places) - 1, MAX_CUTS).round().astype(np.intp)
+    evenly = np.linspace(0, len(places) - 1, most).round().astype(np.intp)
     return places[evenly]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,8 @@ NO_CHANCES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
-    """A table with its honest votes.
+class Gathered:
+    """A table with its honest votes, of two classes or of many.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Material:
         How many rows were left out since their truth is missing.
     X : DataFrame
         The same rows as the classifier sees them.
-    judged : Judged
+    judged : Judged or ClassJudged
     """
 
     model: Model
@@ -48,10 +48,10 @@ class Material:
     numbers: NDArray[np.intp]
     without_truth: int
     X: Any
-    judged: Judged
+    judged: Any
 
     @classmethod
-    def gather(cls, model: Model, frame: Any, target: str | None = None) -> Material:
+    def gather(cls, model: Model, frame: Any, target: str | None = None) -> Self:
         """Judge the rows of ``frame``; see :func:`damvi.evaluation.honest_rows`."""
         name = model.target.name if target is None else target
         kept = np.ones(len(frame), dtype=bool)
@@ -74,6 +74,13 @@ class Material:
     def feature_columns(self) -> list[str]:
         """For each feature, the column of the table that it comes from."""
         return [column.name for column in self.model.schema.used for _ in column.features]
+
+
+@dataclass(frozen=True, eq=False)
+class Material(Gathered):
+    """A table of two classes with its honest votes."""
+
+    judged: Judged
 
     @property
     def threshold(self) -> float:

@@ -13,15 +13,8 @@ from typing import Any
 from .._files import write_whole
 from ..modelfile import Model
 from . import words
-from .charts import draw_all
 from .summary import summarise
-from .tables import all_rows
-
-RATIOS = (
-    *(0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70),
-    *(100, 150, 200, 300, 500, 700, 1000, 2000, 5000, 10_000),
-)
-"""What a miss may cost, in false alarms: the steps of the slider."""
+from .view import view_of
 
 
 def write_report(
@@ -58,43 +51,36 @@ def write_report(
 def render(said: dict[str, Any]) -> str:
     """The page of a summary."""
     try:
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError as error:
         raise ImportError("reports need jinja2; pip install 'damvi[report]'") from error
+    here = files(__package__)
+
+    def text_of(*names: str) -> str:
+        return "".join(here.joinpath(name).read_text(encoding="utf-8") for name in names)
+
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(text_of),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["per100"] = words.per_hundred
     environment.filters["steady"] = words.steady
     environment.filters["range100"] = words.range_of_hundred
-    here = files(__package__)
-    style, script, template = (
-        here.joinpath(f"page.{kind}").read_text(encoding="utf-8")
-        for kind in ("css", "js", "html.j2")
-    )
-    values: dict[str, Any] = {"flagged_share": "", "promise_words": "", **all_rows(said)}
-    cuts = None
-    if said["labelled"]:
-        decision = said["decision"]
-        flagged = decision["found"] + decision["false_alarms"]
-        values["flagged_share"] = words.percent(flagged / said["data"]["judged"])
-        if not said["certificate"]["why"]:
-            values["promise_words"] = words.promise_words(said)
-        cuts = said["cuts"] | _slider(said["cost"])
-    charts = dict.fromkeys(("pr", "roc", "calibration", "kappa", "hard"), "")
-    return environment.from_string(template).render(
+    view = view_of(said)
+    style = text_of(*view.styles)
+    script = f'"use strict";\n(() => {{\n{text_of(*view.scripts)}}})();\n'
+    values = view.fill(said)
+    return environment.get_template(view.template).render(
         said=said,
         style=style,
         style_hash=digest(style),
         script=script,
         script_hash=digest(script),
-        cuts_json=json_for_script(cuts),
-        charts=charts | draw_all(said),
-        basis=words.basis(said),
-        lead=words.lead(said),
-        data_words=words.data_words(said),
+        live_json=json_for_script(values["live"]),
         voter_words=words.voter_words(said),
-        hard_words=words.hard_words(said),
         judged_rows=said["data"]["judged"],
         gaps=_has_gaps(said["voters"]),
         **values,
@@ -104,14 +90,6 @@ def render(said: dict[str, Any]) -> str:
 def _has_gaps(voters: dict[str, Any]) -> bool:
     says = voters["hard"]["says"] if voters["known"] else []
     return any(vote is None for votes in says for vote in votes)
-
-
-def _slider(cost: list[float] | None) -> dict[str, Any]:
-    """The steps of the cost slider; it starts where the model was fitted for, if known."""
-    alarm, miss = cost if cost and cost[0] > 0 else (1.0, 10.0)
-    ratio = miss / alarm
-    ratios = sorted({*RATIOS, ratio})
-    return {"ratios": ratios, "start": ratios.index(ratio), "unit": alarm}
 
 
 def json_for_script(value: Any) -> str:

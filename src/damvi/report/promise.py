@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import certify
-from .material import Material
+from .material import Gathered
 
 OF_THE_FIT = (
     "No promise can be made from rows that the model was fitted on. Keep some labelled "
@@ -17,7 +16,7 @@ OF_THE_FIT = (
 )
 
 
-def promise(material: Material, positive: NDArray[np.bool_]) -> dict[str, Any]:
+def promise(material: Gathered, truth: NDArray[Any]) -> dict[str, Any]:
     """What can be promised on rows to come: plain values, or a reason.
 
     Whether rows are of the fit, or merely look like some of it, is for
@@ -28,7 +27,7 @@ def promise(material: Material, positive: NDArray[np.bool_]) -> dict[str, Any]:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = certify(material.model.classifier, material.X, positive)
+            found = certify(material.model.classifier, material.X, truth)
     except ValueError as error:
         return {"why": f"{OF_THE_FIT} ({error}.)"}
     return {"why": None, "notes": [str(each.message) for each in caught], **found.as_dict()}

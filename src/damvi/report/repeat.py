@@ -10,13 +10,13 @@ import numpy as np
 
 from ..fingerprint import row_prints
 from ..modelfile.versions import library_versions
-from .material import Material
+from .material import Gathered
 
 
-def how_to_repeat(material: Material, command: str) -> dict[str, Any]:
+def how_to_repeat(material: Gathered, command: str) -> dict[str, Any]:
     """Command, data fingerprint, versions, and how the model was made."""
     judged = material.judged
-    signs = np.zeros(len(judged)) if judged.positive is None else judged.positive
+    signs = np.zeros(len(judged)) if judged.truth is None else judged.truth
     return {
         "command": command,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

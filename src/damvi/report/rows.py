@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..explanation.columns import as_text
-from .material import Material
+from .material import Gathered, Material
 
 MAX_ROWS = 50
 MAX_COLUMNS = 12
@@ -26,7 +27,7 @@ def wrong_rows(
     else:
         chosen = np.flatnonzero(known & ~positive & judged.flagged)
         order = np.argsort(-judged.vote[chosen], kind="stable")
-    return _table(material, chosen[order], ranked)
+    return table_of(material, chosen[order], ranked, _score(material))
 
 
 def flagged_rows(material: Material, ranked: list[str]) -> dict[str, Any]:
@@ -34,11 +35,22 @@ def flagged_rows(material: Material, ranked: list[str]) -> dict[str, Any]:
     judged = material.judged
     chosen = np.flatnonzero(judged.has_vote & judged.flagged)
     order = np.argsort(-judged.vote[chosen], kind="stable")
-    return _table(material, chosen[order], ranked)
+    return table_of(material, chosen[order], ranked, _score(material))
 
 
-def _table(material: Material, rows: NDArray[np.intp], ranked: list[str]) -> dict[str, Any]:
-    """Row numbers count from 1, as in the file below its header.
+def _score(material: Material) -> Callable[[int], dict[str, Any]]:
+    return lambda i: {"score": float(material.judged.vote[i])}
+
+
+def table_of(
+    material: Gathered,
+    rows: NDArray[np.intp],
+    ranked: list[str],
+    tell: Callable[[int], dict[str, Any]],
+) -> dict[str, Any]:
+    """Rows with what there is to ``tell`` of each, and their values.
+
+    Row numbers count from 1, as in the file below its header.
 
     The columns that matter most come first; others, such as ids, follow while there is
     room.
@@ -63,7 +75,7 @@ def _table(material: Material, rows: NDArray[np.intp], ranked: list[str]) -> dic
         "rows": [
             {
                 "row": int(material.numbers[i]),
-                "score": float(material.judged.vote[i]),
+                **tell(i),
                 "values": [as_text(frame[name].iloc[i]) for name in columns],
             }
             for i in shown.tolist()

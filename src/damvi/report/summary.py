@@ -8,27 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import MEASURES, Figure, confusion, measure
+from ..evaluation.rates import share
 from ..evaluation.voters import rows_to_look_at, voter_figures, voter_names, who_votes
 from ..explanation import importances
 from ..modelfile import Model
-from .columns import describe_columns
+from .class_summary import summarise_classes
 from .curves import calibration, curves, distribution
 from .cuts import offer_cuts
 from .material import Material
 from .promise import promise
-from .rates import share
 from .repeat import how_to_repeat
 from .rows import flagged_rows, wrong_rows
+from .shared import KNOWN_ROWS, UNLABELLED, peers_of, rows_of
 
 Mask = NDArray[np.bool_]
-
-PEER_FIGURES = ("precision", "recall", "f1", "ap")
-
-UNLABELLED = "Without the true classes nobody can say which voter is right."
-KNOWN_ROWS = (
-    "The voters were trained on rows of this table, and what they say of rows they know "
-    "is no measure. Make the report on other rows to see how they differ."
-)
 
 
 def summarise(
@@ -54,10 +47,10 @@ def summarise(
     command : str, optional
         The command that made the page.
     """
+    if len(model.classifier.classes_) > 2:
+        return summarise_classes(model, frame, target, name=name, command=command)
     material = Material.gather(model, frame, target)
     judged, known = material.judged, material.judged.has_vote
-    if not known.any():
-        raise ValueError("no row has an honest vote; give the model other rows")
     ranked = importances(model.classifier, material.X, material.feature_columns)
     truth = judged.positive
     said: dict[str, Any] = {
@@ -82,18 +75,11 @@ def summarise(
 
 
 def _data(material: Material) -> dict[str, Any]:
-    judged = material.judged
-    truth, known = judged.positive, int(judged.of_fit.sum())
+    truth = material.judged.positive
     return {
-        "rows": len(judged),
-        "judged": int(judged.has_vote.sum()),
+        **rows_of(material),
         "positives": None if truth is None else int(truth.sum()),
         "rate": None if truth is None else float(truth.mean()),
-        "of_fit": known,
-        "new": len(judged) - known,
-        "words": judged.words,
-        "without_truth": material.without_truth,
-        "columns": describe_columns(material),
     }
 
 
@@ -136,7 +122,7 @@ def _with_truth(material: Material, positive: Mask, ranked: list[str]) -> dict[s
         "scores": _scores(figures, precision, recall),
         "curves": curves(cuts) if both else None,
         "calibration": {"words": words, "bins": calibration(chance[known], truth)},
-        "peers": _peers(model_scores),
+        "peers": peers_of(model_scores),
         "voters": _voters(material, positive),
         "missed": wrong_rows(material, positive, ranked, missed=True),
         "false_alarms": wrong_rows(material, positive, ranked, missed=False),
@@ -164,20 +150,6 @@ def _scores(
             }
         )
     return scores
-
-
-def _peers(scores: dict[str, Any]) -> dict[str, Any] | None:
-    """How plain models did beside this one when it was fitted, if that was measured."""
-    if not scores.get("models"):
-        return None
-    return {
-        "rows": scores.get("rows_judged"),
-        "verdicts": list(scores.get("verdicts", ())),
-        "models": {
-            name: {key: figures[key]["value"] for key in PEER_FIGURES if key in figures}
-            for name, figures in scores["models"].items()
-        },
-    }
 
 
 def _voters(material: Material, positive: Mask) -> dict[str, Any]:

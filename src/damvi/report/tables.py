@@ -4,19 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from .summary import PEER_FIGURES
+from .shared import PEER_FIGURES
 from .words import SAYS, percent
 
 MAX_COLUMNS = 200
 MAX_POINTS = 20
-SHARES = {"precision", "recall", "balanced_accuracy"}
+SHARES = {"precision", "recall", "balanced_accuracy", "accuracy"}
 
 Rows = list[list[str]]
 
 
 def all_rows(said: dict[str, Any]) -> dict[str, Any]:
-    """Everything that the template lays out as a table."""
-    made: dict[str, Any] = {
+    """Everything that the template of two classes lays out as a table."""
+    made = {
+        **shared_rows(said),
+        **distribution_rows(
+            said, "How many rows have each score. The dashed line is the model's own."
+        ),
+    }
+    if said["labelled"]:
+        made |= {
+            "score_rows": score_rows(said["scores"], SAYS),
+            "calibration_rows": calibration_rows(said),
+            **curve_rows(said),
+            **_promise(said["certificate"]),
+            "peer_rows": peer_rows(said["peers"], PEER_FIGURES),
+        }
+    return made
+
+
+def shared_rows(said: dict[str, Any]) -> dict[str, Any]:
+    """Those that do not depend on how many classes there are."""
+    return {
         "column_rows": _columns(said),
         "importance_rows": [
             [name, f"{value:.4g}"]
@@ -26,17 +45,7 @@ def all_rows(said: dict[str, Any]) -> dict[str, Any]:
         ],
         "weight_rows": _weights(said["voters"]),
         "repeat_rows": _repeat(said),
-        **_distribution(said),
     }
-    if said["labelled"]:
-        made |= {
-            "score_rows": _scores(said),
-            "calibration_rows": _calibration(said),
-            **_curves(said),
-            **_promise(said["certificate"]),
-            "peer_rows": _peers(said["peers"]),
-        }
-    return made
 
 
 def _columns(said: dict[str, Any]) -> Rows:
@@ -56,7 +65,9 @@ def _columns(said: dict[str, Any]) -> Rows:
     return rows
 
 
-def _scores(said: dict[str, Any]) -> Rows:
+def score_rows(scores: list[dict[str, Any]], says: dict[str, str]) -> Rows:
+    """Figures with their intervals, and what each says."""
+
     def shown(key: str, value: float) -> str:
         if key in SHARES:
             return f"{100 * value:.1f} %"
@@ -68,13 +79,14 @@ def _scores(said: dict[str, Any]) -> Rows:
             score["name"],
             shown(score["key"], score["value"]),
             f"{shown(score['key'], score['low'])} to {shown(score['key'], score['high'])}",
-            SAYS[score["key"]],
+            says[score["key"]],
         ]
-        for score in said["scores"]
+        for score in scores
     ]
 
 
-def _calibration(said: dict[str, Any]) -> Rows:
+def calibration_rows(said: dict[str, Any]) -> Rows:
+    """What was said of groups of rows, and what came true."""
     return [
         [
             percent(b["said"]),
@@ -87,7 +99,8 @@ def _calibration(said: dict[str, Any]) -> Rows:
     ]
 
 
-def _curves(said: dict[str, Any]) -> dict[str, Rows]:
+def curve_rows(said: dict[str, Any]) -> dict[str, Rows]:
+    """Points of both curves."""
     curve = said["curves"]
     if not curve:
         return {"pr_rows": [], "roc_rows": []}
@@ -103,7 +116,8 @@ def _curves(said: dict[str, Any]) -> dict[str, Rows]:
     }
 
 
-def _distribution(said: dict[str, Any]) -> dict[str, Any]:
+def distribution_rows(said: dict[str, Any], words: str) -> dict[str, Any]:
+    """How many rows have each score, and in ``words`` what that is."""
     found = said["distribution"]
     groups = [name for name in ("positive", "negative", "all") if name in found]
     called = {"positive": "real", "negative": "not", "all": "rows"}
@@ -116,7 +130,6 @@ def _distribution(said: dict[str, Any]) -> dict[str, Any]:
         for k in range(len(edges) - 1)
         if any(found[name][k] for name in groups)
     ]
-    words = "How many rows have each score. The dashed line is the model's own."
     if "positive" in found:
         words += " Orange: real ones; blue: the others."
     return {
@@ -172,9 +185,10 @@ def _promise(found: dict[str, Any]) -> dict[str, Rows]:
     return {"promise_rows": rows, "bound_rows": bounds}
 
 
-def _peers(peers: dict[str, Any] | None) -> Rows:
+def peer_rows(peers: dict[str, Any] | None, shown: tuple[str, ...]) -> Rows:
+    """Models beside each other, by the figures to be shown."""
     return [
-        [name, *(f"{figures[key]:.3f}" if key in figures else "–" for key in PEER_FIGURES)]
+        [name, *(f"{figures[key]:.3f}" if key in figures else "–" for key in shown)]
         for name, figures in (peers["models"] if peers else {}).items()
     ]
 

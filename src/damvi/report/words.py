@@ -53,14 +53,17 @@ def steady(text: str) -> str:
     return text.replace(" %", "\u00a0%")
 
 
-def basis(said: dict[str, Any]) -> dict[str, str]:
+def basis(
+    said: dict[str, Any],
+    shows: str = "what the model flags",
+    tuned: str | None = "line was",
+) -> dict[str, str]:
     """Which rows this is about, in words that nobody can miss."""
     data = said["data"]
     if not said["labelled"]:
         return {
             "title": "These rows come without the truth.",
-            "text": "The page shows what the model flags, not how often it is right. "
-            + data["words"],
+            "text": f"The page shows {shows}, not how often it is right. " + data["words"],
         }
     if data["of_fit"] == 0:
         title = "Judged on rows that are new to the model."
@@ -69,9 +72,9 @@ def basis(said: dict[str, Any]) -> dict[str, str]:
     else:
         title = "Some of these rows, or rows with the same values, were in the fit."
     text = data["words"]
-    if data["of_fit"]:
+    if data["of_fit"] and tuned:
         text += (
-            " The model's line was tuned on rows of the fit: new rows may do a bit worse."
+            f" The model's {tuned} tuned on rows of the fit: new rows may do a bit worse."
         )
         text += _line_of_others(said)
     if data["without_truth"]:
@@ -123,15 +126,18 @@ def lead(said: dict[str, Any]) -> str:
 
 def data_words(said: dict[str, Any]) -> str:
     data = said["data"]
-    kinds = [column["kind"] for column in data["columns"]]
-    used = len(kinds) - kinds.count("dropped")
     words = f"{data['rows']:,} rows"
     if said["labelled"]:
         words += f", {data['positives']:,} of them real ({percent(data['rate'])})"
-    words += f"; {used} columns are used"
+    return f"{words}; {column_words(data)}. {data['words']}"
+
+
+def column_words(data: dict[str, Any]) -> str:
+    kinds = [column["kind"] for column in data["columns"]]
+    words = f"{len(kinds) - kinds.count('dropped')} columns are used"
     if kinds.count("dropped"):
         words += f" and {kinds.count('dropped')} are not"
-    return f"{words}. {data['words']}"
+    return words
 
 
 def voter_words(said: dict[str, Any]) -> str:

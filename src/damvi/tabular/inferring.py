@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoding import OTHER, as_categories, as_numbers, texts_of
+from .encoding import OTHER, as_numbers, texts_of
+from .leaks import has_gaps_of_a_class, is_the_target, separates
 from .parsing import (
     ENOUGH,
     date_parts,
@@ -21,8 +23,6 @@ from .schema import Column
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Mask = NDArray[np.bool_]
 
 ID_NAME = re.compile(
     r"unnamed: \d+|(.*[ _\-.])?(id|ids|uuid|guid|index|idx|key|number|no|nr|row)|row.*|#"
@@ -40,19 +40,22 @@ FEW_CODES = 20
 
 
 def infer_column(
-    name: str, column: pd.Series, positive: Mask | None, keep: bool = False
+    name: str, column: pd.Series, labels: NDArray[Any] | None, keep: bool = False
 ) -> Column:
     """Judge one column; ``keep`` uses it whatever it looks like."""
     if column.isna().all():
         return Column(name, "dropped", reason="no value in any row")
     judged = _judge(name, column, keep)
-    if keep or judged.kind == "dropped" or positive is None:
+    if keep or judged.kind == "dropped" or labels is None:
         return judged
-    if _is_the_target(judged, column, positive):
+    if is_the_target(judged, column, labels):
         return Column(name, "dropped", reason=f"EQUALS THE TARGET: {LEAK}")
-    if judged.kind == "number" and _separates(column, judged, positive):
+    if judged.kind == "number" and separates(column, judged, labels):
         said = "TELLS THE CLASSES APART ALONE: is it known beforehand?"
-        return Column(name, "number", reason=said, comma=judged.comma)
+        return replace(judged, reason=said)
+    if has_gaps_of_a_class(judged, column, labels):
+        said = "TELLS A CLASS APART BY ITS GAPS: is it known beforehand?"
+        return replace(judged, reason=said)
     return judged
 
 
@@ -194,31 +197,3 @@ def _holds_structures(column: pd.Series) -> bool:
     return bool(some.map(lambda value: isinstance(value, list | dict | set)).any()) or bool(
         some.map(lambda value: isinstance(value, np.ndarray)).any()
     )
-
-
-def _is_the_target(judged: Column, column: pd.Series, positive: Mask) -> bool:
-    """Whether there are two values, one for each class."""
-    if judged.kind == "date" or positive.all() or not positive.any():
-        return False
-    if judged.kind == "category":
-        values = np.asarray(as_categories(column, judged.categories).codes, dtype=float)
-        values[values < 0] = np.nan
-    else:
-        values = as_numbers(column, judged.comma)
-    inside, outside = values[positive], values[~positive]
-    if np.isnan(values).any():  # a value where positive, a gap elsewhere, or the reverse
-        gaps = np.isnan(values)
-        return bool((gaps == positive).all() or (gaps != positive).all())
-    alike = (inside == inside[0]).all() and (outside == outside[0]).all()
-    return bool(alike and inside[0] != outside[0])
-
-
-def _separates(column: pd.Series, judged: Column, positive: Mask) -> bool:
-    """Whether some cut of a number parts the classes without an error."""
-    if min(positive.sum(), (~positive).sum()) < FEW_ROWS:
-        return False
-    values = as_numbers(column, judged.comma)
-    if np.isnan(values).any():
-        return False
-    inside, outside = values[positive], values[~positive]
-    return bool(inside.min() > outside.max() or inside.max() < outside.min())

@@ -37,11 +37,8 @@ def binary(
     if not known.all():
         notes.append(f"Dropped {(~known).sum():,} rows whose {labels.name!r} is missing.")
     labels = labels[known]
-    counts = labels.value_counts()
-    counts = counts[counts > 0]
+    counts = values_of(labels)
     values = counts.index.tolist()
-    if not values:
-        raise ValueError(f"the target {labels.name!r} has no value in any row")
     if len(values) == 1:
         raise ValueError(
             f"the target {labels.name!r} has one class only: {_show(values[0])} in all "
@@ -57,7 +54,7 @@ def binary(
         )
     elif counts.iloc[0] == counts.iloc[1]:
         # As often as the other one: the greater value, as scikit-learn's pos_label is.
-        chosen = sorted(values, key=_order)[-1]
+        chosen = in_order(values)[-1]
     else:
         chosen = values[-1]
     found = (labels == chosen).to_numpy(dtype=bool)
@@ -74,6 +71,18 @@ def binary(
             f"{listed(others)}."
         )
     return found.astype(np.int8), known
+
+
+def values_of(labels: pd.Series) -> pd.Series:
+    """How often each value is there, the most frequent first; an error without any."""
+    counts = labels.value_counts()
+    counts = counts[counts > 0]
+    if not len(counts):
+        raise ValueError(
+            f"the target {labels.name!r} has no value in any row, so there is nothing to "
+            f"learn from; label some rows of each class"
+        )
+    return counts
 
 
 def label_texts(labels: pd.Series) -> pd.Series:
@@ -103,6 +112,11 @@ def _order(value: Any) -> tuple[int, float, str]:
         return (0, float(value), "")
     except (TypeError, ValueError):
         return (1, 0.0, str(value))
+
+
+def in_order(values: list[Any]) -> list[Any]:
+    """Numbers by size, then the rest as text."""
+    return sorted(values, key=_order)
 
 
 def _show(value: Any) -> str:

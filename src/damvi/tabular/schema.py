@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
@@ -80,7 +79,7 @@ class Schema:
         cls,
         frame: pd.DataFrame,
         target: str,
-        positive: NDArray[np.bool_] | None = None,
+        labels: NDArray[Any] | None = None,
         *,
         keep: Collection[str] = (),
         drop: Collection[str] = (),
@@ -92,8 +91,8 @@ class Schema:
         frame : DataFrame
             See :func:`~damvi.tabular.read_table`.
         target : str
-        positive : array of bool, optional
-            Which rows are positive; shows columns that are the target in disguise.
+        labels : array, optional
+            The class of each row; shows columns that are the target in disguise.
         keep, drop : collections of str
             Columns to use, or not to use, whatever they look like.
         """
@@ -103,7 +102,7 @@ class Schema:
             tuple(
                 Column(name, "dropped", reason="as asked")
                 if name in drop
-                else infer_column(name, frame[name], positive, name in keep)
+                else infer_column(name, frame[name], labels, name in keep)
                 for name in frame.columns
                 if name != target
             )

@@ -14,7 +14,7 @@ def share(part: int, whole: int) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from damvi.report.rates import share
+    >>> from damvi.evaluation.rates import share
     >>> {name: round(value, 3) for name, value in share(8, 10).items()}
     {'part': 8, 'whole': 10, 'value': 0.8, 'low': 0.541, 'high': 0.931}
     """

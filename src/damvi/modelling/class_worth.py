@@ -1,0 +1,49 @@
+"""What a fitted vote on three or more classes is worth, beside its peers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..classifier import DAMVIClassifier
+from ..decision import crossfit_classes
+from ..evaluation import measure_classes
+from ..evaluation.class_pairs import compare_classes
+from .metrics import Metric
+from .worth import WE, Worth, peer_votes, verdict
+
+
+def judge_classes(
+    classifier: DAMVIClassifier,
+    X: Any,
+    labels: NDArray[np.intp],
+    vote: NDArray[np.float64],
+    metric: Metric,
+    seed: int,
+) -> Worth:
+    """Judge the vote and its peers on the same rows, all of them out of sample.
+
+    The factors of the classes are cross-fitted over the same folds for all.
+    """
+    folds, order = classifier._ballots.folds, classifier._majority
+    n_classes = len(classifier.classes_)
+    votes = {WE: vote} | peer_votes(
+        classifier, X, labels, folds, seed, classes=np.arange(n_classes)
+    )
+    # Rows that have no vote of ours are nobody's, so that all are judged alike.
+    some = ~np.isnan(vote).any(axis=1)
+    truth = labels[some]
+    figures, by_class, decided = {}, {}, {}
+    for name, said in votes.items():
+        own = said[some], crossfit_classes(said[some], truth, folds[some], order=order)
+        found = measure_classes(truth, *own)
+        decided[name], figures[name] = own, found.overall
+        by_class[name] = found.by_class
+    verdicts = [
+        verdict(name, metric, compare_classes(metric.measure, truth, decided[WE], own))
+        for name, own in decided.items()
+        if name != WE
+    ]
+    return Worth(figures, verdicts, int(some.sum()), by_class)

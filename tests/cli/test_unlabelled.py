@@ -1,0 +1,80 @@
+"""Rows without a label on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from damvi.modelling import WAYS, worth
+
+from .conftest import fraud
+
+
+@pytest.fixture(autouse=True)
+def tables(folder, monkeypatch):
+    """200 labelled rows and 100 others; 150 more in a file of their own."""
+    monkeypatch.setattr(worth, "find_spec", lambda name: None)  # LightGBM takes long
+    data = fraud(300).astype({"is_fraud": object})
+    data.loc[200:, "is_fraud"] = ""
+    data.to_csv("data.csv", index=False)
+    more = fraud(150, seed=3).drop(columns="is_fraud")
+    more.to_parquet("more.parquet")
+    more.drop(columns=["shop", "when"]).assign(new=1).to_csv("other.csv", index=False)
+    more.head(0).to_csv("none.csv", index=False)
+
+
+FIT = ("fit", "data.csv", "--target", "is_fraud", "--pool", "trees")
+
+
+def test_they_are_counted_and_by_default_the_classifier_decides(damvi):
+    said = damvi(*FIT).output
+    assert "data.csv: 200 rows. Positive is is_fraud = '1'" in said
+    assert "100 rows have no label: " in said
+    assert "over the 200 rows" in said
+
+
+@pytest.mark.parametrize("way", ["disagreement", "kmeans"])
+def test_a_file_of_more(damvi, way):
+    options = ["--unlabeled", "more.parquet", "--learn-from-unlabeled", way]
+    run = damvi(*FIT, *options)
+    assert "250 rows have no label: " in run.output
+    scores = json.loads(Path("model.scores.json").read_text())
+    assert scores["rows"] == 200
+    assert scores["unlabelled"]["rows"] == 250
+    assert scores["unlabelled"]["used_for"] == [way]
+    assert scores["made"]["unlabelled"]["rows"] == 150
+    assert f"250 without a label, for {way}" in damvi("info", "model.damvi").output
+    assert damvi("predict", "model.damvi", "more.parquet").output.startswith("150 rows")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--unlabeled", "other.csv"], "other.csv: the table lacks the columns 'when' and"),
+        (["--unlabeled", "none.csv"], "none.csv has a header but no rows"),
+        (["--unlabeled", "lost.csv"], "there is no file lost.csv"),
+        (["--learn-from-unlabeled", "self", "--pool", "strong"], "give --pool trees"),
+    ],
+)
+def test_what_is_wrong_is_one_line(damvi, options, words):
+    said = damvi(*FIT, *options, code=1)
+    assert words in said.stderr
+    assert len(said.stderr.splitlines()) == 1
+    assert not Path("model.damvi").exists()
+
+
+def test_nothing_to_learn_from(damvi):
+    fraud(300).to_csv("all.csv", index=False)
+    command = ["fit", "all.csv", "--target", "is_fraud", "--pool", "trees"]
+    said = damvi(*command, "--learn-from-unlabeled", "kmeans", code=1).output
+    assert "needs rows without a label, and all have one" in said
+    fraud(300).assign(is_fraud="").to_csv("none_at_all.csv", index=False)
+    said = damvi("fit", "none_at_all.csv", "--target", "is_fraud", code=1).output
+    assert "has no value in any row, so there is nothing to learn from" in said
+
+
+def test_the_ways_are_those_of_the_classifier():
+    from damvi.cli.fit import fit
+
+    option = next(option for option in fit.params if option.name == "way")
+    assert tuple(option.type.choices) == WAYS
