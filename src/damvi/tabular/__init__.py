@@ -1,13 +1,12 @@
 """Tables in files: what is in their columns, and how voters get to see it."""
 
-from .classes import MOST_CLASSES, many
+from .classes import many
 from .labels import binary, label_texts, pick
 from .reading import SUFFIXES, read_table
 from .schema import Column, Schema
 from .streaming import read_blocks
 
 __all__ = [
-    "MOST_CLASSES",
     "SUFFIXES",
     "Column",
     "Schema",
