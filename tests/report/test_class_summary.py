@@ -157,3 +157,14 @@ def test_factors_that_were_not_tuned_are_not_said_to_be(fitted):
     page = render(summarise(make_class_model(fitted, threshold="vote"), fitted))
     assert "Judged on the rows of the fit" in page
     assert "were tuned on rows of the fit" not in page
+
+
+@pytest.mark.parametrize("column", ["fault", "nothing"])
+def test_a_single_row(model, fresh, column):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = summarise(model, fresh.head(1).rename(columns={"fault": column}))
+        page = render(said)
+    assert said["data"]["rows"] == 1
+    assert said["labelled"] == (column == "fault")
+    assert "Telling the classes of" in page

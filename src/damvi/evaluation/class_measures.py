@@ -40,8 +40,8 @@ class ClassFigures:
     Attributes
     ----------
     overall : dict of str to Figure
-        Those of :data:`damvi.evaluation.CLASS_MEASURES` that can be had. Means are over the classes that
-        have rows.
+        Those of :data:`damvi.evaluation.CLASS_MEASURES` that can be had. Means are over
+        the classes that have rows.
     by_class : tuple of dict
         For each class "precision", "recall", "f1", "ap" and "roc_auc", against the rest;
         None where there are no rows to count.
