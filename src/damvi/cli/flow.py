@@ -25,7 +25,7 @@ class Block:
 class Flow:
     """Judges blocks of rows, several at a time, and gives the results in order.
 
-    Each block is encoded, voted on and put into writing by one thread, while the next
+    Each block is parsed, voted on and put into writing by one thread, while the next
     ones are read; few are on the way at a time, whatever the size of the file.
     """
 
@@ -44,27 +44,27 @@ class Flow:
         # The blocks are what is done side by side.
         model.classifier.n_jobs = 1
 
-    def __call__(self, frames: Iterator[Any]) -> Iterator[Block]:
-        """The results, in the order of the frames."""
+    def __call__(self, blocks: Iterator[Any]) -> Iterator[Block]:
+        """The results, in the order of what :func:`~damvi.tabular.read_blocks` gives."""
         pool = ThreadPoolExecutor(self._jobs)
         under_way: deque[Future[Block]] = deque()
         try:
-            for frame in frames:
-                under_way.append(pool.submit(self._judge, frame))
-                if len(under_way) > self._jobs:
+            for encoded in blocks:
+                under_way.append(pool.submit(self._judge, encoded))
+                if len(under_way) > 2 * self._jobs:  # one each to do, and one in reserve
                     yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()
         finally:  # after an error or a Ctrl-C, what has not begun never does
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _judge(self, frame: Any) -> Block:
+    def _judge(self, encoded: Any) -> Block:
         import numpy as np
         import pyarrow as pa
 
         from ..evaluation import decide
 
-        vote = self._model.classifier.vote(self._model.schema.encode(frame))
+        vote = self._model.classifier.vote(encoded())
         chance, flagged = decide(self._model.classifier, vote)
         decision = self._labels.take(pa.array(flagged.astype(np.int8)))
         columns = [pa.array(vote), pa.array(chance), decision]
@@ -105,7 +105,7 @@ class Sink:
         self._file.close()
 
 
-def counted(frames: Iterator[Any]) -> Iterator[Any]:
+def counted(blocks: Iterator[Block]) -> Iterator[Block]:
     """The same, with the rows so far on the standard error: the end is not known."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -114,9 +114,9 @@ def counted(frames: Iterator[Any]) -> Iterator[Any]:
     columns = (SpinnerColumn(), rows, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
-        for frame in frames:
-            yield frame
-            bar.advance(task, len(frame))
+        for block in blocks:
+            yield block
+            bar.advance(task, block.rows)
 
 
 def harmless(text: str) -> str:

@@ -62,13 +62,13 @@ def _write(loaded: Any, data: Path, out: Path, jobs: int | None, talks: Talk) ->
     from .flow import Flow, Sink, counted
 
     flow = Flow(loaded, out.suffix, jobs or cpu_count())
-    frames: Any = read_blocks(data, loaded.schema)
+    blocks = flow(read_blocks(data, loaded.schema))
     if talks.shows_progress:
-        frames = counted(frames)
+        blocks = counted(blocks)
     n = flagged = 0
     with whole_file(out) as part:
         with Sink(part, flow) as sink:
-            for block in flow(frames):
+            for block in blocks:
                 sink.write(block.written)
                 n += block.rows
                 flagged += block.flagged
