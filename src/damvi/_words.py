@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from numba import extending, types
 
+intrinsic: Any = extending.intrinsic
 WORD = ir.IntType(64)
 TWO_WORDS = ir.IntType(128)
 

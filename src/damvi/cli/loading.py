@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from .talking import Talk
+
+
+@contextmanager
+def nothing_thrown_away() -> Iterator[None]:
+    """A context for imports and loading.
+
+    What they make is there to stay, and to look through it for garbage again and again
+    takes a sixth of a command's start.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def load_with_table(

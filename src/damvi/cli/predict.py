@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .fit import check_folder
+from .loading import nothing_thrown_away
 from .talking import Talk, talk
 
 
@@ -28,8 +29,6 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
     probability of the positive class, and the decision. Columns may come in any order, and
     others are ignored. Files may be larger than memory.
     """
-    from ..modelfile import load
-
     talks = talk()
     out = out or default_name(data)
     if out.suffix.lower() not in (".csv", ".parquet"):
@@ -37,7 +36,10 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
     check_folder(out)
     if out.absolute() == data.absolute():
         raise click.UsageError("-o names the file that is read; name another")
-    loaded = load(model)
+    with nothing_thrown_away():
+        from ..modelfile import load
+
+        loaded = load(model)
     n, flagged = _write(loaded, data, out, jobs, talks)
     talks.say(
         f"{n:,} rows judged, {flagged:,} flagged as {loaded.target.positive!r} "

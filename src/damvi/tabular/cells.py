@@ -22,17 +22,26 @@ LINE_FEED, RETURN, QUOTE, MINUS, PLUS, ZERO, LOWER_E = (ord(sign) for sign in '\
 
 
 @inlined
+def ends_cell(sign: Any, separator: Any) -> Any:
+    """Whether a cell ends at this sign."""
+    return (sign == separator) | (sign == LINE_FEED) | (sign == RETURN)
+
+
+@inlined
 def number_at(text: Any, base: Any, i: Any, separator: Any, point: Any) -> Any:
     """The number in the cell at a place, where it ends, and whether it is plain."""
     one = np.uint64(1)
     sign = text[i]
-    if sign == separator or sign == LINE_FEED or sign == RETURN:
+    if ends_cell(sign, separator):
         return np.nan, i, True
-    if sign == MINUS:
-        i += one
+    i += np.uint64(sign == MINUS)  # no branch: half of them are guessed wrong
     first = i
-    digits, address = digits_at(base + i, np.uint64(0))
-    i = address - base
+    if text[i + one] == point and np.uint8(text[i] - ZERO) < 10:  # as most are
+        digits = np.uint64(text[i] - ZERO)
+        i += one
+    else:
+        digits, address = digits_at(base + i, np.uint64(0))
+        i = address - base
     n_digits, q = i - first, np.int64(0)
     if text[i] == point:
         i += one
@@ -73,7 +82,7 @@ def text_at(text: Any, end: Any, i: Any, separator: Any) -> Any:
     one = np.uint64(1)
     if text[i] != QUOTE:
         start = i
-        while text[i] != separator and text[i] != LINE_FEED and text[i] != RETURN:
+        while not ends_cell(text[i], separator):
             i += one
         return start, i, i
     start, doubled = i + one, False
@@ -150,12 +159,18 @@ def copy_spans(text: Any, starts: Any, stops: Any, offsets: Any, out: Any) -> No
 
 
 @kernel
+def count_sign(text: Any, end: Any, sign: Any) -> int:
+    """How often a sign occurs."""
+    n = 0
+    for i in range(end):
+        n += text[i] == sign
+    return n
+
+
+@kernel
 def last_line_end(text: Any, end: Any, separator: Any) -> int:
     """Where the last whole line ends, line feeds in quotes aside; 0 if none does."""
-    n_quotes = 0
-    for i in range(end):
-        n_quotes += text[i] == QUOTE
-    if n_quotes == 0:
+    if count_sign(text, end, QUOTE) == 0:
         i = end
         while i > 0 and text[i - 1] != LINE_FEED:
             i -= 1
@@ -167,7 +182,7 @@ def last_line_end(text: Any, end: Any, separator: Any) -> int:
         if sign == QUOTE:
             if not quoted:
                 # Elsewhere than at the start of a cell it is a sign like others.
-                quoted = before == separator or before == LINE_FEED or before == RETURN
+                quoted = ends_cell(before, separator)
             elif i + 1 < end and text[i + 1] == QUOTE:
                 i += 1
             else:

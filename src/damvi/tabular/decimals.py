@@ -20,7 +20,6 @@ LEAST, MOST = -342, 308
 """Powers of ten outside of which all is 0 or infinite."""
 DIGITS = 19
 """Digits that a word holds, whatever they are."""
-ZEROS = np.uint64(0x3030303030303030)
 TENS = np.array([10**k for k in range(9)], dtype=np.uint64)
 
 
@@ -42,33 +41,35 @@ POWERS = _powers()
 
 
 @inlined
+def eight_digits(word: Any) -> Any:
+    """The number that eight bytes from 0 to 9 are, the first digit lowest."""
+    # Pairs of digits, then fours, then eight.
+    word = (word * np.uint64(10) + (word >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
+    word = (word * np.uint64(100) + (word >> np.uint64(16))) & np.uint64(0xFFFF0000FFFF)
+    return (word * np.uint64(10000) + (word >> np.uint64(32))) & np.uint64(0xFFFFFFFF)
+
+
+@inlined
 def digits_at(address: Any, number: Any) -> Any:
     """A whole number continued by the digits at an address, and where they end.
 
     Beyond 19 digits the number means nothing.
     """
     while True:
-        word = load_word(address) ^ ZEROS
+        word = load_word(address) ^ np.uint64(0x3030303030303030)
         # The first byte that is above 9 has its upper bit set here; later ones may not.
-        others = ((word + np.uint64(0x7676767676767676)) | word) & np.uint64(
-            0x8080808080808080
-        )
-        n = trailing_zeros(others) >> np.uint64(3)
-        if n == 0:
-            return number, address
-        word <<= np.uint64(64) - (n << np.uint64(3))
-        # Pairs of digits, then fours, then eight.
-        word = (word * np.uint64(10) + (word >> np.uint64(8))) & np.uint64(
-            0x00FF00FF00FF00FF
-        )
-        word = (word * np.uint64(100) + (word >> np.uint64(16))) & np.uint64(
-            0x0000FFFF0000FFFF
-        )
-        word = (word * np.uint64(10000) + (word >> np.uint64(32))) & np.uint64(0xFFFFFFFF)
-        number = number * TENS[n] + word
+        others = (word + np.uint64(0x7676767676767676)) | word
+        others &= np.uint64(0x8080808080808080)
+        if others != 0:
+            break
+        number = number * np.uint64(10**8) + eight_digits(word)
+        address += np.uint64(8)
+    n = trailing_zeros(others) >> np.uint64(3)
+    if n != 0:
+        zeros_before = np.uint64(64) - (n << np.uint64(3))
+        number = number * TENS[n] + eight_digits(word << zeros_before)
         address += n
-        if n < 8:
-            return number, address
+    return number, address
 
 
 @inlined

@@ -37,9 +37,7 @@ def number_features(columns: Sequence[Column]) -> list[str]:
 def numbers_and_places(columns: Sequence[Column]) -> Iterator[tuple[int, Column]]:
     """The columns of numbers, and the place of each in the array of numbers."""
     places = {name: place for place, name in enumerate(number_features(columns))}
-    return (
-        (places[column.name], column) for column in columns if column.kind == "number"
-    )
+    return ((places[column.name], column) for column in columns if column.kind == "number")
 
 
 def complete(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,13 @@ Text = NDArray[np.uint8]
 LONGEST_LINE = 1 << 26
 
 
-def whole_lines(path: Path, dialect: Dialect, skip: int) -> Iterator[Text]:
+def whole_lines(
+    path: Path, dialect: Dialect, skip: int, free: deque[Text]
+) -> Iterator[Text]:
     """Blocks of lines in UTF-8, after some that are skipped.
 
-    Each ends in a line feed, and has ``PADDING`` more bytes in memory.
+    Each ends in a line feed, and has ``PADDING`` more bytes in memory. The arrays that
+    blocks are views of may come back in ``free``: new memory takes long to be cleared.
     """
     separator = np.uint8(ord(dialect.separator))
     left = np.empty(0, np.uint8)
@@ -31,9 +35,9 @@ def whole_lines(path: Path, dialect: Dialect, skip: int) -> Iterator[Text]:
         at_end = False
         while not at_end:
             size = len(left) + reading.BLOCK
-            room = np.empty(size + 1 + PADDING, np.uint8)
+            room = _room(free, size + 1 + PADDING)
             room[: len(left)] = left
-            filled = len(left) + file.readinto(memoryview(room)[len(left) : size])
+            filled = len(left) + file.readinto(room[len(left) : size].data)
             at_end = filled == len(left)
             if at_end and filled and room[filled - 1] != LINE_FEED:
                 room[filled] = LINE_FEED
@@ -52,6 +56,14 @@ def whole_lines(path: Path, dialect: Dialect, skip: int) -> Iterator[Text]:
                 start = int(ends[-1]) + 1
             if start < end:
                 yield room[start:end]
+
+
+def _room(free: deque[Text], size: int) -> Text:
+    while free:
+        room = free.popleft()
+        if len(room) >= size:
+            return room
+    return np.empty(size + size // 8, np.uint8)  # what is left of a block is seldom more
 
 
 def _opened(path: Path, dialect: Dialect) -> Any:

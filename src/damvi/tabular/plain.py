@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import LINE_FEED, NOT_PLAIN, SKIPPED, copy_spans, parse_cells
+from .cells import LINE_FEED, NOT_PLAIN, SKIPPED, copy_spans, count_sign, parse_cells
 from .dialect import Dialect
 from .encoding import complete, number_features, numbers_and_places
 from .lines import Text
@@ -27,6 +28,7 @@ class LineParser:
     ) -> None:
         self._path, self._dialect, self._schema = path, dialect, schema
         self._header = header
+        self.free: deque[Text] = deque()
         self._columns = schema.used
         self._texts = [column for column in self._columns if column.kind != "number"]
         names = tidy_names(path, header)
@@ -40,7 +42,7 @@ class LineParser:
             self._is_text[names.index(column.name)] = True
 
     def __call__(self, lines: Text) -> pd.DataFrame:
-        """The rows, encoded."""
+        """The rows, encoded. The memory of the lines is free then."""
         try:
             if not _is_utf8(lines):
                 # The first odd byte of the file comes late.
@@ -52,9 +54,11 @@ class LineParser:
             return encoded
         except Exception as error:
             raise unreadable(self._path, error) from error
+        finally:
+            self.free.append(np.asarray(lines.base))
 
     def _by_kernels(self, lines: Text) -> pd.DataFrame | None:
-        most = int(np.count_nonzero(lines == LINE_FEED))
+        most = count_sign(lines, len(lines), LINE_FEED)
         table = np.empty((most, len(number_features(self._columns))))
         starts, stops = np.empty((2, len(self._texts), most), np.int64)
         separator, point = self._signs
@@ -72,10 +76,8 @@ class LineParser:
         if n == NOT_PLAIN:
             return None
         texts = {
-            column.name: _series(lines, *spans, column.kind == "category")
-            for column, *spans in zip(
-                self._texts, starts[:, :n], stops[:, :n], strict=True
-            )
+            column.name: _series(lines, starts[k, :n], stops[k, :n], column.kind)
+            for k, column in enumerate(self._texts)
         }
         return complete(self._columns, table[:n], texts)
 
@@ -114,18 +116,17 @@ class LineParser:
 
 
 def _is_utf8(lines: Text) -> bool:
-    text = lines.tobytes()
-    if text.isascii():
+    if lines.max() < 128:
         return True
     try:
-        text.decode()
+        lines.tobytes().decode()
     except UnicodeDecodeError:
         return False
     return True
 
 
 def _series(
-    lines: Text, starts: NDArray[np.int64], stops: NDArray[np.int64], repeats: bool
+    lines: Text, starts: NDArray[np.int64], stops: NDArray[np.int64], kind: str
 ) -> pd.Series:
     """Spans of text as a column; an empty one is missing."""
     import pyarrow as pa
@@ -138,4 +139,6 @@ def _series(
     parts = [pa.py_buffer(part) for part in (known, offsets, data)]
     column: Any = pa.Array.from_buffers(pa.string(), len(starts), parts)
     # Each distinct category once: they repeat.
-    return (column.dictionary_encode() if repeats else column).to_pandas()
+    if kind == "category":
+        column = column.dictionary_encode()
+    return column.to_pandas()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-BLOCK = 1 << 21
+BLOCK = 1 << 23
 """Bytes of text that are parsed at a time."""
 LINES_AT_A_TIME = 1 << 16
 SUFFIXES = (".parquet", ".feather", *TEXTS, *LINES)
@@ -145,11 +145,11 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
 
 def header_of(path: Path, dialect: Dialect) -> tuple[list[str], int]:
     """The names in the first line that is not empty, as it has them; lines until there."""
-    text = io.StringIO(head_of(path).decode(dialect.encoding, errors="replace"))
-    reader = csv.reader(text, delimiter=dialect.separator)
+    text = head_of(path).decode(dialect.encoding, errors="replace").removeprefix("\ufeff")
+    reader = csv.reader(io.StringIO(text), delimiter=dialect.separator)
     for row in reader:
         if row:
-            return [row[0].removeprefix("\ufeff"), *row[1:]], reader.line_num
+            return row, reader.line_num
     raise ValueError(f"{path} is empty")
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .dialect import find_dialect
-from .lines import whole_lines
-from .plain import LineParser
 from .reading import (
     LINES,
     check_path,
@@ -86,11 +84,16 @@ def _json_lines(path: Path, schema: Schema) -> Iterator[Any]:
 
 
 def _text(path: Path, schema: Schema) -> Iterator[Block]:
+    from .lines import (
+        whole_lines,
+    )  # with kernels, which whoever only names a file needs not
+    from .plain import LineParser
+
     dialect = find_dialect(path)
     header, n_lines = header_of(path, dialect)
     _check(path, schema, header)
     parse = LineParser(path, dialect, header, schema)
-    for lines in whole_lines(path, dialect, n_lines):
+    for lines in whole_lines(path, dialect, n_lines, parse.free):
         yield partial(parse, lines)
 
 
