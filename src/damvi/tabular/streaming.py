@@ -48,6 +48,11 @@ def read_blocks(path: str | os.PathLike[str], schema: Schema) -> Iterator[Block]
             yield from _text(path, schema)
     except ImportError:
         raise
+    except SystemError as error:
+        # What becomes of a Ctrl-C that arrives while a kernel runs.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
     except Exception as error:
         raise unreadable(path, error) from error
 
