@@ -130,12 +130,16 @@ def main() -> None:
         run([*predict, str(small)])  # compiles the kernels, once on a machine
         read = [sys.executable, "-c", f"import pandas; pandas.read_csv({str(large)!r})"]
         lines.append(f"{'':24}{'wall s':>9}{'CPU s':>9}{'peak MB':>9}")
+        commands = {"pandas reads": read, "damvi predict": [*predict, str(large)]}
+        runs: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
+        for _ in range(chosen.repeat):  # in turn, so that both meet the same machine
+            for name, command in commands.items():
+                runs[name].append(run(command))
         best = {}
-        for name, command in (("pandas reads", read), ("damvi predict", predict)):
-            command = command if name == "pandas reads" else [*command, str(large)]
-            runs = np.array([run(command) for _ in range(chosen.repeat)])
+        for name in commands:
+            figures = np.array(runs[name])
             # The machine is shared: the least of several is the command's own.
-            best[name] = np.array([*runs[:, :2].min(axis=0), runs[:, 2].max()])
+            best[name] = np.array([*figures[:, :2].min(axis=0), figures[:, 2].max()])
             lines.append(f"{name:24}" + "".join(f"{x:9.1f}" for x in best[name]))
         ratio = best["damvi predict"] / best["pandas reads"]
         lines.append(f"{'ratio':24}" + "".join(f"{x:9.2f}" for x in ratio))

@@ -158,7 +158,8 @@ ALLOWED = {
     },
     "baselines": {"_compat", "classifier", "reading"},
     "bench": {"_files", "baselines", "classifier"},
-    "tabular": set(),
+    "_words": set(),
+    "tabular": {"_jit", "_words"},
     "modelfile": {
         "_compat",
         "_files",

@@ -31,7 +31,7 @@ class Block:
 class Flow:
     """Judges blocks of rows, several at a time, and gives the results in order.
 
-    Each block is encoded, voted on and put into writing by one thread, while the next
+    Each block is parsed, voted on and put into writing by one thread, while the next
     ones are read; few are on the way at a time, whatever the size of the file.
     """
 
@@ -56,42 +56,45 @@ class Flow:
         # The blocks are what is done side by side.
         model.classifier.n_jobs = 1
 
-    def __call__(self, frames: Iterator[Any]) -> Iterator[Block]:
-        """The results, in the order of the frames."""
+    def __call__(self, blocks: Iterator[Any]) -> Iterator[Block]:
+        """The results, in the order of what :func:`~damvi.tabular.read_blocks` gives."""
         pool = ThreadPoolExecutor(self._jobs)
         under_way: deque[Future[Block]] = deque()
         try:
-            for frame in frames:
-                for part in self._parts(frame):
-                    under_way.append(pool.submit(self._judge, part))
-                    if len(under_way) > self._jobs:
-                        yield under_way.popleft().result()
+            for encoded in blocks:
+                under_way.append(pool.submit(self._judge, encoded))
+                if len(under_way) > 2 * self._jobs:  # one each to do, and one in reserve
+                    yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()
         finally:  # after an error or a Ctrl-C, what has not begun never does
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _parts(self, frame: Any) -> Iterator[Any]:
-        """The frame in pieces, of fewer rows where there are many columns to write."""
-        step = max(1, MOST_NUMBERS // len(self.schema))
-        for start in range(0, len(frame), step):
-            yield frame.iloc[start : start + step]
-
-    def _judge(self, frame: Any) -> Block:
-        import numpy as np
-        import pyarrow as pa
-
-        X = self._model.schema.encode(frame)
+    def _judge(self, encoded: Any) -> Block:
+        X = encoded()
         for name in list(self.unseen):
             if X[name].notna().any():
                 self.unseen.discard(name)
+        # Fewer rows at a time where there are many columns to write.
+        step = max(1, MOST_NUMBERS // len(self.schema))
+        parts = [
+            self._say(X.iloc[start : start + step] if len(X) > step else X)
+            for start in range(0, len(X), step)
+        ]
+        decided = sum((part[0] for part in parts), start=0)
+        return Block(decided, [part[1] for part in parts])
+
+    def _say(self, X: Any) -> tuple[Any, Any]:
+        """How many rows of each decision there are, and what is written of them."""
+        import numpy as np
+        import pyarrow as pa
+
         places, columns = self._says(self._model.classifier, X)
         decision = self._cells.take(pa.array(places))
         columns.insert(self.schema.get_field_index("decision"), decision)
         batch = pa.record_batch(columns, schema=self.schema)
         written = _lines(batch) if self.as_csv else batch
-        counts = np.bincount(places, minlength=len(self.labels))
-        return Block(counts, written)
+        return np.bincount(places, minlength=len(self.labels)), written
 
 
 def _one_class(classifier: Any, X: Any) -> tuple[Any, list[Any]]:
@@ -153,7 +156,7 @@ class Sink:
         self._file.close()
 
 
-def counted(frames: Iterator[Any]) -> Iterator[Any]:
+def counted(blocks: Iterator[Block]) -> Iterator[Block]:
     """The same, with the rows so far on the standard error: the end is not known."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -162,9 +165,9 @@ def counted(frames: Iterator[Any]) -> Iterator[Any]:
     columns = (SpinnerColumn(), rows, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
-        for frame in frames:
-            yield frame
-            bar.advance(task, len(frame))
+        for block in blocks:
+            yield block
+            bar.advance(task, int(sum(block.decided)))
 
 
 def harmless(text: str) -> str:

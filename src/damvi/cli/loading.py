@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,22 @@ def load_model(path: Path, talks: Talk) -> Any:
     for each in caught:
         talks.note(f"Note: {' '.join(str(each.message).split())}")
     return loaded
+
+
+@contextmanager
+def nothing_thrown_away() -> Iterator[None]:
+    """A context for imports and loading.
+
+    What they make is there to stay, and to look through it for garbage again and again
+    takes a sixth of a command's start.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def load_with_table(

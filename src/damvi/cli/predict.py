@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .fit import check_folder
+from .loading import load_model, nothing_thrown_away
 from .talking import Talk, talk
 
 
@@ -29,14 +30,13 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
     decision, and a probability and a score (the share of the vote) of each class. Columns
     may come in any order, and others are ignored. Files may be larger than memory.
     """
-    from .loading import load_model
-
     talks = talk()
     out = out or default_name(data)
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise click.UsageError(f"-o takes a .csv or .parquet file, not {out}")
     check_folder(out, model, data)
-    loaded = load_model(model, talks)
+    with nothing_thrown_away():
+        loaded = load_model(model, talks)
     counts, unread = _write(loaded, data, out, jobs, talks)
     n = sum(counts.values())
     if loaded.target.classes:
@@ -80,14 +80,15 @@ def _write(
     from .loading import tell_unseen
 
     flow = Flow(loaded, out.suffix, jobs or cpu_count())
-    frames: Any = read_blocks(data, loaded.schema)
+    blocks = flow(read_blocks(data, loaded.schema))
     if talks.shows_progress:
-        frames = counted(frames)
+        blocks = counted(blocks)
     counts = [0] * len(flow.labels)
     with whole_file(out) as part:
         with Sink(part, flow) as sink:
-            for block in flow(frames):
-                sink.write(block.written)
+            for block in blocks:
+                for piece in block.written:
+                    sink.write(piece)
                 counts = [a + int(b) for a, b in zip(counts, block.decided, strict=True)]
         if not any(counts):
             raise ValueError(f"{data} has a header but no rows")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,27 +21,40 @@ OTHER = "(other)"
 
 def encode(columns: Sequence[Column], frame: pd.DataFrame) -> pd.DataFrame:
     """The columns in order, each as its features."""
-    import pandas as pd
+    table = np.empty((len(frame), len(number_features(columns))))
+    for place, column in numbers_and_places(columns):
+        table[:, place] = as_numbers(frame[column.name], column.comma)
+    return complete(columns, table, frame)
 
-    numbers = [
+
+def number_features(columns: Sequence[Column]) -> list[str]:
+    """The features that are numbers: they share an array, which voters do not copy."""
+    return [
         name for column in columns if column.kind != "category" for name in column.features
     ]
-    # One array for all numbers, row by row: voters take it without a copy.
-    table = np.empty((len(frame), len(numbers)))
+
+
+def numbers_and_places(columns: Sequence[Column]) -> Iterator[tuple[int, Column]]:
+    """The columns of numbers, and the place of each in the array of numbers."""
+    places = {name: place for place, name in enumerate(number_features(columns))}
+    return ((places[column.name], column) for column in columns if column.kind == "number")
+
+
+def complete(
+    columns: Sequence[Column], table: NDArray[np.float64], given: Mapping[str, pd.Series]
+) -> pd.DataFrame:
+    """Dates and categories beside the numbers, which ``table`` (rows, features) has."""
+    import pandas as pd
+
+    numbers = number_features(columns)
     categories: dict[str, pd.Categorical] = {}
-    place = 0
     for column in columns:
-        given = frame[column.name]
         if column.kind == "category":
-            categories[column.name] = as_categories(given, column.categories)
+            categories[column.name] = as_categories(given[column.name], column.categories)
         elif column.kind == "date":
-            dates = written_dates(given, column.form)
-            for part in column.parts:
-                table[:, place] = date_part(dates, part)
-                place += 1
-        else:
-            table[:, place] = as_numbers(given, column.comma)
-            place += 1
+            dates = written_dates(given[column.name], column.form)
+            for name, part in zip(column.features, column.parts, strict=True):
+                table[:, numbers.index(name)] = date_part(dates, part)
     encoded = pd.DataFrame(table, columns=numbers, copy=False)
     if not categories:
         return encoded

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-BLOCK = 1 << 21
+BLOCK = 1 << 23
 """Bytes of text that are parsed at a time."""
 LINES_AT_A_TIME = 1 << 16
 SUFFIXES = (".parquet", ".feather", *TEXTS, *LINES)
@@ -144,27 +144,14 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     return record
 
 
-def open_text(
-    path: Path, dialect: Dialect, types: dict[str, Any], columns: list[str] | None = None
-) -> Any:
-    """A reader of a text file, batch by batch; only an empty cell is missing.
-
-    Columns not in ``types`` get types by their first values; ask for none but in ``types``.
-    """
-    from pyarrow import csv as arrow_csv
-
-    # Where the other core is busy with what was read, more threads are in the way.
-    threads = (os.cpu_count() or 1) > 2
-    return arrow_csv.open_csv(path, **_how(dialect, types, columns, threads))
-
-
-def header_of(path: Path, dialect: Dialect) -> list[str]:
-    """The names in the first line, as the file has them."""
-    head = head_of(path).decode(dialect.encoding, errors="replace")
-    text = io.StringIO(head, newline="")  # old Macs end lines with \r
-    for row in csv.reader(text, delimiter=dialect.separator):
+def header_of(path: Path, dialect: Dialect) -> tuple[list[str], int]:
+    """The names in the first line that is not empty, as it has them; lines until there."""
+    text = head_of(path).decode(dialect.encoding, errors="replace").removeprefix("\ufeff")
+    # Line ends as they are: old Macs have \r.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect.separator)
+    for row in reader:
         if row:
-            return [row[0].removeprefix("\ufeff"), *row[1:]]
+            return row, reader.line_num
     raise ValueError(f"{path} is empty")
 
 
@@ -173,19 +160,17 @@ def _read_text(path: Path, as_text: Collection[str]) -> pd.DataFrame:
     from pyarrow import csv as arrow_csv
 
     dialect = find_dialect(path)
-    names = header_of(path, dialect)
+    names, _ = header_of(path, dialect)
     tidy_names(path, names)
     types = {name: pa.string() for name in names}
     try:
-        table = arrow_csv.read_csv(path, **_how(dialect, types))
+        table = arrow_csv.read_csv(path, **how_to_read(dialect, types))
     except pa.ArrowInvalid as error:
         if "UTF8" not in str(error):
-            # Several threads do not know the number of the row that is wrong.
-            arrow_csv.read_csv(path, **_how(dialect, types, threads=False))
-            raise
+            raise name_row(path, dialect, types, error) from None
         # The first odd byte comes late in the file.
         dialect = Dialect(dialect.separator, dialect.decimal, "latin-1")
-        table = arrow_csv.read_csv(path, **_how(dialect, types))
+        table = arrow_csv.read_csv(path, **how_to_read(dialect, types))
     columns = [
         column if name in as_text else _typed(column, dialect.decimal)
         for name, column in zip(names, table.columns, strict=True)
@@ -193,24 +178,48 @@ def _read_text(path: Path, as_text: Collection[str]) -> pd.DataFrame:
     return pa.table(columns, names=names).to_pandas()
 
 
-def _how(
+def name_row(
+    path: Path, dialect: Dialect, types: dict[str, Any], error: Exception
+) -> Exception:
+    """The same error, with the number of the row; several threads do not know it."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    how = how_to_read(dialect, types, threads=False)
+    try:
+        for _ in arrow_csv.open_csv(path, **how):
+            pass
+    except pa.ArrowInvalid as named:
+        return named
+    return error
+
+
+def how_to_read(
     dialect: Dialect,
     types: dict[str, Any],
-    columns: list[str] | None = None,
+    header: list[str] | None = None,
+    *,
     threads: bool = True,
 ) -> dict[str, Any]:
+    """What pyarrow is told; only an empty cell is missing.
+
+    With a ``header`` the text has none, and columns not in ``types`` are left out.
+    """
     from pyarrow import csv
 
     return {
         "read_options": csv.ReadOptions(
-            encoding=dialect.encoding, use_threads=threads, block_size=BLOCK
+            encoding=dialect.encoding,
+            use_threads=threads,
+            block_size=BLOCK,
+            column_names=header,
         ),
         "parse_options": csv.ParseOptions(
             delimiter=dialect.separator, newlines_in_values=True
         ),
         "convert_options": csv.ConvertOptions(
             column_types=types,
-            include_columns=columns,
+            include_columns=None if header is None else list(types),
             null_values=[""],
             strings_can_be_null=True,
             decimal_point=dialect.decimal,

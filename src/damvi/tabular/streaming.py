@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .dialect import Dialect, find_dialect
+from .dialect import find_dialect
 from .reading import (
     LINES,
     check_path,
     header_of,
-    open_text,
     read_lines,
     tidy_names,
     unreadable,
@@ -22,31 +22,43 @@ from .schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
+Block = Callable[[], "pd.DataFrame"]
+
 ROWS = 1 << 16
 """Rows of a block, at most: its columns stay in the cache of a processor."""
 
 
-def read_blocks(path: str | os.PathLike[str], schema: Schema) -> Iterator[pd.DataFrame]:
+def read_blocks(path: str | os.PathLike[str], schema: Schema) -> Iterator[Block]:
     """The rows of a table in order, block by block; memory does not grow with the file.
 
-    Each block has the columns that the schema uses, ready for
-    :meth:`~damvi.tabular.Schema.encode`. A table that lacks one is refused.
+    Each block is a call that gives its rows as :meth:`~damvi.tabular.Schema.encode` does.
+    The calls do most of the work, and may be made side by side. A table that lacks a column
+    that the schema uses is refused.
     """
     path = check_path(path)
     name = path.name.lower()
     try:
         if name.endswith(".parquet"):
-            yield from _parquet(path, schema)
+            yield from _encoded(_parquet(path, schema), schema)
         elif name.endswith(".feather"):
-            yield from _feather(path, schema)
+            yield from _encoded(_feather(path, schema), schema)
         elif name.endswith(LINES):
-            yield from _json_lines(path, schema)
+            yield from _encoded(_json_lines(path, schema), schema)
         else:
             yield from _text(path, schema)
     except ImportError:
         raise
+    except SystemError as error:
+        # What becomes of a Ctrl-C that arrives while a kernel runs.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
     except Exception as error:
         raise unreadable(path, error) from error
+
+
+def _encoded(frames: Iterator[Any], schema: Schema) -> Iterator[Block]:
+    return (partial(schema.encode, frame) for frame in frames)
 
 
 def _parquet(path: Path, schema: Schema) -> Iterator[Any]:
@@ -76,56 +88,18 @@ def _json_lines(path: Path, schema: Schema) -> Iterator[Any]:
         yield frame.reindex(columns=[column.name for column in schema.used])
 
 
-def _text(path: Path, schema: Schema) -> Iterator[Any]:
-    import pyarrow as pa
+def _text(path: Path, schema: Schema) -> Iterator[Block]:
+    from .lines import (
+        whole_lines,
+    )  # with kernels, which whoever only names a file needs not
+    from .plain import LineParser
 
     dialect = find_dialect(path)
-    header = header_of(path, dialect)
-    names = _check(path, schema, header)
-    written = dict(zip(tidy_names(path, header), header, strict=True))
-    raw = [written[name] for name in names]
-    text = {written[name] for name in schema.text_columns}
-    # Each distinct category once: they repeat.
-    kinds = {
-        "number": pa.float64(),
-        "category": pa.dictionary(pa.int32(), pa.string()),
-        "date": pa.string(),
-    }
-    types = {written[column.name]: kinds[column.kind] for column in schema.used}
-    done = 0
-    try:
-        for batch in _batches(path, dialect, types, 0):
-            yield batch.to_pandas().set_axis(names, axis="columns")
-            done += len(batch)
-        return
-    except pa.ArrowInvalid as error:
-        if "UTF8" in str(error):
-            dialect = Dialect(dialect.separator, dialect.decimal, "latin-1")
-        elif "conversion error" not in str(error):
-            raise
-    # Some cell is no plain number: from here on all is read as text, and parsed later.
-    types = dict.fromkeys(raw, pa.string())
-    decimal = dialect.decimal == ","
-    numbers = [name for name in raw if name not in text]
-    for batch in _batches(path, dialect, types, done):
-        frame = batch.to_pandas()
-        if decimal:
-            for name in numbers:
-                frame[name] = frame[name].str.replace(",", ".", regex=False)
-        yield frame.set_axis(names, axis="columns")
-
-
-def _batches(
-    path: Path, dialect: Dialect, types: dict[str, Any], skip: int
-) -> Iterator[Any]:
-    """Batches of rows, after some that are known already."""
-    with open_text(path, dialect, types, list(types)) as reader:
-        for batch in reader:
-            if skip >= len(batch):
-                skip -= len(batch)
-                continue
-            yield batch.slice(skip)
-            skip = 0
+    header, n_lines = header_of(path, dialect)
+    _check(path, schema, header)
+    parse = LineParser(path, dialect, header, schema)
+    for lines in whole_lines(path, dialect, n_lines, parse.free):
+        yield partial(parse, lines)
 
 
 def _check(path: Path, schema: Schema, names: list[str]) -> list[str]:
