@@ -32,6 +32,7 @@ _MODULES = {
     "crossfit",
     "datasets",
     "decision",
+    "distributed",
     "diversity",
     "evaluation",
     "explanation",
