@@ -34,6 +34,7 @@ _MODULES = {
     "crossfit",
     "datasets",
     "decision",
+    "distributed",
     "diversity",
     "evaluation",
     "explanation",

@@ -15,6 +15,11 @@ PRINTS_TO_KEEP = 2**20
 """Of more rows than this, one in so many is remembered for certificates."""
 
 
+def print_step(n_rows: int) -> int:
+    """Of how many rows one is remembered."""
+    return 1 << max(0, (n_rows // PRINTS_TO_KEEP).bit_length())
+
+
 class EnrolsTables(RevisesWeights):
     """The part of :class:`~damvi.DAMVIClassifier` that fits on tables beyond memory."""
 
@@ -72,13 +77,14 @@ class EnrolsTables(RevisesWeights):
         contest.aim(self._choice(self.threshold, "vote", contest.tuned_for))
         self.classes_, self.pos_label_ = contest.classes, contest.pos_label
         self._majority, self._voters = contest.majority, voters
-        self.n_features_in_ = len(elected.names)
-        self.feature_names_in_ = np.array(elected.names, dtype=object)
+        self.n_features_in_ = len(voters.features)
+        vars(self).pop("feature_names_in_", None)
+        if elected.names is not None:
+            self.feature_names_in_ = np.array(elected.names, dtype=object)
         self._keeps_frames = voters.features.categories is not None
         plan = elected.ballots.plan
         self._seed, self._fingerprint = plan.seed, "in blocks"
-        n = plan.census.n_rows
-        self._print_step = 1 << max(0, (n // PRINTS_TO_KEEP).bit_length())
+        self._print_step = print_step(plan.census.n_rows)
         self._row_prints = np.sort(thinned(elected.prints, self._print_step))
         self._ballots = elected.ballots
         self._settle_eta()

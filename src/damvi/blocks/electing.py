@@ -40,7 +40,7 @@ class Elected(NamedTuple):
     voters: TreeVoters
     ballots: BlockBallots
     prints: Prints
-    names: list[str]
+    names: list[str] | None
 
 
 class TableReader:

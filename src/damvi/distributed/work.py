@@ -1,0 +1,243 @@
+"""What the workers do.
+
+All of it is a function of its arguments and changes none of them, so that what a lost
+worker had is made again elsewhere, and comes out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..blocks.coded import CodedBlock, Plan, sample_of
+from ..blocks.survey import Contest, Survey, number
+from ..census import Census
+from ..fingerprint import Prints, row_prints, thinned
+from ..voters.draws import random_state_of
+from ..voters.trees.binning import Binning
+from ..voters.trees.features import Features
+from ..voters.trees.forest import Forest
+from ..voters.trees.frames import Categories, FrameTable
+from ..voters.trees.growth import grow_tree, signs_that_count
+from ..voters.trees.sketch import EdgeSketch
+from ..voters.trees.table import blocks
+
+PIECE_ROWS = 2**16
+"""Rows of a partition whose votes are in memory at a time."""
+
+
+class Truth(NamedTuple):
+    """Labels and weights of a partition, as they were given."""
+
+    number: int
+    y: NDArray[Any]
+    weights: NDArray[Any] | None
+
+
+class Place(NamedTuple):
+    """Where a partition is in the table.
+
+    Attributes
+    ----------
+    number : int
+    start : int
+        The number of its first row.
+    before : ndarray of shape (C,)
+        Rows of each class that come before.
+    """
+
+    number: int
+    start: int
+    before: NDArray[np.int64]
+
+    def __str__(self) -> str:
+        return f"partition {self.number}"
+
+
+class Glance(NamedTuple):
+    """What bins are learned from, and what remains to know rows again by."""
+
+    sketch: EdgeSketch
+    prints: Prints
+
+
+class Sample(NamedTuple):
+    """Rows that a voter is trained on."""
+
+    codes: NDArray[np.uint8]
+    times: NDArray[Any]
+    labels: NDArray[np.uint8]
+
+
+def truth_of(number: int, y: Any, weights: Any) -> Truth:
+    values = np.asarray(y)
+    if values.dtype.kind == "O" and hasattr(y, "isna"):
+        values = np.array(y.astype(object).where(~y.isna(), None), object)
+    given = None if weights is None else np.asarray(weights, np.float64)
+    if given is not None and len(given) != len(values):
+        raise ValueError(
+            f"partition {number}: y has {len(values)} rows and sample_weight {len(given)}; "
+            f"cut both into the same partitions"
+        )
+    return Truth(number, values, given)
+
+
+def survey_of(truth: Truth) -> Survey:
+    return Survey.of(truth.y, truth.weights, f"partition {truth.number}")
+
+
+def census_of(truth: Truth, survey: Survey, contest: Contest) -> Census:
+    labels = number(contest, truth.y)
+    return Census.of(labels, len(contest.classes), survey.scaled(truth.weights))
+
+
+def glance_of(
+    X: Any,
+    truth: Truth,
+    place: Place,
+    plan: Plan,
+    survey: Survey,
+    categories: Categories | None,
+    categorical: NDArray[np.bool_],
+    print_step: int,
+) -> Glance:
+    """Look at the rows of a partition once."""
+    table = _table(X, truth, place, categories)
+    labels, weights = number(plan.contest, truth.y), survey.scaled(truth.weights)
+    signs = signs_that_count(labels, plan.n_classes, weights, plan.census.counted)
+    sketch = EdgeSketch(categorical, plan.n_classes, plan.seed)
+    for rows, block in blocks(table):
+        _refuse_infinity(block, X, categories, place)
+        sketch.add(block, signs[rows], place.start + rows.start)
+    known = row_prints(table if categories is None else X, labels)
+    return Glance(sketch, thinned(known, print_step))
+
+
+def merge_glances(*glances: Glance) -> Glance:
+    first = glances[0].sketch
+    whole = EdgeSketch(first.categorical, len(first.samples), first.seed)
+    for glance in glances:
+        whole.merge(glance.sketch)
+    return Glance(whole, np.concatenate([glance.prints for glance in glances]))
+
+
+def bins_of(glance: Glance) -> tuple[Binning, Prints]:
+    return glance.sketch.binning(), glance.prints
+
+
+def codes_of(
+    X: Any, truth: Truth, place: Place, plan: Plan, survey: Survey, features: Features
+) -> CodedBlock:
+    """The partition as it is worked with from here on: a byte a cell."""
+    table = _table(X, truth, place, features.categories)
+    return CodedBlock(
+        features.binning.encode(table),
+        number(plan.contest, truth.y),
+        survey.scaled(truth.weights),
+        place.start,
+        place.before,
+    )
+
+
+def samples_of(block: CodedBlock, plan: Plan, voters: range) -> list[Sample]:
+    """The rows of the partition that some voters are trained on."""
+    samples = []
+    for voter in voters:
+        codes, times, labels = sample_of(plan, voter, block)
+        small = np.min_scalar_type(int(times.max(initial=0)))  # they are sent about
+        samples.append(Sample(codes, times.astype(small), labels))
+    return samples
+
+
+def grow_lot(
+    parts: Sequence[list[Sample]],
+    voters: range,
+    tree: Any,
+    features: Features,
+    plan: Plan,
+) -> Forest:
+    """Some trees, from the samples of all partitions in the order of their rows."""
+    grown = []
+    for k, voter in enumerate(voters):
+        codes, times, labels = (
+            np.concatenate([getattr(part[k], name) for part in parts])
+            for name in Sample._fields
+        )
+        seed = random_state_of(plan.seed, voter)
+        grown.append(
+            grow_tree(
+                tree, features, plan.n_classes, codes, times.astype(np.int64), labels, seed
+            )
+        )
+    return Forest.join(grown)
+
+
+def join(*forests: Forest) -> Forest:
+    return Forest.join(forests)
+
+
+def listed(*values: Any) -> list[Any]:
+    """Many small values as one, which is fetched at once."""
+    return list(values)
+
+
+def as_it_is(value: Any) -> Any:
+    """What the client knows, as a task that any worker can do again."""
+    return value
+
+
+def add_all(add: Callable[..., Any], *values: Any) -> Any:
+    return reduce(add, values)
+
+
+def work_on(block: CodedBlock, asked: Callable[..., Any], given: list[Any]) -> list[Any]:
+    """What the work makes of each piece of a partition, in order."""
+    return [asked(*given, piece) for piece in pieces(block)]
+
+
+def total_of(
+    block: CodedBlock, asked: Callable[..., Any], given: list[Any], add: Callable[..., Any]
+) -> Any:
+    """The same, added up."""
+    return reduce(add, (asked(*given, piece) for piece in pieces(block)))
+
+
+def pieces(block: CodedBlock) -> Iterator[CodedBlock]:
+    """A partition in blocks whose votes are few enough."""
+    before = block.before
+    for first in range(0, len(block.labels), PIECE_ROWS):
+        rows = slice(first, first + PIECE_ROWS)
+        labels = block.labels[rows]
+        weights = None if block.weights is None else block.weights[rows]
+        yield CodedBlock(block.codes[rows], labels, weights, block.start + first, before)
+        before = before + np.bincount(labels, minlength=len(before))
+
+
+def _table(X: Any, truth: Truth, place: Place, categories: Categories | None) -> Any:
+    """The rows as something to read numbers from by blocks."""
+    if len(X) != len(truth.y):
+        raise ValueError(
+            f"{place}: X has {len(X)} rows and y {len(truth.y)}; cut both into the same "
+            f"partitions"
+        )
+    if categories is not None:
+        return FrameTable(X, categories)
+    if hasattr(X, "columns"):
+        return X.to_numpy(np.float64, na_value=np.nan)
+    return np.asarray(X)
+
+
+def _refuse_infinity(
+    block: NDArray[np.float64], X: Any, categories: Categories | None, place: Place
+) -> None:
+    if categories is not None or not np.isinf(block).any():
+        return  # with categories, the table itself looks
+    column = int(np.isinf(block).any(axis=0).argmax())
+    name = X.columns[column] if hasattr(X, "columns") else column
+    raise ValueError(
+        f"{place}: column {name!r} contains infinity; replace it by a number or NaN"
+    )
