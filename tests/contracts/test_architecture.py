@@ -211,6 +211,7 @@ ALLOWED = {
         "_files",
         "baselines",
         "bench",
+        "blocks",
         "classifier",
         "datasets",
         "evaluation",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..crossfit import FoldWeights
 from ..voters.trees.forest import Forest
-from .coded import CodedBlock, CodedBlocks, Plan, add_tallies, tallies_of, vote_of
+from .coded import CodedBlock, CodedBlocks, Plan, add_tallies, tallies_of, vote_of, votes_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,12 @@ class BlockBallots:
         """The vote on each row by its fold's weights and voters that do not know it."""
         work = partial(vote_of, self.plan, self.forest, list(found))
         return np.concatenate([*self.blocks.each(work)])
+
+    def votes_at(self, rows: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """All votes on some rows, and which voters have not seen them."""
+        work = partial(votes_at, self.plan, self.forest, rows)
+        votes, unseen = zip(*self.blocks.each(work), strict=True)
+        return np.concatenate(votes), np.concatenate(unseen)
 
     @property
     def n_classes(self) -> int:

@@ -115,6 +115,19 @@ def votes_on(forest: Any, block: CodedBlock) -> NDArray[Any]:
     return votes
 
 
+def votes_at(
+    plan: Plan, forest: Any, rows: NDArray[np.intp], block: CodedBlock
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The votes on those of the rows that are in the block, and which are unseen."""
+    n = len(block.labels)
+    own = rows[(rows >= block.start) & (rows < block.start + n)] - block.start
+    votes = votes_on(forest, block._replace(codes=block.codes[own]))
+    if not len(own):
+        return votes, np.empty((0, len(forest)), bool)
+    unseen = np.unpackbits(plan.unseen(forest, block), axis=1, count=n)
+    return votes, unseen[:, own].T.astype(bool)
+
+
 def sample_of(
     plan: Plan, voter: int, block: CodedBlock
 ) -> tuple[NDArray[np.uint8], NDArray[np.intp], NDArray[np.uint8]]:

@@ -146,7 +146,6 @@ def elect_from_disk(model: Any, reader: TableReader, seed: int, balance: float) 
     blocks = CodedTable(
         cache.codes, labels, weights, plan.n_classes, reader.n_jobs, owner=cache
     )
-    cache.removed_when_unused()
     return Elected(
         contest,
         voters,

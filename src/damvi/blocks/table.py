@@ -40,7 +40,7 @@ class CodedTable:
         owner: Any = None,
     ) -> None:
         self.codes, self.labels, self.weights = codes, labels, weights
-        self.n_jobs, self._owner = n_jobs, owner
+        self.n_jobs, self.owner = n_jobs, owner
         self._blocks = [
             slice(start, min(start + BLOCK_ROWS, len(labels)))
             for start in range(0, len(labels), BLOCK_ROWS)
