@@ -43,10 +43,12 @@ class CodedBlock(NamedTuple):
 class CodedBlocks(Protocol):
     """All blocks of a table, in order."""
 
-    def each(self, work: Callable[[CodedBlock], Any]) -> Iterator[Any]:
-        """What the work makes of each block, in their order."""
+    def each(self, work: Callable[[CodedBlock], Any], what: str = "") -> Iterator[Any]:
+        """What the work makes of each block, in their order; ``what`` names the pass."""
 
-    def total(self, work: Callable[[CodedBlock], Any], add: Callable[..., Any]) -> Any:
+    def total(
+        self, work: Callable[[CodedBlock], Any], add: Callable[..., Any], what: str = ""
+    ) -> Any:
         """The same, added up."""
 
 

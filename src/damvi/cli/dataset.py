@@ -61,6 +61,7 @@ def fit_in_blocks(
     *,
     talks: Talk,
     why: str,
+    pool_asked: bool = False,
     cluster: str | None = None,
     metric: Any = None,
     positive: str | None = None,
@@ -68,8 +69,8 @@ def fit_in_blocks(
     keep: tuple[str, ...] = (),
     seed: int = 0,
     jobs: int | None = None,
-) -> Any:
-    """Fit, save and tell; the model is returned."""
+) -> ParquetTable:
+    """Fit, save and tell; the dataset is returned."""
     from joblib import cpu_count
 
     from ..modelling import fit_dataset, metric_for, prepare_dataset
@@ -79,6 +80,11 @@ def fit_in_blocks(
     from .telling import tell_table
 
     talks.note(f"Read in blocks, out of core: {why}.")
+    if not pool_asked:
+        talks.note(
+            "The voters are the paper's trees (--pool trees): the strong pool needs all "
+            "rows in memory."
+        )
     table, n_judged = prepare_dataset(
         data,
         target,
@@ -107,7 +113,7 @@ def fit_in_blocks(
             client=client,
         )
     keep_and_tell(talks, model, worth, metric, table, out)
-    return model
+    return table.X
 
 
 def _tell_sample(talks: Talk, table: Any, n_judged: int, target: str) -> None:
@@ -122,7 +128,7 @@ def _tell_sample(talks: Talk, table: Any, n_judged: int, target: str) -> None:
         )
 
 
-def refuse_in_blocks(given: dict[str, Any], pool_asked: bool) -> None:
+def refuse_in_blocks(given: dict[str, Any], wants_strong: bool) -> None:
     """Options that need all rows in memory."""
     asked = [name for name, value in given.items() if value not in (None, "auto", "none")]
     if asked:
@@ -130,7 +136,7 @@ def refuse_in_blocks(given: dict[str, Any], pool_asked: bool) -> None:
             f"{' and '.join(asked)} need{'s' * (len(asked) == 1)} all rows in memory, and "
             f"these are read in blocks; leave it out, or fit on a sample in one file"
         )
-    if pool_asked:
+    if wants_strong:
         raise click.UsageError(
             "--pool strong needs all rows in memory, and these are read in blocks; give "
             "--pool trees, or fit on a sample in one file"

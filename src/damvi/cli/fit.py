@@ -157,7 +157,8 @@ def fit(
             },
             asked and pool == "strong",
         )
-        fit_in_blocks(data, target, out, why=why, **common)
+        dataset = fit_in_blocks(data, target, out, why=why, pool_asked=asked, **common)
+        data = Path(dataset.files[0])
     talks.say("\nNext:")
     talks.say(f"  damvi report {out} {data}")
     talks.say(f"  damvi predict {out} NEW_DATA")

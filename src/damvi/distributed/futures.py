@@ -30,12 +30,14 @@ class FutureBlocks:
     ) -> None:
         self.cluster, self.blocks, self._known = cluster, blocks, known
 
-    def each(self, work: Callable[[CodedBlock], Any]) -> Iterator[Any]:
+    def each(self, work: Callable[[CodedBlock], Any], what: str = "") -> Iterator[Any]:
         """What the work makes of each block, in their order."""
         for future in self._start("votes", work_on, work):
             yield from self.cluster.result(future)
 
-    def total(self, work: Callable[[CodedBlock], Any], add: Callable[..., Any]) -> Any:
+    def total(
+        self, work: Callable[[CodedBlock], Any], add: Callable[..., Any], what: str = ""
+    ) -> Any:
         """The same, added up on the workers."""
         parts = self._start("tallies", total_of, work, add=add)
         whole = self.cluster.total("add-tallies", partial(add_all, add), parts)

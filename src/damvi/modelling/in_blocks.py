@@ -16,6 +16,8 @@ from .metrics import Metric
 from .preparing import Prepared
 from .worth import Worth, judge
 
+ALONE = "No forest or LightGBM beside it: they would need all rows in memory."
+
 
 def fit_dataset(
     table: Prepared,
@@ -61,7 +63,8 @@ def fit_dataset(
     vote = calibrated_vote(classifier)
     judged: Any = judge_classes if table.is_many else judge
     labels = table.y.astype(np.intp) if table.is_many else table.y
-    worth = judged(classifier, None, labels, vote, metric, seed)
+    worth: Worth = judged(classifier, None, labels, vote, metric, seed)
+    worth.verdicts.append(ALONE)
     rows = kept(prints, classifier._print_step)
     training = Training(np.array(prints[rows]), vote[rows], table.y[rows])
     model = model_of(table, metric, classifier, training, worth)
