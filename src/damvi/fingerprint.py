@@ -17,8 +17,8 @@ from scipy import sparse
 
 Prints = NDArray[np.uint64]
 
-BLOCK_VALUES = 1 << 15
-"""Values hashed at a time: small enough for the cache."""
+BLOCK_VALUES = 1 << 13
+"""Values hashed at a time: small enough for the cache, and for memory that is kept."""
 BLOCK_PRINTS = 1 << 20
 HALF = np.uint64(32)
 LABEL = np.uint64(1)

@@ -31,7 +31,7 @@ from .futures import FutureBlocks
 from .tables import Table
 from .work import Place
 
-LOT_BYTES = 2**26
+LOT_BYTES = 2**27
 """What the samples of voters that are grown by one task may take."""
 LOTS_A_THREAD = 4
 """So that no thread waits for long for the last lot of another."""
@@ -173,7 +173,7 @@ def _grow_lots(
         )
         del samples
         last = number == len(lots) - 1
-        while running and (last or len(running) >= 2 * cluster.n_threads):
+        while running and (last or len(running) > cluster.n_threads):
             cluster.watch.wait([*running.values()], "FIRST_COMPLETED")
             for done in [number for number, future in running.items() if future.done()]:
                 yield done, running.pop(done)

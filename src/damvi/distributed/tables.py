@@ -40,7 +40,7 @@ def read(X: Any, y: Any, sample_weight: Any) -> Table:
             f"table in memory use estimator.fit(X, y)"
         )
     X = in_rows(X)
-    parts = X.to_delayed().ravel().tolist()
+    parts = _parts(X)
     labels = _column("y", y, X, len(parts))
     weights = _column("sample_weight", sample_weight, X, len(parts))
     return Table(parts, labels, weights, None, X.shape[1])
@@ -90,7 +90,7 @@ def _read_frame(X: Any, y: Any, sample_weight: Any) -> Table:
     y, sample_weight = (
         whole[given] if isinstance(given, str) else given for given in (y, sample_weight)
     )
-    parts = X.to_delayed()
+    parts = _parts(X)
     labels = _column("y", y, X, len(parts))
     weights = _column("sample_weight", sample_weight, X, len(parts))
     return Table(parts, labels, weights, X._meta, len(X.columns))
@@ -118,14 +118,23 @@ def _column(name: str, given: Any, X: Any, n_parts: int) -> Parts:
             f"{name} is a {type(given).__name__}, and must be a Dask Series or Array"
             f"{or_name}"
         )
-    parts = given.to_delayed()
-    parts = parts.ravel().tolist() if isinstance(given, da.Array) else parts
+    parts = _parts(given)
     if len(parts) != n_parts:
         raise ValueError(
             f"{name} is cut into {len(parts)} partitions, and X into {n_parts}; cut them "
             f"alike, as they are when both come from one DataFrame"
         )
     return parts
+
+
+def _parts(given: Any) -> Parts:
+    if isinstance(given, da.Array):
+        lazy: Parts = given.to_delayed().ravel().tolist()
+        return lazy
+    # Reads no more columns than it needs, but does not go on to join partitions that have
+    # become small: X and y would no longer be cut alike.
+    lazy = given.simplify().to_delayed(optimize_graph=False)
+    return lazy
 
 
 def _unknown(array: Any) -> bool:

@@ -37,7 +37,8 @@ class Watch:
         """Until all are there (or the first of them), or one has failed."""
         while True:
             try:
-                wait(futures, timeout=LOOK_EVERY, return_when=how)
+                with self.client.as_current():
+                    wait(futures, timeout=LOOK_EVERY, return_when=how)
                 break
             except TimeoutError:
                 self._look()

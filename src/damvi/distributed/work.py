@@ -24,10 +24,12 @@ from ..voters.trees.forest import Forest
 from ..voters.trees.frames import Categories, FrameTable
 from ..voters.trees.growth import grow_tree, signs_that_count
 from ..voters.trees.sketch import EdgeSketch
-from ..voters.trees.table import blocks
+from ..voters.trees.table import dense
 
 PIECE_ROWS = 2**16
 """Rows of a partition whose votes are in memory at a time."""
+GLANCE_CELLS = 2**20
+"""Cells that are looked at at a time: each look copies the sample that is kept."""
 
 
 class Truth(NamedTuple):
@@ -110,9 +112,12 @@ def glance_of(
     labels, weights = number(plan.contest, truth.y), survey.scaled(truth.weights)
     signs = signs_that_count(labels, plan.n_classes, weights, plan.census.counted)
     sketch = EdgeSketch(categorical, plan.n_classes, plan.seed)
-    for rows, block in blocks(table):
+    step = max(1, GLANCE_CELLS // table.shape[1])
+    for start in range(0, len(X), step):
+        rows = slice(start, start + step)
+        block = dense(table[rows])
         _refuse_infinity(block, X, categories, place)
-        sketch.add(block, signs[rows], place.start + rows.start)
+        sketch.add(block, signs[rows], place.start + start)
     known = row_prints(table if categories is None else X, labels)
     return Glance(sketch, thinned(known, print_step))
 
@@ -162,17 +167,16 @@ def grow_lot(
 ) -> Forest:
     """Some trees, from the samples of all partitions in the order of their rows."""
     grown = []
-    for k, voter in enumerate(voters):
-        codes, times, labels = (
-            np.concatenate([getattr(part[k], name) for part in parts])
-            for name in Sample._fields
-        )
+    sizes = [sum(len(part[k].labels) for part in parts) for k in range(len(voters))]
+    # One array for all of them, since Dask's workers give memory back at once.
+    room = np.empty((max(sizes), len(features)), np.uint8)
+    for k, (voter, size) in enumerate(zip(voters, sizes, strict=True)):
+        samples = [part[k] for part in parts]
+        codes = np.concatenate([sample.codes for sample in samples], out=room[:size])
+        times = np.concatenate([sample.times for sample in samples]).astype(np.int64)
+        labels = np.concatenate([sample.labels for sample in samples])
         seed = random_state_of(plan.seed, voter)
-        grown.append(
-            grow_tree(
-                tree, features, plan.n_classes, codes, times.astype(np.int64), labels, seed
-            )
-        )
+        grown.append(grow_tree(tree, features, plan.n_classes, codes, times, labels, seed))
     return Forest.join(grown)
 
 
