@@ -73,7 +73,9 @@ def fit_in_blocks(
     """Fit, save and tell; the dataset is returned."""
     from joblib import cpu_count
 
+    from ..blocks import ParquetTable
     from ..modelling import fit_dataset, metric_for, prepare_dataset
+    from .clusters import connected
     from .fit import check_folder
     from .keeping import keep_and_tell, warnings_as_notes
     from .making import how_made, print_of_files
@@ -85,33 +87,23 @@ def fit_in_blocks(
             "The voters are the paper's trees (--pool trees): the strong pool needs all "
             "rows in memory."
         )
-    table, n_judged = prepare_dataset(
-        data,
-        target,
-        positive,
-        keep=keep,
-        drop=drop,
-        seed=seed,
-        n_jobs=jobs or cpu_count(),
-        verbose=talks.shows_progress,
-    )
-    check_folder(out, *map(Path, table.X.files))
-    metric = metric_for(table.target, metric)
-    made = how_made(print_of_files(data, table.X), sys.argv)
-    made["out_of_core"] = why
-    tell_table(talks, data, table)
-    _tell_sample(talks, table, n_judged, target)
-    connected: Any = nullcontext()
-    with connected as client, warnings_as_notes(talks):
-        model, worth = fit_dataset(
-            table,
-            metric,
-            seed=seed,
-            n_jobs=jobs or cpu_count(),
-            verbose=talks.shows_progress,
-            made=made,
-            client=client,
+    check_folder(out, *map(Path, ParquetTable(data).files))
+    how: dict[str, Any] = {
+        "seed": seed,
+        "n_jobs": jobs or cpu_count(),
+        "verbose": talks.shows_progress,
+    }
+    where: Any = nullcontext() if cluster is None else connected(cluster, jobs, talks)
+    with warnings_as_notes(talks), where as client:
+        table, n_judged = prepare_dataset(
+            data, target, positive, keep=keep, drop=drop, **how
         )
+        metric = metric_for(table.target, metric)
+        made = how_made(print_of_files(data, table.X), sys.argv)
+        made["out_of_core"] = why
+        tell_table(talks, data, table)
+        _tell_sample(talks, table, n_judged, target)
+        model, worth = fit_dataset(table, metric, made=made, client=client, **how)
     keep_and_tell(talks, model, worth, metric, table, out)
     return table.X
 

@@ -45,6 +45,12 @@ COST = click.FloatRange(0, min_open=True)
     "are large for the memory are anyway.",
 )
 @click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Let the workers of a Dask cluster do it, such as tcp://host:8786, or local for "
+    "processes of this machine. They read parquet, in blocks.",
+)
+@click.option(
     "--time-limit",
     type=click.FloatRange(1),
     metavar="SECONDS",
@@ -84,6 +90,7 @@ def fit(
     cost_false_alarm: float | None,
     pool: str,
     out_of_core: bool,
+    cluster: str | None,
     time_limit: float | None,
     unlabeled: Path | None,
     way: str,
@@ -126,7 +133,7 @@ def fit(
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     check_folder(out, data)
-    why = why_in_blocks(data, out_of_core, None)
+    why = why_in_blocks(data, out_of_core, cluster)
     common: dict[str, Any] = {
         "positive": positive,
         "metric": aim,
@@ -157,7 +164,8 @@ def fit(
             },
             asked and pool == "strong",
         )
-        dataset = fit_in_blocks(data, target, out, why=why, pool_asked=asked, **common)
+        common |= {"why": why, "pool_asked": asked, "cluster": cluster}
+        dataset = fit_in_blocks(data, target, out, **common)
         data = Path(dataset.files[0])
     talks.say("\nNext:")
     talks.say(f"  damvi report {out} {data}")

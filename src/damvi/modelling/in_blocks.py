@@ -57,16 +57,22 @@ def fit_dataset(
         random_state=seed,
         verbose=int(verbose),
     )
-    classifier.fit(encoded, encoded.encoder.label)
-    ballots: Any = classifier._ballots
-    prints = ballots.blocks.owner.prints
+    if client is None:
+        classifier.fit(encoded, encoded.encoder.label)
+        ballots: Any = classifier._ballots
+        prints = ballots.blocks.owner.prints
+        rows = kept(prints, classifier._print_step)
+        prints = np.array(prints[rows])
+    else:
+        from .on_cluster import fit_on_cluster
+
+        rows, prints = fit_on_cluster(classifier, encoded, client)
     vote = calibrated_vote(classifier)
     judged: Any = judge_classes if table.is_many else judge
     labels = table.y.astype(np.intp) if table.is_many else table.y
     worth: Worth = judged(classifier, None, labels, vote, metric, seed)
     worth.verdicts.append(ALONE)
-    rows = kept(prints, classifier._print_step)
-    training = Training(np.array(prints[rows]), vote[rows], table.y[rows])
+    training = Training(prints, vote[rows], table.y[rows])
     model = model_of(table, metric, classifier, training, worth)
     model.made.update({**(made or {}), "seed": seed, "pool": "trees"})
     return model, worth
