@@ -44,7 +44,7 @@ def test_a_local_cluster_gives_the_model_of_one_machine(damvi, folder, monkeypat
 @pytest.fixture(scope="module")
 def address():
     """A cluster that runs already."""
-    with LocalCluster(1, processes=False, dashboard_address=":0") as cluster:
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
         yield cluster.scheduler_address
 
 
@@ -68,7 +68,7 @@ def test_nobody_answers(damvi, folder, monkeypatch):
 
 def test_nobody_works(damvi, folder):
     write(fraud(100))
-    with LocalCluster(0, processes=False, dashboard_address=":0") as cluster:
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
         run = damvi(*FIT, "--cluster", cluster.scheduler_address, code=1)
     assert "has no workers; start some" in run.output
 
