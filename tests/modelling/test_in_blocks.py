@@ -147,6 +147,25 @@ def test_columns_are_judged_by_rows_of_all_classes(tmp_path, monkeypatch):
     assert len(other.y) == len(frame)
 
 
+def test_a_column_that_is_rarely_another_is_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(looking, "SAMPLE_ROWS", 20)
+    frame = table().assign(flag=0, word="usual", gap=1.0)
+    prepared, _ = prepare_dataset(write(tmp_path / "same", frame), "kind")
+    kinds = {column.name: column.kind for column in prepared.schema.columns}
+    assert {kinds[name] for name in ("flag", "word", "gap", "country")} == {"dropped"}
+    row = np.flatnonzero(frame["kind"].isna())[0]  # never in the sample
+    frame.iloc[row, frame.columns.get_loc("flag")] = 1
+    frame.iloc[row, frame.columns.get_loc("word")] = "other"
+    frame.iloc[row, frame.columns.get_loc("gap")] = np.nan
+    parts, _ = prepare_dataset(write(tmp_path / "d", frame), "kind", drop=["gap"])
+    kinds = {column.name: column.kind for column in parts.schema.columns}
+    assert kinds["flag"] == "number"
+    assert kinds["word"] == "category"
+    assert kinds["gap"] == kinds["country"] == "dropped"
+    parts, _ = prepare_dataset(tmp_path / "d", "kind")
+    assert "gap" in parts.schema.features
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

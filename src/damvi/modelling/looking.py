@@ -16,6 +16,7 @@ from ..blocks.arrow import is_number, is_text
 from ..blocks.parquet import RowGroup
 from ..progress import progress_bar
 from .encoded import EncodedTable, Encoder, coded_labels
+from .footers import varies
 from .preparing import Prepared, classes_of, judge_columns, refuse_names
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def prepare_dataset(
         for text in texts
     }
     frame, found = _sample(table, names, by_row, seed, through)
-    schema, warnings = judge_columns(frame, target, found, read, keep=keep, drop=drop)
+    judge = partial(judge_columns, frame, target, found, read, drop=drop)
+    schema, warnings = judge(keep=[*keep, *_rarely_another(table, frame, keep, drop)])
     sizes = [group.n_rows for group in table.groups]
     ends = np.cumsum([0, *sizes])
     counts = [int(known[a:b].sum()) for a, b in pairwise(ends)]
@@ -105,6 +107,22 @@ def _columns(table: ParquetTable) -> list[str]:
                 f"{table.path} has {wrong}; rename it, since a model knows columns by name"
             )
     return names
+
+
+def _rarely_another(
+    table: ParquetTable, frame: pd.DataFrame, keep: Collection[str], drop: Collection[str]
+) -> list[str]:
+    """Columns that have one value in the sample, and elsewhere others."""
+    one = [name for name in frame.columns if name not in (*keep, *drop)]
+    one = [name for name in one if _is_constant(frame[name])]
+    return [name for name in one if varies(table, name)]
+
+
+def _is_constant(column: pd.Series) -> bool:
+    try:
+        return bool(column.notna().all() and column.nunique() == 1)
+    except TypeError:  # lists and records, which are no features
+        return False
 
 
 def _refuse_kind(table: ParquetTable, target: str) -> None:
