@@ -21,9 +21,9 @@ def backend(request):
         from distributed import Client, LocalCluster
 
         # Threads: what is to be shown is that the work goes through Dask and comes back.
-        with LocalCluster(2, processes=False, dashboard_address=":0") as cluster:
-            with Client(cluster):
-                yield name
+        settings = {"processes": False, "dashboard_address": ":0"}
+        with LocalCluster(2, **settings) as cluster, Client(cluster):
+            yield name
         return
     if name == "ray":
         ray = pytest.importorskip("ray", reason="ray is not installed, so not tried")

@@ -74,11 +74,18 @@ def test_arrays_are_answered_lazily(n_classes):
     assert model.n_jobs == 2
 
 
-def bad(change=None, y="label", weight=None, n_parts=2):
+def bad(change=None, y="label", weight=None):
     frame = frame_of(100)
     if change is not None:
         frame = change(frame)
-    return dd.from_pandas(frame, npartitions=n_parts), y, weight
+    return dd.from_pandas(frame, npartitions=2), y, weight
+
+
+def split(n_parts=2, first=0):
+    """Rows, and the labels of those from the first on, in so many partitions."""
+    frame = frame_of(100)
+    labels = dd.from_pandas(frame["label"][first:], npartitions=n_parts)
+    return dd.from_pandas(frame.drop(columns="label"), npartitions=2), labels, None
 
 
 def with_text(frame):
@@ -105,8 +112,12 @@ def with_negative_weight(frame):
     ("given", "error", "message"),
     [
         (bad(y="nope"), ValueError, "X has no column 'nope'; its columns are 'a'"),
-        (bad(y=np.zeros(100)), TypeError, "y is a ndarray, and must be a Dask Series"),
-        (bad(y=None), TypeError, "y is a NoneType"),
+        (
+            (split()[0], np.zeros(100), None),
+            TypeError,
+            "y is a ndarray, and must be a Dask Series",
+        ),
+        ((split()[0], None, None), TypeError, "y is a NoneType"),
         (bad(with_text), ValueError, r"column 'shop' holds str.*X.categorize\(columns="),
         (bad(with_infinity), ValueError, "partition 1: column 'c' contains infinity"),
         (bad(with_gaps), ValueError, "partition 1: 3 of 50 rows have no label"),
@@ -115,16 +126,8 @@ def with_negative_weight(frame):
             ValueError,
             "partition 0: some weights are missing, infinite or negative",
         ),
-        (
-            (*bad()[:1], bad(n_parts=5)[0]["label"], None),
-            ValueError,
-            "y is cut into 5 partitions, and X into 2",
-        ),
-        (
-            (bad()[0], bad(lambda frame: frame[10:])[0]["label"], None),
-            ValueError,
-            "partition 0: X has 50 rows and y 45; cut both into the same",
-        ),
+        (split(5), ValueError, "y is cut into 5 partitions, and X into 2"),
+        (split(first=10), ValueError, "partition [01]: X has 50 rows and y 45; cut both"),
         ((frame_of(100), "label", None), TypeError, "X is a DataFrame, and must be a Dask"),
         ((da.zeros((9, 2)), da.zeros(8), None), ValueError, "y has 8 rows, and X 9"),
         ((da.zeros(9), da.zeros(9), None), ValueError, "X has 1 dimensions"),
@@ -140,7 +143,8 @@ def test_bad_input_is_told(here, given, error, message):
 @pytest.fixture(scope="module")
 def here():
     """A cluster in this process."""
-    with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
+    settings = {"n_workers": 1, "dashboard_address": ":0", "set_as_default": False}
+    with Client(processes=False, **settings) as client:
         yield client
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import dask.dataframe as dd
 import pytest
@@ -106,6 +107,10 @@ def test_rows_that_are_gone_with_their_cluster(frame):
         Client(cluster) as client,
     ):
         model = fit(fresh(), dd.from_pandas(frame, npartitions=2), "label", client=client)
+        lost = client.submit(time.sleep, 60)
+        lost.cancel()
+        with pytest.raises(RuntimeError, match="lost data that it cannot make again"):
+            waiting.Watch(client).result(lost)
     assert len(model.predict(frame.drop(columns="label"))) == len(frame)
     with pytest.raises(RuntimeError, match="connection to the cluster is lost"):
         model.reweigh(reweight=0.5)

@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -75,16 +76,12 @@ def test_one_worker_that_must_spill():
     X = frame.drop(columns="label")
     settings = {"votes": "oob", "threshold": "tuned"}
     here = model_of(3, settings).fit(X, frame["label"])
+    # Of what it keeps, next to nothing stays in memory; its own size does not matter.
+    spilling = {"target": 1e-6, "spill": False, "pause": False}
     with (
+        dask.config.set({f"distributed.worker.memory.{k}": v for k, v in spilling.items()}),
         LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            memory_limit="1GB",
-            # Of what it keeps, next to nothing in memory; its own size does not matter.
-            memory_target_fraction=1e-6,
-            memory_spill_fraction=False,
-            memory_pause_fraction=False,
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", memory_limit="1GB"
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -11,6 +11,10 @@ LOOK_EVERY = 5.0
 """Seconds between looks at whether there are workers at all."""
 PATIENCE = 60.0
 """Seconds without a worker until nobody believes that one will come."""
+GONE = (
+    "the connection to the cluster is lost, and with it the rows of the fit; connect a "
+    "client, and fit again"
+)
 
 
 class Watch:
@@ -31,7 +35,7 @@ class Watch:
                 self._look()
                 patience *= 2  # a large value may take longer to arrive
             except Exception as error:
-                raise _told(error) from None
+                raise self._told(error) from None
 
     def wait(self, futures: list[Future], how: str = "ALL_COMPLETED") -> None:
         """Until all are there (or the first of them), or one has failed."""
@@ -45,17 +49,19 @@ class Watch:
                 if any(future.status in ("error", "lost") for future in futures):
                     break
             except Exception as error:  # a worker or the scheduler is gone
-                raise _told(error) from error
+                raise self._told(error) from error
         for future in futures:
             if future.status == "error":
-                raise _told(future.exception())
+                raise self._told(future.exception())
 
     def _look(self) -> None:
-        if self.client.status not in ("running", "connecting"):
-            raise RuntimeError(GONE)
-        if self.client.status == "running" and self.client.nthreads():
-            self._alone_since = None
-            return
+        """Whether there is anybody to wait for."""
+        try:
+            if self.client.nthreads():
+                self._alone_since = None
+                return
+        except (OSError, ValueError) as error:  # a closed connection, or client
+            raise RuntimeError(GONE) from error
         now = time.monotonic()
         self._alone_since = self._alone_since or now
         if now - self._alone_since >= PATIENCE:
@@ -64,25 +70,20 @@ class Watch:
                 f"seconds; start some, and fit again"
             )
 
-
-GONE = (
-    "the connection to the cluster is lost, and with it the rows of the fit; connect a "
-    "client, and fit again"
-)
-
-
-def _told(error: Any) -> Any:
-    """Dask's own errors in the terms of whoever asked for a fit."""
-    name = type(error).__name__
-    if isinstance(error, KilledWorker):
+    def _told(self, error: Any) -> Any:
+        """Dask's own errors in the terms of whoever asked for a fit."""
+        name, text = type(error).__name__, str(error).partition("\n")[0]
+        if isinstance(error, KilledWorker):
+            return RuntimeError(
+                f"workers die again and again at the same task ({text}); most likely they "
+                f"run out of memory: cut the table into smaller partitions, or give "
+                f"workers more memory"
+            )
+        if not ("Cancelled" in name or "CommClosed" in name):
+            return error
+        if self.client.status != "running":
+            return RuntimeError(GONE)
         return RuntimeError(
-            f"workers die again and again at the same task ({error}); most likely they "
-            f"run out of memory: cut the table into smaller partitions, or give workers "
-            f"more memory"
-        )
-    if "Cancelled" in name or "CommClosed" in name:
-        return RuntimeError(
-            f"the cluster has lost data that it cannot make again ({name}: {error}); fit "
+            f"the cluster has lost data that it cannot make again ({name}: {text}); fit "
             f"again, on data that workers read themselves rather than get from the client"
         )
-    return error
