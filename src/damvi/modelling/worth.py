@@ -70,7 +70,7 @@ def judge(
     Thresholds and calibrators are cross-fitted over the same folds for all.
     """
     folds = classifier._ballots.folds
-    signs = np.where(positive, 1, -1)
+    signs = np.where(positive, np.int8(1), np.int8(-1))
     votes = {WE: vote} | peer_votes(classifier, X, positive, folds, seed)
     has_vote = ~np.isnan(vote)
     truth = positive[has_vote]
