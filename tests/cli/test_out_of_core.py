@@ -84,7 +84,7 @@ def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     options = ("fit", "one.parquet", "--target", "is_fraud", "--pool", "trees")
     run = damvi(*options)
     assert (
-        "out of core: 200 rows, 0.0 GB as numbers, and the memory has 0.0 GB" in run.stderr
+        "out of core: 200 rows, 0.0 MB as numbers, and the memory has 0.0 GB" in run.stderr
     )
     assert "the strong pool" not in run.stderr
     for enough in (3 * size, None):

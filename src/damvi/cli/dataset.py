@@ -34,7 +34,8 @@ def why_in_blocks(data: Path, forced: bool, cluster: str | None) -> str | None:
     from ..blocks import ParquetTable
 
     table = ParquetTable(data)
-    about = f"{table.n_rows:,} rows, {_size(table):.1f} GB as numbers"
+    size = table.n_rows * len(table.schema.names) * 8
+    about = f"{table.n_rows:,} rows, {_in_words(size)} as numbers"
     if not is_file:
         n = len(table.files)
         what = "a folder" if data.is_dir() else "a pattern"
@@ -44,14 +45,13 @@ def why_in_blocks(data: Path, forced: bool, cluster: str | None) -> str | None:
     from .memory import memory
 
     there = memory()
-    if there is None or _size(table) * 1e9 <= SHARE * there:
+    if there is None or size <= SHARE * there:
         return None
-    return f"{about}, and the memory has {there / 1e9:.1f} GB"
+    return f"{about}, and the memory has {_in_words(there)}"
 
 
-def _size(table: ParquetTable) -> float:
-    """GB as doubles."""
-    return table.n_rows * len(table.schema.names) * 8 / 1e9
+def _in_words(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
 
 
 def fit_in_blocks(
