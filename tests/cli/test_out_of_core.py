@@ -84,7 +84,7 @@ def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     options = ("fit", "one.parquet", "--target", "is_fraud", "--pool", "trees")
     run = damvi(*options)
     assert (
-        "out of core: 200 rows, 0.0 MB as numbers, and the memory has 0.0 GB" in run.stderr
+        "out of core: 200 rows, 0.0 MB as numbers, and the memory has 0.0 MB" in run.stderr
     )
     assert "the strong pool" not in run.stderr
     for enough in (3 * size, None):
@@ -196,6 +196,22 @@ def test_new_rows_beside_a_sample_are_new_if_enough_can_be_told(damvi, monkeypat
     assert 80 < said["rows"] < 170
     assert 10 < said["rows_of_the_fit"] < 45
     assert len(model.training.prints) > 45
+
+
+def test_a_sample_of_many_classes(damvi, monkeypatch):
+    monkeypatch.setattr(enrolling, "PRINTS_TO_KEEP", 200)
+    write(crops(500), name="fields")
+    crops(500).to_parquet("all.parquet")
+    damvi("fit", "fields", "--target", "crop", "--quiet")
+    training = load("model.damvi").training
+    said = json.loads(damvi("evaluate", "model.damvi", "all.parquet", "--json").stdout)
+    some = ~np.isnan(training.vote).any(axis=1)
+    assert said["rows"] == some.sum() < 200
+    rows = [one["rows"] for one in said["classes"]]
+    assert rows == np.bincount(training.labels[some], minlength=4).tolist()
+    info = damvi("info", "model.damvi").output
+    assert "wheat  275 rows" in info
+    assert "one in 4" in damvi("report", "model.damvi", "all.parquet").stdout
 
 
 STOPPED = """
