@@ -254,7 +254,8 @@ def write_report(out: Path) -> None:
         "",
         "`python benchmarks/semi_supervised.py`",
         "",
-        f"{splits[0]} to {splits[-1]} random splits of 70 to 30. The given percentage of "
+        f"{' to '.join(map(str, sorted({splits[0], splits[-1]})))} random splits of 70 "
+        f"to 30. The given percentage of "
         f"the training rows keeps its labels; of the rest, at most {cells[0]['rows']:,} "
         f"rows are `X_unlabeled`. All DAMVI models have 100 trees on 20 % bootstraps; the "
         f"forest has 100 trees of the same kind, with full bootstraps and random features, "

@@ -19,7 +19,7 @@ from .unlabelled import Committees, Crowd, read_unlabelled
 
 DISAGREEMENT = "disagreement"
 AUTO: tuple[str, ...] = ()
-"""What the experiment in results/semi_supervised speaks for: so far, no use of them."""
+"""What the experiment in results/semi_supervised speaks for: no use of them."""
 BLOCK_ROWS = 1 << 16
 """Unlabelled rows that are voted on at a time; a multiple of 8."""
 

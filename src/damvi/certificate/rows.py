@@ -54,7 +54,7 @@ def refuse_training_rows(new: Prints, trained: Prints) -> None:
         f"can explain that many, and fresh rows that only look the same do no harm; if "
         f"some are the very rows of the fit, the certificate is void",
         UserWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

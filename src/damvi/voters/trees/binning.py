@@ -144,6 +144,10 @@ class Distinct:
             collect_distinct(found, self._values[own], self._counts[own])
 
     @property
+    def nbytes(self) -> int:
+        return self._values.nbytes + self._counts.nbytes
+
+    @property
     def crowded(self) -> NDArray[np.bool_]:
         return self._counts > MAX_BINS
 

@@ -155,6 +155,10 @@ class Forest:
             return self.weights.argmax(axis=1).astype(np.uint8)
         return np.where(self.weights[:, 1] > self.weights[:, 0], 1, -1).astype(np.int8)
 
+    def __sizeof__(self) -> int:
+        """Its arrays: whoever moves forests about asks."""
+        return sum(getattr(self, field.name).nbytes for field in fields(self))
+
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 

@@ -62,6 +62,13 @@ class EdgeSketch:
             own.add(theirs.values, theirs.hashes, np.ones(len(theirs.hashes), np.bool_))
         return self
 
+    def __sizeof__(self) -> int:
+        """Its arrays: whoever moves sketches about asks."""
+        sampled = sum(
+            sample.values.nbytes + sample.hashes.nbytes for sample in self.samples
+        )
+        return sampled + self.distinct.nbytes
+
     def binning(self, n_jobs: int | None = None) -> Binning:
         """The bins of all that was seen."""
         crowded = np.flatnonzero(self.distinct.crowded & ~self.categorical)
