@@ -100,7 +100,8 @@ class ParquetTable:
         return found
 
     @cached_property
-    def _footers(self) -> list[Any]:
+    def footers(self) -> list[Any]:
+        """What each file says of its rows and columns."""
         from pyarrow import parquet
 
         found = []
@@ -116,14 +117,14 @@ class ParquetTable:
         """All row groups, in order."""
         return [
             RowGroup(file, number, footer.row_group(number).num_rows)
-            for file, footer in zip(self.files, self._footers, strict=True)
+            for file, footer in zip(self.files, self.footers, strict=True)
             for number in range(footer.num_row_groups)
         ]
 
     @cached_property
     def schema(self) -> Any:
         """Names and types of the columns, the same in all files."""
-        first, *others = [footer.schema.to_arrow_schema() for footer in self._footers]
+        first, *others = [footer.schema.to_arrow_schema() for footer in self.footers]
         for file, schema in zip(self.files[1:], others, strict=True):
             if not schema.equals(first, check_metadata=False):
                 raise ValueError(
