@@ -35,7 +35,7 @@ def test_a_local_cluster_gives_the_model_of_one_machine(damvi, folder, monkeypat
     write(frame)
     damvi(*FIT, "-o", "one.damvi", "--quiet")
     run = damvi(*FIT, "-o", "other.damvi", "--cluster", "local", "--jobs", "2")
-    assert "Fitted by 2 workers (2 threads) of a Dask cluster on this machine" in run.stderr
+    assert "Workers: 2 (2 threads) of a Dask cluster on this machine" in run.stderr
     one, other = load("one.damvi"), load("other.damvi")
     assert one.classifier._print_step == 4
     same(one, other)

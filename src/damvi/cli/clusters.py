@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,11 +25,8 @@ def connected(address: str, jobs: int | None, talks: Talk) -> Iterator[Any]:
                 f"the Dask cluster at {address} has no workers; start some, as in "
                 f"dask worker {address}"
             )
-        n = len(threads)
-        talks.note(
-            f"Fitted by {n} worker{'s' * (n != 1)} ({sum(threads.values())} threads) of "
-            f"{'a Dask cluster on this machine' if address == 'local' else address}."
-        )
+        where = "a Dask cluster on this machine" if address == "local" else address
+        talks.note(f"Workers: {len(threads)} ({sum(threads.values())} threads) of {where}.")
         yield client
 
 
@@ -36,9 +34,12 @@ def connected(address: str, jobs: int | None, talks: Talk) -> Iterator[Any]:
 def _local(jobs: int | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
-    size = {} if jobs is None else {"n_workers": jobs, "threads_per_worker": 1}
+    size: dict[str, Any] = (
+        {} if jobs is None else {"n_workers": jobs, "threads_per_worker": 1}
+    )
     with (
-        LocalCluster(dashboard_address=":0", **size) as cluster,
+        # That a worker took long to stop is of no use to anybody.
+        LocalCluster(dashboard_address=":0", silence_logs=logging.ERROR, **size) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
