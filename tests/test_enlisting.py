@@ -199,3 +199,19 @@ def test_coin_flips_stay_at_chance(unlabeled):
     error = np.std(found, ddof=1) / 4
     assert error < 0.02
     assert abs(np.mean(found) - 0.5) < 2.5 * error
+
+
+def test_no_use_of_unlabelled_rows_is_advised_for_many_classes(table, fresh):
+    X, y = table
+    with pytest.warns(UserWarning, match=r"three or more classes there is none so far"):
+        model().fit(X, np.arange(len(y)) % 3, X_unlabeled=fresh)
+    plain = model(unlabeled=()).fit(X, y, X_unlabeled=fresh)  # asks for nothing: no warning
+    np.testing.assert_array_equal(plain.weights_, model().fit(X, y).weights_)
+
+
+def test_eta_with_one_positive(table, fresh):
+    X, y = table
+    some = np.append(np.flatnonzero(y == 0), np.flatnonzero(y == 1)[0])
+    fitted = model(unlabeled="disagreement", stratified=True)
+    fitted.fit(X[some], y[some], X_unlabeled=fresh)
+    assert 0 <= fitted.eta_ < 1
