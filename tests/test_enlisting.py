@@ -90,6 +90,27 @@ def test_eta_is_the_best_on_votes_on_unseen_rows(table, fresh):
     assert fitted.eta_ == ETAS[int(np.argmax(np.round(worth, 12)))]
 
 
+@pytest.mark.parametrize("threshold", ["vote", "joint"])
+def test_votes_on_unseen_rows_know_nothing_of_the_choice_of_eta(table, fresh, threshold):
+    from damvi.choosing import choose_rule
+    from damvi.revising import ETAS
+
+    settings = {"unlabeled": "disagreement", "n_estimators": 30, "threshold": threshold}
+    fitted = model(**settings).fit(*table, X_unlabeled=fresh)
+    rules = [fitted._rule()._replace(eta=eta) for eta in ETAS]
+    _, votes = choose_rule(fitted._ballots, rules, "average_precision")
+    expected = np.sign(votes) if fitted.pos_label_ == 1 else -np.sign(votes)
+    np.testing.assert_array_equal(np.sign(fitted.oob_decision_function_), expected)
+    told = clone(fitted).set_params(eta=fitted.eta_).fit(*table, X_unlabeled=fresh)
+    np.testing.assert_array_equal(fitted.weights_, told.weights_)
+    # Weighed anew it is as if it had been fitted so, the choice of eta included.
+    fitted.reweigh(shrinkage=0.1)
+    again = model(**settings, shrinkage=0.1).fit(*table, X_unlabeled=fresh)
+    assert fitted.eta_ == again.eta_
+    for name in ("weights_", "oob_decision_function_"):
+        np.testing.assert_array_equal(getattr(fitted, name), getattr(again, name))
+
+
 @pytest.mark.parametrize("unlabeled", USES)
 @pytest.mark.parametrize("bootstrap", [True, False])
 def test_every_use_gives_a_model_that_works(table, fresh, unlabeled, bootstrap):
@@ -178,3 +199,19 @@ def test_coin_flips_stay_at_chance(unlabeled):
     error = np.std(found, ddof=1) / 4
     assert error < 0.02
     assert abs(np.mean(found) - 0.5) < 2.5 * error
+
+
+def test_no_use_of_unlabelled_rows_is_advised_for_many_classes(table, fresh):
+    X, y = table
+    with pytest.warns(UserWarning, match=r"three or more classes there is none so far"):
+        model().fit(X, np.arange(len(y)) % 3, X_unlabeled=fresh)
+    plain = model(unlabeled=()).fit(X, y, X_unlabeled=fresh)  # asks for nothing: no warning
+    np.testing.assert_array_equal(plain.weights_, model().fit(X, y).weights_)
+
+
+def test_eta_with_one_positive(table, fresh):
+    X, y = table
+    some = np.append(np.flatnonzero(y == 0), np.flatnonzero(y == 1)[0])
+    fitted = model(unlabeled="disagreement", stratified=True)
+    fitted.fit(X[some], y[some], X_unlabeled=fresh)
+    assert 0 <= fitted.eta_ < 1

@@ -111,6 +111,8 @@ class Judge:
                 flagged[here] = vote[here] > search(rows, self.aim)
         rows = read_rows(np.where(known, vote, np.nan), ballots.signs, ballots.base)
         if self.aim is None:
+            if not rows.positive.any():  # the only ones are in the fold left out
+                return 0.0, 0.0
             value = float(
                 average_precision_score(rows.positive, rows.vote, sample_weight=rows.weight)
             )

@@ -39,6 +39,10 @@ def parse_factors(wanted: Any, n_classes: int) -> str | NDArray[np.float64]:
         factors = np.asarray(wanted, dtype=np.float64)
         if len(factors) == n_classes and (np.isfinite(factors) & (factors > 0)).all():
             return factors
+        raise ValueError(
+            f"threshold={wanted!r}: of {n_classes} classes each has a factor, in the order "
+            f"of classes_; give {n_classes} finite numbers above 0"
+        )
     raise ValueError(
         f"Only binary classification is supported with threshold={wanted!r}, and y has "
         f"{n_classes} classes; give {VOTE!r} (the largest vote decides), {MACRO_F1!r} "

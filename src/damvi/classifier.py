@@ -304,8 +304,7 @@ class DAMVIClassifier(
 
         # 1. Voters, and their votes.
         self._ballots = self._elect_with(X, signs, base, X_unlabeled, fit_params)
-        self._settle_eta()
-        return self._weigh_and_decide()
+        return self._weigh_and_decide(self._settle_eta())
 
     @property
     def tuning_(self) -> Tuning | ClassTuning | None:

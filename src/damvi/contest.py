@@ -33,6 +33,10 @@ TIE = 2.0**-52
 """A tie, where the majority is classes_[1]: the smallest step that votes can make."""
 
 
+def _rows(n: Any) -> str:
+    return "1 row" if n == 1 else f"{int(n)} rows"
+
+
 @dataclass(frozen=True, eq=False)
 class TwoClasses:
     """The positive class against the other; rows have signs, votes are +1 and -1.
@@ -144,7 +148,7 @@ class TwoClasses:
             return None
         return (
             f"{voters.n_without_positive} of {len(voters)} samples drew none of the "
-            f"{int(rows[1])} rows of the positive class ({self.pos_label}), so "
+            f"{_rows(rows[1])} of the positive class ({self.pos_label}), so "
             f"these voters never vote for it; stratified=True draws within each class"
         )
 
@@ -271,7 +275,7 @@ class ManyClasses:
         others = f" (and so for {more} of the other classes)" if more else ""
         return (
             f"{int(missed[worst])} of {len(voters)} samples drew none of the "
-            f"{int(rows[worst])} rows of class "
+            f"{_rows(rows[worst])} of class "
             f"{self.classes.tolist()[worst]!r}, so these voters never vote for it{others}; "
             f"stratified=True draws within each class"
         )
@@ -279,7 +283,14 @@ class ManyClasses:
 
 def read_contest(y: Any, pos_label: Any) -> tuple[TwoClasses | ManyClasses, Labels]:
     """What is voted on, and each row's sign, or number of class."""
-    many = len(np.unique(y)) > 2
+    try:
+        many = len(np.unique(y)) > 2
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in np.asarray(y).ravel().tolist()})
+        raise TypeError(
+            f"labels of different kinds, {' and '.join(kinds)}, have no order; make them "
+            f"alike, as in [str(label) for label in y]"
+        ) from error
     return (ManyClasses if many else TwoClasses).read(y, pos_label)
 
 

@@ -65,11 +65,14 @@ class EnlistsUnlabelled(TeachesVoters):
         keeps = self._keeps_frames and hasattr(X, "columns")
         fresh = read_unlabelled(self, X_unlabeled, X, keep_frame=keeps)
         if not uses:
-            if self.unlabeled is not None:
+            if isinstance(self.unlabeled, str):
+                advice = "Choose 'kmeans', 'self' or 'disagreement' and compare, or"
+                if len(self.classes_) > 2:
+                    advice = "With three or more classes there is none so far; give"
                 warnings.warn(
-                    "X_unlabeled is left alone: no use of it has been seen to help "
-                    "reliably, so unlabeled='auto' makes none. Choose 'kmeans', 'self' or "
-                    "'disagreement' and compare, or None to leave it out",
+                    f"X_unlabeled is left alone: no use of it has been seen to help "
+                    f"reliably, so unlabeled='auto' makes none. {advice} None to leave it "
+                    f"out",
                     UserWarning,
                     stacklevel=4,
                 )

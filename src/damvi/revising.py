@@ -52,12 +52,13 @@ class RevisesWeights(EnlistsUnlabelled):
             raise TypeError(f"reweigh takes {', '.join(sorted(known))}, and not {wrong}")
         self._need_votes()
         before = {name: getattr(self, name) for name in settings} | {"eta_": self.eta_}
+        rule = self._rule()
         try:
             self.set_params(**settings)  # type: ignore[attr-defined]
             self._validate_params()  # type: ignore[attr-defined]
-            if "eta" in settings:
-                self._settle_eta()
-            self._weigh_and_decide()
+            # What "auto" is for eta depends on the rest of the rule.
+            other = "eta" in settings or self._rule() != rule
+            self._weigh_and_decide(self._settle_eta() if other else None)
         except Exception:
             vars(self).update(before)  # as if nothing had been asked
             raise
@@ -162,17 +163,21 @@ class RevisesWeights(EnlistsUnlabelled):
             eta=self.eta_,
         )
 
-    def _settle_eta(self) -> None:
-        """How much unlabelled rows count: as told, or as labelled unseen rows speak for."""
+    def _settle_eta(self) -> Any:
+        """How much unlabelled rows count: as told, or as labelled unseen rows speak for.
+
+        Where it was chosen, the votes on unseen rows that know nothing of the choice.
+        """
         self.eta_ = 0.0
         if getattr(self._ballots, "crowd", None) is None:
-            return
+            return None
         if not isinstance(self.eta, str):
             self.eta_ = float(self.eta)
-            return
+            return None
         rules = [self._rule()._replace(eta=eta) for eta in ETAS]
-        choice, _ = choose_rule(self._ballots, rules, AVERAGE_PRECISION, self.n_jobs)
+        choice, votes = choose_rule(self._ballots, rules, AVERAGE_PRECISION, self.n_jobs)
         self.eta_ = choice.chosen.eta
+        return votes
 
     def _weigh_and_decide(self, unseen_vote: Any = None) -> Self:
         """Steps 2 to 4; ``unseen_vote`` knows nothing of what was chosen before them."""

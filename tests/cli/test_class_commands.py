@@ -61,6 +61,20 @@ def test_evaluate_says_it_all(run, folder, data):
     assert said["factors"] == model.classifier.threshold_.tolist()
 
 
+@pytest.mark.parametrize("columns", ["80", None])
+def test_names_of_classes_stay_whole_where_lines_are_short(folder, monkeypatch, columns):
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    env = {"COLUMNS": columns} if columns else {}
+    result = CliRunner().invoke(main, ["evaluate", "model.damvi", "new.parquet"], env=env)
+    head = next(line for line in result.output.splitlines() if "recall" in line)
+    # The rarest first; AP gives way to the names.
+    assert head.split()[:5] == ["class", "rows", "precision", "recall", "F1"]
+    assert ("AP" in head) == (columns is None)
+    for name in CLASSES[1:]:
+        assert any(line.startswith(name) for line in result.output.splitlines())
+
+
 def test_what_evaluate_cannot_do_is_said_in_one_line(run):
     result = run("evaluate", "model.damvi", "fit.csv", "--cost-miss", 10)
     assert result.exit_code == 1

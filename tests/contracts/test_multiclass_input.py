@@ -28,8 +28,9 @@ def data():
         ({"threshold": "f1"}, r"Only binary.*threshold='f1', and y has 3.*'macro_f1'"),
         ({"threshold": "joint"}, r"threshold='joint', and y has 3 classes"),
         ({"threshold": 0.3}, r"threshold=0.3, and y has 3.*3 numbers above 0"),
-        ({"threshold": [1.0, 2.0]}, r"threshold=\[1.0, 2.0\], and y has 3 classes"),
-        ({"threshold": [1.0, -2.0, 1.0]}, r"3 numbers above 0"),
+        ({"threshold": [1.0, 2.0]}, r"threshold=\[1.0, 2.0\]: of 3 classes.* 3 finite"),
+        ({"threshold": [1.0, -2.0, 1.0]}, r"3 finite numbers above 0"),
+        ({"threshold": (1, np.nan, 1)}, r"3 finite numbers above 0"),
         ({"threshold": {"recall": 0.9}}, r"and y has 3 classes; give 'vote'"),
     ],
 )
@@ -76,7 +77,7 @@ def test_a_class_with_one_row_is_told_of_and_kept(data, estimator, votes):
     X, y = data
     y = np.where(np.arange(200) == 3, 9, y)
     model = DAMVIClassifier(estimator, n_estimators=15, votes=votes, random_state=0)
-    with pytest.warns(UserWarning, match="drew none of the 1 rows of class 9.*stratified"):
+    with pytest.warns(UserWarning, match="drew none of the 1 row of class 9.*stratified"):
         model.fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2, 9]
     assert np.isfinite(model.predict_proba(X)).all()
@@ -118,3 +119,10 @@ def test_models_fitted_on_other_classes(data):
     fewer = [("all", GaussianNB().fit(X, y)), ("two", GaussianNB().fit(X[y < 2], y[y < 2]))]
     model = DAMVIClassifier(fewer, votes="prefit", random_state=0).fit(X, y)
     assert model.predict_proba(X).shape == (200, 3)
+
+
+def test_labels_of_different_kinds_are_named(data):
+    X, y = data
+    mixed = np.array(["a", 1, 2], dtype=object)[y]
+    with pytest.raises(TypeError, match="different kinds, int and str, have no order"):
+        DAMVIClassifier(n_estimators=2).fit(X, mixed)

@@ -8,12 +8,12 @@ from sklearn.metrics import f1_score
 
 from damvi.decision import calibrate_classes, tune_classes, tune_factors
 from damvi.decision.class_factors import (
-    _best_factor,
     confusion,
     decide,
     f1_by_class,
     settled,
 )
+from damvi.decision.class_race import Race
 
 
 def random_rows(seed, n=None, n_classes=None, levels=None):
@@ -43,7 +43,11 @@ def test_no_factor_of_one_class_does_better(seed, levels):
     vote, labels, weight, order, rng = random_rows(seed, levels=levels)
     factors = rng.choice([0.5, 1, 2.0], vote.shape[1])
     c = int(rng.integers(vote.shape[1]))
-    worth, factor = _best_factor(vote, labels, weight, factors, order, c)
+    order = np.arange(vote.shape[1])
+    race = Race(vote, labels, weight, rng.choice([0.5, 1, 2.0], vote.shape[1]))
+    for other, known in enumerate(factors):
+        race.set_factor(other, known)
+    worth, factor = race.best_factor(c)
     if not np.isfinite(worth):
         assert not vote[:, c].any()
         return

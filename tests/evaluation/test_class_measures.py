@@ -106,3 +106,17 @@ def test_thinned_rows_give_about_the_same_interval(monkeypatch):
 def test_what_cannot_be_measured_is_said(labels, vote, words):
     with pytest.raises(ValueError, match=words):
         measure_classes(labels, vote, [0, 0])
+
+
+def test_no_interval_reaches_beyond_what_a_figure_can_be():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [60, 30, 12])
+    vote = np.eye(3)[labels] + 0.45 * rng.random((102, 3)).round(1)
+    vote[0] = vote[-1]
+    chance = 0.99 * np.eye(3)[labels] + 0.01 / 3
+    found = measure_classes(labels, vote, vote.argmax(axis=1), chance)
+    shares = [*found.by_class, found.overall]
+    for figures in shares:
+        for name, figure in figures.items():
+            if figure is not None and name != "mcc":
+                assert 0 <= figure.low <= figure.value <= figure.high <= 1, name

@@ -148,3 +148,12 @@ def test_a_trial_has_rows_of_every_class():
     rows = budget._some_rows(y, seed=0)
     assert np.bincount(y[rows]).tolist() == [1708, 257, 23, 10, 2]
     assert len(np.unique(rows)) == len(rows)
+
+
+def test_beside_trees_lightgbm_is_left_out_where_classes_are_many(monkeypatch):
+    monkeypatch.setattr("damvi.modelling.worth.MOST_CLASSES", 2)
+    monkeypatch.setattr("damvi.modelling.class_worth.MOST_CLASSES", 2)
+    found = prepare(table(), "y")
+    _, worth = fit_table(found, metric_for(found.target), pool="trees")
+    assert list(worth.figures) == ["DAMVI", "plain forest"]
+    assert "LightGBM is not compared beside trees: with 3 classes" in worth.verdicts[-1]

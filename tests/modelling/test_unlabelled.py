@@ -146,3 +146,12 @@ def test_coin_flips_stay_worth_nothing():
     prepared = prepare(partly(900, seed=2, distance=0), "y")
     _, worth = fit_table(prepared, F1, pool="trees", unlabeled="kmeans")
     assert 0.4 < worth.figures["DAMVI"]["roc_auc"].value < 0.6
+
+
+def test_a_column_of_which_nothing_can_be_read_is_told_of():
+    prepared, more = prepare(table(), "y"), table(100, seed=1).drop(columns="y")
+    warned = with_unlabelled(prepared, more.assign(b="text"), "more.csv").warnings
+    assert len(warned) == 1
+    assert warned[0].startswith("more.csv: no value of 'b' could be read")
+    empty = with_unlabelled(prepared, more.assign(b=np.nan), "more.csv")  # as it is given
+    assert empty.warnings == []

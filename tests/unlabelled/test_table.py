@@ -28,6 +28,7 @@ def frame(X, names="abcd"):
     [
         (lambda U: U[:0], "X_unlabeled has 0 rows; leave it out"),
         (lambda U: [], "X_unlabeled has 0 rows"),
+        (lambda U: "more.csv", "X_unlabeled is a str, and not a table; read it first"),
         (lambda U: U[:, :3], "X_unlabeled does not go with X: X has 3 features.*4"),
         (lambda U: U[:300], "X_unlabeled has 300 rows, as many as X.*damvi.Unlabeled"),
         (lambda U: Unlabeled(U[:0]), "X_unlabeled has 0 rows"),
@@ -104,6 +105,14 @@ def test_labelled_and_unlabelled_rows_come_apart(table, labels):
     fitted = model(unlabeled="disagreement").fit(rows, known, X_unlabeled=others)
     assert set(fitted.predict(X)) <= set(known)
     assert split_unlabelled(rows, known)[2] is None
+
+
+def test_what_cannot_be_split_is_not_lost(table):
+    X, y = table
+    with pytest.raises(ValueError, match="X has 300 rows and y 20"):
+        split_unlabelled(X, y[:20])
+    with pytest.raises(ValueError, match=r"no label at all.*300 values"):
+        split_unlabelled(X, [None] * 300)
 
 
 @pytest.fixture

@@ -15,6 +15,9 @@ MOST_CLASSES = 12
 MOST_LISTED = 40
 MOST_MISTAKES = 10
 FIGURES = ("precision", "recall", "f1", "ap")
+CALIBRATED = "Probabilities were calibrated"
+NARROW = 100
+"""Columns of a terminal below which AP gives way to the names of the classes."""
 
 
 def tell_classes(
@@ -36,18 +39,19 @@ def tell_classes(
     talks.say(f"{data}: {len(labels):,} rows of {(sizes > 0).sum()} classes.")
     talks.say(judged.words)
     factors = loaded.classifier.threshold_
-    if judged.of_fit.any() and (factors != 1).any():
-        talks.say(
-            "The factors of the classes were tuned on these rows too: new rows may do a "
-            "bit worse."
-        )
+    if judged.of_fit.any():
+        known = "The factors of the classes were tuned" if (factors != 1).any() else ""
+        if loaded.classifier._calibrator is not None:
+            known = f"{known}, and probabilities calibrated," if known else CALIBRATED
+        if known:
+            talks.say(f"{known} on these rows too: new rows may do a bit worse.")
     lacking = [repr(shown(names[c])) for c in (sizes == 0).nonzero()[0].tolist()]
     if lacking:
         talks.say(f"No row is {' or '.join(lacking[:5])}: the means are over the others.")
     talks.say()
     talks.show(figure_rows(_means(figures)))
     talks.say()
-    talks.show(class_table(figures, names))
+    talks.show(class_table(figures, names, talks.columns))
     talks.say()
     if len(names) <= MOST_CLASSES:
         talks.show(decision_table(figures.confusion, names))
@@ -77,7 +81,7 @@ def _means(figures: ClassFigures) -> dict[str, Figure]:
     return {CLASS_MEASURES[name]: figure for name, figure in figures.overall.items()}
 
 
-def class_table(figures: ClassFigures, names: list[str]) -> Any:
+def class_table(figures: ClassFigures, names: list[str], columns: int) -> Any:
     """Each class against the rest, the rarest first, with 90 % intervals."""
     from rich.table import Table
 
@@ -85,13 +89,14 @@ def class_table(figures: ClassFigures, names: list[str]) -> Any:
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("class", overflow="fold")
-    table.add_column("rows", justify="right")
-    for name in FIGURES:
+    table.add_column("rows", justify="right", no_wrap=True)
+    told = FIGURES if columns >= NARROW else FIGURES[:3]
+    for name in told:
         table.add_column(MEASURES[name], justify="right", no_wrap=True)
     sizes = figures.confusion.sum(axis=1)
     order = sorted(range(len(names)), key=lambda c: (sizes[c], c))
     for c in order[:MOST_LISTED]:
-        cells = [_with_interval(figures.by_class[c][name]) for name in FIGURES]
+        cells = [_with_interval(figures.by_class[c][name]) for name in told]
         table.add_row(shown(names[c]), f"{sizes[c]:,}", *cells)
     if len(order) > MOST_LISTED:
         table.add_row(f"{len(order) - MOST_LISTED:,} more", "")

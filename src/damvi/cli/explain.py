@@ -22,7 +22,8 @@ MOST_PARTS = 3
     "rows",
     type=click.IntRange(1),
     multiple=True,
-    help="Explain this row, counted from 1; may be repeated. Default: the 20 highest.",
+    help="Explain this row, counted from 1; may be repeated. Default: the 20 highest, or, "
+    "of three or more classes, those with the least votes for the most frequent.",
 )
 @click.option(
     "--class",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import click
 
 KEY = "damvi.cli.talk"
+WIDE = 160
+"""Signs to a line in a file or a pipe, which has no width of its own."""
 
 
 @dataclass
@@ -29,9 +32,12 @@ class Talk:
     def show(self, table: Any) -> None:
         """A rich table for people; no colour unless it goes to a terminal."""
         if not (self.as_json or self.quiet):
-            from rich.console import Console
+            _console().print(table)
 
-            Console(highlight=False, markup=False, emoji=False).print(table)
+    @property
+    def columns(self) -> int:
+        """Signs that a line has room for."""
+        return int(_console().width)
 
     def note(self, text: str) -> None:
         """Beside the point, on the standard error."""
@@ -47,6 +53,15 @@ class Talk:
     def shows_progress(self) -> bool:
         """Whether somebody is there to watch a bar."""
         return not self.quiet and sys.stderr.isatty()
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDE
+    return console
 
 
 def talk() -> Talk:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,20 +39,27 @@ def rankings(
     # kept of the draws is how far they lie apart.
     draws += (exact - draws.mean(axis=2))[:, :, None]
     overall = {
-        name: Figure.around(float(exact[k, there].mean()), draws[k, there].mean(axis=0))
+        name: _share(float(exact[k, there].mean()), draws[k, there].mean(axis=0))
         for k, name in enumerate(("macro_ap", "macro_roc_auc"))
     }
     if errors is not None:
         value = float(errors.mean())
-        overall["brier"] = Figure.around(value, faults + (value - faults.mean()))
+        found = Figure.around(value, faults + (value - faults.mean()))
+        overall["brier"] = replace(found, low=max(found.low, 0.0))
     ap, auc = (
         [
-            Figure.around(float(exact[k, c]), draws[k, c]) if there[c] else None
+            _share(float(exact[k, c]), draws[k, c]) if there[c] else None
             for c in range(n_classes)
         ]
         for k in (0, 1)
     )
     return overall, ap, auc
+
+
+def _share(value: float, draws: Floats) -> Figure:
+    """A figure from 0 to 1, beyond which moved draws may lie."""
+    found = Figure.around(value, draws)
+    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
 
 
 def _rank(truth: Places, vote: Floats, weight: Floats) -> Floats:

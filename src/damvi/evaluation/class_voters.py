@@ -156,11 +156,14 @@ def _kappas(named: Places, labels: Places, counts: Mask, n_classes: int) -> Vect
     total = asked.T @ (D * asked)
     agreed, by_chance = np.zeros_like(total), np.zeros_like(total)
     for c in range(n_classes):
-        said = ((named == c) & counts).astype(float)
-        if not said.any():
+        named_it = (named == c) & counts
+        # Of many classes, most are named by nobody on most rows.
+        rows = np.flatnonzero(named_it.any(axis=1))
+        if not len(rows):
             continue
-        agreed += said.T @ (D * said)
-        own = said.T @ (D * asked)
+        said = named_it[rows].astype(float)
+        agreed += said.T @ (D[rows] * said)
+        own = said.T @ (D[rows] * asked[rows])
         by_chance += own * own.T
     known = total > 0
     whole = np.where(known, total, 1.0)

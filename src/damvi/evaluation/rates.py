@@ -27,6 +27,7 @@ def share(part: int, whole: int) -> dict[str, Any]:
         "part": part,
         "whole": whole,
         "value": p,
-        "low": max(0.0, centre - half),
-        "high": min(1.0, centre + half),
+        # At 0 and 1 it ends there, whatever the rounding.
+        "low": min(max(0.0, centre - half), p),
+        "high": max(min(1.0, centre + half), p),
     }

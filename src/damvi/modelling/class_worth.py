@@ -12,7 +12,7 @@ from ..decision import crossfit_classes
 from ..evaluation import measure_classes
 from ..evaluation.class_pairs import compare_classes
 from .metrics import Metric
-from .worth import WE, Worth, peer_votes, verdict
+from .worth import MOST_CLASSES, PEERS, WE, Worth, peer_votes, verdict
 
 
 def judge_classes(
@@ -46,4 +46,9 @@ def judge_classes(
         for name, own in decided.items()
         if name != WE
     ]
+    if n_classes > MOST_CLASSES and PEERS["lightgbm"] not in votes:
+        verdicts.append(
+            f"LightGBM is not compared beside trees: with {n_classes} classes it would "
+            f"take far longer than the fit. The strong pool has it."
+        )
     return Worth(figures, verdicts, int(some.sum()), by_class)

@@ -50,6 +50,13 @@ def with_unlabelled(table: Prepared, frame: pd.DataFrame, name: str) -> Prepared
                 f"{name} has a {target!r} in {n:,} rows, which is not looked at. Rows with "
                 f"a label belong into the table that is fitted"
             )
+    for column in table.schema.used:
+        read = more[list(column.features)].notna().to_numpy().any()
+        if not read and frame[column.name].notna().any():
+            warnings.append(
+                f"{name}: no value of {column.name!r} could be read, so all count as "
+                f"missing. Is it written as in the table that is fitted?"
+            )
     parts = [more] if table.unlabelled is None else [table.unlabelled, more]
     return replace(table, unlabelled=pd.concat(parts, ignore_index=True), warnings=warnings)
 

@@ -18,6 +18,9 @@ from .metrics import Metric
 PEERS = {"forest": "plain forest", "lightgbm": "LightGBM"}
 """Voters of the strong pool, and what users call them."""
 WE = "DAMVI"
+MOST_CLASSES = 30
+"""Beside trees, LightGBM is trained for up to as many classes: it grows a tree for each, in
+every round, which at a hundred classes takes twenty times as long as the fit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +116,9 @@ def peer_votes(
             for name, words in PEERS.items()
             if name in places
         }
-    names = [name for name in PEERS if name != "lightgbm" or find_spec("lightgbm")]
+    too_slow = classes is not None and len(classes) > MOST_CLASSES
+    boosts = find_spec("lightgbm") is not None and not too_slow
+    names = [name for name in PEERS if name != "lightgbm" or boosts]
     pool = dict(strong_pool(seed))
     splits = [
         (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))

@@ -79,6 +79,13 @@ def split_unlabelled(X: Any, y: Any) -> tuple[Any, Any, Any]:
     from .table import Unlabeled
 
     missing = missing_labels(y)
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if len(missing) != n:
+        raise ValueError(
+            f"X has {n} rows and y {len(missing)}; give a label, or None, each"
+        )
+    if n and missing.all():
+        refuse_missing_labels(y)
     values = y.to_numpy() if hasattr(y, "to_numpy") else np.array(y, dtype=object)
     known = np.array(np.asarray(values)[~missing].tolist())
     if known.dtype.kind == "f" and (known == np.rint(known)).all():

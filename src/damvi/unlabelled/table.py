@@ -58,7 +58,12 @@ def read_unlabelled(model: Any, given: Any, X: Any, *, keep_frame: bool) -> Any:
     table = given.X if wrapped else given
     if not hasattr(table, "shape"):
         table = np.asarray(table)
-    n = table.shape[0] if table.shape else 0
+    if not table.shape:
+        raise ValueError(
+            f"X_unlabeled is a {type(given.X if wrapped else given).__name__}, and not a "
+            f"table; read it first, and give its rows"
+        )
+    n = table.shape[0]
     if n == 0:
         raise ValueError(
             "X_unlabeled has 0 rows; leave it out if there are no unlabelled rows"
