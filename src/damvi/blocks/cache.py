@@ -137,11 +137,11 @@ def _locked(base: Path) -> tuple[Path, int]:
             import fcntl
 
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # no such locks here
-            pass
-        except OSError:
+        except BlockingIOError:  # somebody has it
             os.close(lock)
             continue
+        except (ImportError, OSError):  # no such locks on this system, or on this disk
+            pass
         return folder, lock
     raise AssertionError("there is always a next number")
 
