@@ -5,11 +5,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from damvi import (
     DAMVIClassifier,
     FastTreeClassifier,
     ParquetTable,
+    VoteStream,
     load_model,
     save_model,
 )
@@ -122,6 +124,25 @@ def test_reweigh_and_choose_without_reading_again(tmp_path):
     assert ours.choice_.chosen == model.choice_.chosen
     with pytest.raises(ValueError, match="prune needs all votes"):
         ours.prune(3)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"votes": "oob"}, {"balance": 0.5}, {"weight": "weight"}]
+)
+def test_a_stream_starts_from_votes_on_unseen_rows(tmp_path, settings):
+    frame = frame_of()
+    write(tmp_path, frame)
+    settings = dict(settings)
+    weight = settings.pop("weight", None)
+    rows = frame.drop(columns=["label"] if weight is None else ["label", weight])
+    base = None if weight is None else frame[weight]
+    model = DAMVIClassifier(n_estimators=8, random_state=0, bootstrap="poisson", **settings)
+    whole = VoteStream(clone(model).fit(rows, frame["label"], base))
+    stream = VoteStream(model.fit(tmp_path, "label", weight))
+    assert np.allclose(stream.weights_, whole.weights_, rtol=0, atol=1e-12)
+    drifts = [one.partial_fit(rows[:200], frame["label"][:200]) for one in (stream, whole)]
+    assert drifts[0].as_dict() == pytest.approx(drifts[1].as_dict(), rel=1e-9)
+    assert np.allclose(stream.moments_.M, whole.moments_.M, rtol=1e-12)
 
 
 def test_a_certificate_knows_a_thinned_table_again(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -43,6 +43,16 @@ class BlockBallots:
         """The vote on each row by its fold's weights and voters that do not know it."""
         work = partial(vote_of, self.plan, self.forest, list(found))
         return np.concatenate([*self.blocks.each(work)])
+
+    def on_unseen(self) -> BlockBallots:
+        """The votes on rows that the voters do not know, all counting alike."""
+        plan = replace(self.plan, only_unseen=True, balance=0.0)
+        return BlockBallots(self.blocks, plan, self.forest)
+
+    @property
+    def lean(self) -> Any:
+        """How many rows of the largest class one of each other class counts for."""
+        return self.plan.contest.lean(self.plan.census.mass, self.plan.balance)
 
     @property
     def n_classes(self) -> int:

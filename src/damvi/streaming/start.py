@@ -25,9 +25,7 @@ def out_of_sample(ballots: Ballots, rule: Rule, n_rows: float) -> Memory:
     Votes on rows that the voters were trained on are left out, whatever the model's own
     weights were learned from: beside new rows they would be mere optimism.
     """
-    unseen = replace(
-        ballots, only_unseen=ballots.unseen is not None, lean=1.0, plain=None, crowd=None
-    )
+    unseen = ballots.on_unseen()
     folds = unseen.tallies(rule.emphasis)
     whole = sum(folds[1:], start=folds[0])
     up = ballots.signs > 0
