@@ -142,6 +142,48 @@ def test_two_fits_at_once_do_not_share_a_folder(tmp_path):
     assert one.folder != two.folder
 
 
+def test_a_folder_that_is_named_serves_many_models(tmp_path):
+    kept, path = tmp_path / "bins", tmp_path / "t.parquet"
+    frame_of(400).to_parquet(path)
+    table = ParquetTable(path, cache=kept)
+    first = fit(table)
+    second = fit(table, votes="oob")  # while the first lives
+    assert Path(second._ballots.blocks.codes.filename).parent == kept
+    assert not (tmp_path / "bins-1").exists()
+    votes = second.oob_decision_function_
+    del first
+    other = fit(ParquetTable(path, columns=["a", "b"], cache=kept))
+    assert Path(other._ballots.blocks.codes.filename).parent == tmp_path / "bins-1"
+    assert np.array_equal(second.reweigh().oob_decision_function_, votes, equal_nan=True)
+    del second
+    fit(ParquetTable(path, columns=["a"], cache=kept))
+    assert (kept / "codes").stat().st_size == 400
+
+
+def test_temporary_bins_are_for_one_user_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(caches.tempfile, "gettempdir", lambda: str(tmp_path))
+    one = BinCache(None, "a", (10, 2), 1)
+    assert one.folder.stat().st_mode & 0o077 == 0
+    one.removed_when_unused()
+    two = BinCache(None, "a", (10, 2), 1)
+    assert two.folder != one.folder
+    folder = one.folder
+    del one
+    assert not folder.exists()
+    assert BinCache(None, "a", (10, 2), 1).folder == folder
+
+
+def test_a_lock_that_was_just_removed_is_no_lock(tmp_path, monkeypatch):
+    import fcntl
+
+    def late(*given):
+        (tmp_path / "lock").unlink()
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert caches._lock(tmp_path / "lock") is None
+    assert caches._lock(tmp_path / "gone" / "lock") is None
+
+
 def test_bins_of_other_data_are_thrown_away(tmp_path):
     kept, path = tmp_path / "bins", tmp_path / "t.parquet"
     frame = frame_of(400)
