@@ -198,6 +198,14 @@ def test_bins_of_other_data_are_thrown_away(tmp_path):
     assert np.array_equal(ours.weights_, model.weights_)
 
 
+def test_rows_to_predict_are_no_path(tmp_path):
+    frame_of(400).to_parquet(tmp_path / "t.parquet")
+    model = fit(tmp_path / "t.parquet")
+    for path in (tmp_path / "t.parquet", "t.parquet"):
+        with pytest.raises(TypeError, match=r"X is the path '.*t\.parquet', .* rows; read"):
+            model.predict(path)
+
+
 def test_a_table_is_looked_at_again_for_each_fit(tmp_path):
     table = ParquetTable(tmp_path)
     frame_of(400).to_parquet(tmp_path / "a.parquet")
