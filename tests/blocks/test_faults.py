@@ -259,6 +259,15 @@ def test_bins_that_no_fit_can_go_on_from_are_not_left_behind(
     assert len(left) == (random_state is not None)
 
 
+def test_bins_of_files_that_must_be_mended_are_not_left_behind(tmp_path, monkeypatch):
+    frame_of(400).assign(a=np.inf).to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setattr(caches.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    with pytest.raises(ValueError, match="infinity"):
+        fit(tmp_path / "t.parquet")
+    gc.collect()
+    assert not [*(tmp_path / "temporary").iterdir()]
+
+
 def test_a_full_disk_is_seen_beforehand(tmp_path, monkeypatch):
     frame_of(400).to_parquet(tmp_path / "t.parquet")
     usage = caches.shutil.disk_usage(tmp_path)

@@ -142,13 +142,17 @@ def elect_from_disk(model: Any, reader: TableReader, seed: int, balance: float) 
     cache = BinCache(table.cache, key, shape, len(table.groups))
     if model.random_state is None:  # no other fit can go on from these bins
         cache.removed_when_unused()
-    binning = cache.binning
-    if binning is None:
-        signs = partial(_signs, plan, labels, weights)
-        binning = _find_bins(reader, categories, categorical, plan, signs)
-        cache.keep_binning(binning)
-    _write_codes(reader, categories, binning, labels, cache)
-    reader.refuse_changes()
+    try:
+        binning = cache.binning
+        if binning is None:
+            signs = partial(_signs, plan, labels, weights)
+            binning = _find_bins(reader, categories, categorical, plan, signs)
+            cache.keep_binning(binning)
+        _write_codes(reader, categories, binning, labels, cache)
+        reader.refuse_changes()
+    except ValueError:  # of the files: once they are mended, these bins are of no use
+        cache.removed_when_unused()
+        raise
     features = Features(categories, binning)
     draws = PoissonDraws.plan(
         labels,
