@@ -137,7 +137,7 @@ def elect_from_disk(model: Any, reader: TableReader, seed: int, balance: float) 
         model._way == "oob",
     )
     categories, categorical = table.categories(tree, reader.names, reader.through)
-    key = _key(reader, tree, seed, contest)
+    key = _key(reader, categorical, seed, contest)
     shape = len(labels), len(reader.names)
     cache = BinCache(table.cache, key, shape, len(table.groups))
     if model.random_state is None:  # no other fit can go on from these bins
@@ -267,7 +267,9 @@ def _write_codes(
         pass
 
 
-def _key(reader: TableReader, tree: Any, seed: int, contest: Contest) -> str:
+def _key(
+    reader: TableReader, categorical: NDArray[np.bool_], seed: int, contest: Contest
+) -> str:
     """All that the bins and codes depend on."""
     said = (
         __version__,
@@ -277,6 +279,6 @@ def _key(reader: TableReader, tree: Any, seed: int, contest: Contest) -> str:
         reader.weight,
         seed,
         contest.pos_label,
-        tree.categorical_features,
+        categorical.tolist(),
     )
     return sha256(repr(said).encode()).hexdigest()
