@@ -71,7 +71,7 @@ bench-%: .venv/bench.stamp
 
 .venv/docs.stamp: pyproject.toml | .venv/bin/python
 	@echo "Setting up the environment of the documents (once)..."
-	@.venv/bin/python $(PIP) install --editable '.[docs,report]'
+	@.venv/bin/python $(PIP) install --editable '.[dask,docs,report]'
 	@touch $@ .venv/demo.stamp
 
 .venv/browser.stamp: .venv/test.stamp
@@ -81,7 +81,7 @@ bench-%: .venv/bench.stamp
 
 .venv/bench.stamp: pyproject.toml | .venv/bin/python
 	@echo "Setting up the benchmark environment (once)..."
-	@.venv/bin/python $(PIP) install --editable '.[bench]'
+	@.venv/bin/python $(PIP) install --editable '.[bench,dask]'
 	@touch $@ .venv/demo.stamp
 
 .venv-oldest/test.stamp: pyproject.toml constraints-oldest.txt

@@ -2,4 +2,5 @@
 
 from .cli import main
 
-main(prog_name="damvi")
+if __name__ == "__main__":  # workers of a local cluster import it too
+    main(prog_name="damvi")

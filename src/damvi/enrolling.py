@@ -51,8 +51,10 @@ class EnrolsTables(RevisesWeights):
             raise TypeError(f"a fit on a parquet dataset does not take {unused}")
         self._check_blocks()
         reader = TableReader(table, y, sample_weight, self.n_jobs, self.verbose)
-        elected = elect_from_disk(self, reader, self._new_seed(), self._balance)
-        return self._take_office(elected)
+        elected: Any = elect_from_disk(self, reader, self._new_seed(), self._balance)
+        self._take_office(elected)
+        elected.ballots.blocks.owner.removed_when_unused()
+        return self
 
     def _check_blocks(self) -> None:
         """That the settings are those of a fit block by block."""

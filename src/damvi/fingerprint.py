@@ -19,6 +19,7 @@ Prints = NDArray[np.uint64]
 
 BLOCK_VALUES = 1 << 13
 """Values hashed at a time: small enough for the cache, and for memory that is kept."""
+BLOCK_PRINTS = 1 << 20
 HALF = np.uint64(32)
 LABEL = np.uint64(1)
 
@@ -53,8 +54,17 @@ def without_labels(prints: Prints) -> Prints:
 
 def thinned(prints: Prints, step: int) -> Prints:
     """One print in so many, chosen by the row's values: all rows alike, or none of them."""
-    chosen = (prints >> np.uint64(1)) % np.uint64(step) == 0
-    return np.asarray(prints) if step == 1 else np.asarray(prints[chosen])
+    return np.asarray(prints) if step == 1 else np.asarray(prints[kept(prints, step)])
+
+
+def kept(prints: Prints, step: int) -> NDArray[np.intp]:
+    """The places of these prints; a block at a time, since there may be very many."""
+    parts = [
+        start + np.flatnonzero((block >> np.uint64(1)) % np.uint64(step) == 0)
+        for start in range(0, len(prints), BLOCK_PRINTS)
+        for block in [prints[start : start + BLOCK_PRINTS]]
+    ]
+    return np.concatenate([np.zeros(0, np.intp), *parts])
 
 
 def _of_array(X: NDArray[Any]) -> Prints:

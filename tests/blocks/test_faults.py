@@ -122,7 +122,7 @@ def test_settings_that_need_memory_are_refused(tmp_path):
 def test_bins_are_removed_with_the_model_and_kept_where_a_folder_is_named(tmp_path):
     frame_of(400).to_parquet(tmp_path / "t.parquet")
     model = fit(ParquetTable(tmp_path / "t.parquet"))
-    folder = model._ballots.blocks._owner.folder
+    folder = model._ballots.blocks.owner.folder
     assert (folder / "codes").stat().st_size == 400 * 7
     del model
     assert not folder.exists()

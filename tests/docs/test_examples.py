@@ -54,6 +54,9 @@ def tables(tmp_path_factory):
     part = fraud().astype({"is_fraud": object})
     part.loc[300:, "is_fraud"] = ""
     part.to_csv(path / "part.csv", index=False)
+    (path / "payments").mkdir()
+    for month in (1, 2):
+        fraud(300, seed=month).to_parquet(path / f"payments/2025-{month:02}.parquet")
     renamed = {"is_fraud": "fraud", "payment_id": "claim"}
     fraud().rename(columns=renamed).to_csv(path / "claims.csv", index=False)
     command = f"fit {path}/data.csv --target is_fraud --pool trees -o {path}/model.damvi"

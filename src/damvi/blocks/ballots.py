@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..crossfit import FoldWeights
 from ..voters.trees.forest import Forest
-from .coded import CodedBlock, CodedBlocks, Plan, add_tallies, tallies_of, vote_of
+from .coded import CodedBlock, CodedBlocks, Plan, add_tallies, tallies_of, vote_of, votes_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class BlockBallots:
         """The moments by fold, leaning on the rare rows that the plain vote misses."""
         if strength not in self._known:
             work = partial(tallies_of, self.plan, self.forest, strength)
-            self._known[strength] = self.blocks.total(work, add_tallies)
+            self._known[strength] = self.blocks.total(work, add_tallies, "Adding up votes")
         return self._known[strength]
 
     def vote_by(
@@ -42,7 +42,13 @@ class BlockBallots:
     ) -> NDArray[np.float64]:
         """The vote on each row by its fold's weights and voters that do not know it."""
         work = partial(vote_of, self.plan, self.forest, list(found))
-        return np.concatenate([*self.blocks.each(work)])
+        return np.concatenate([*self.blocks.each(work, "Voting on unseen rows")])
+
+    def votes_at(self, rows: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """All votes on some rows, and which voters have not seen them."""
+        work = partial(votes_at, self.plan, self.forest, rows)
+        votes, unseen = zip(*self.blocks.each(work, "Looking at voters"), strict=True)
+        return np.concatenate(votes), np.concatenate(unseen)
 
     def on_unseen(self) -> BlockBallots:
         """The votes on rows that the voters do not know, all counting alike."""

@@ -43,10 +43,12 @@ class CodedBlock(NamedTuple):
 class CodedBlocks(Protocol):
     """All blocks of a table, in order."""
 
-    def each(self, work: Callable[[CodedBlock], Any]) -> Iterator[Any]:
-        """What the work makes of each block, in their order."""
+    def each(self, work: Callable[[CodedBlock], Any], what: str = "") -> Iterator[Any]:
+        """What the work makes of each block, in their order; ``what`` names the pass."""
 
-    def total(self, work: Callable[[CodedBlock], Any], add: Callable[..., Any]) -> Any:
+    def total(
+        self, work: Callable[[CodedBlock], Any], add: Callable[..., Any], what: str = ""
+    ) -> Any:
         """The same, added up."""
 
 
@@ -113,6 +115,19 @@ def votes_on(forest: Any, block: CodedBlock) -> NDArray[Any]:
     votes = forest.no_votes(len(block.codes))
     forest.cast(np.ascontiguousarray(block.codes), np.arange(len(forest)), votes)
     return votes
+
+
+def votes_at(
+    plan: Plan, forest: Any, rows: NDArray[np.intp], block: CodedBlock
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The votes on those of the rows that are in the block, and which are unseen."""
+    n = len(block.labels)
+    own = rows[(rows >= block.start) & (rows < block.start + n)] - block.start
+    votes = votes_on(forest, block._replace(codes=block.codes[own]))
+    if not len(own):
+        return votes, np.empty((0, len(forest)), bool)
+    unseen = np.unpackbits(plan.unseen(forest, block), axis=1, count=n)
+    return votes, unseen[:, own].T.astype(bool)
 
 
 def sample_of(

@@ -174,9 +174,8 @@ def elect_from_disk(model: Any, reader: TableReader, seed: int, balance: float) 
         progress=progress_bar("Training voters") if reader.verbose else None,
     )
     blocks = CodedTable(
-        cache.codes, labels, weights, plan.n_classes, reader.n_jobs, owner=cache
+        cache.codes, labels, weights, plan.n_classes, reader.n_jobs, reader.verbose, cache
     )
-    cache.removed_when_unused()
     return Elected(
         contest,
         voters,

@@ -93,7 +93,8 @@ class ParquetTable:
         return parquet_files(self.path)
 
     @cached_property
-    def _footers(self) -> list[Any]:
+    def footers(self) -> list[Any]:
+        """What each file says of its rows and columns."""
         from pyarrow import parquet
 
         found = []
@@ -109,14 +110,14 @@ class ParquetTable:
         """All row groups, in order."""
         return [
             RowGroup(file, number, footer.row_group(number).num_rows)
-            for file, footer in zip(self.files, self._footers, strict=True)
+            for file, footer in zip(self.files, self.footers, strict=True)
             for number in range(footer.num_row_groups)
         ]
 
     @cached_property
     def schema(self) -> Any:
         """Names and types of the columns, the same in all files."""
-        schemas = [footer.schema.to_arrow_schema() for footer in self._footers]
+        schemas = [footer.schema.to_arrow_schema() for footer in self.footers]
         check_alike(self.files, schemas)
         return schemas[0]
 

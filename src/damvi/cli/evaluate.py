@@ -54,7 +54,7 @@ def evaluate(
     talks.result(
         {
             "rows": int(some.sum()),
-            "rows_of_the_fit": int(judged.of_fit.sum()),
+            "rows_of_the_fit": judged.n_of_fit,
             "rows_without_vote": int((~some).sum()),
             **told,
         }

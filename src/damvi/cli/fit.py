@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .talking import Talk, plain, talk
+from .talking import Talk, talk
 
 DATA = click.Path(path_type=Path)
 COST = click.FloatRange(0, min_open=True)
@@ -39,6 +39,18 @@ COST = click.FloatRange(0, min_open=True)
     help="Strong models of several kinds, or the paper's trees: seconds, not minutes.",
 )
 @click.option(
+    "--out-of-core",
+    is_flag=True,
+    help="Read parquet in blocks and never as a whole, as folders, patterns and files that "
+    "are large for the memory are anyway.",
+)
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Let the workers of a Dask cluster do it, such as tcp://host:8786, or local for "
+    "processes of this machine. They read parquet, in blocks.",
+)
+@click.option(
     "--time-limit",
     type=click.FloatRange(1),
     metavar="SECONDS",
@@ -67,7 +79,9 @@ COST = click.FloatRange(0, min_open=True)
 @click.option(
     "-o", "--out", type=DATA, default="model.damvi", show_default=True, help="Model file."
 )
+@click.pass_context
 def fit(
+    context: click.Context,
     data: Path,
     target: str,
     positive: str | None,
@@ -75,6 +89,8 @@ def fit(
     cost_miss: float | None,
     cost_false_alarm: float | None,
     pool: str,
+    out_of_core: bool,
+    cluster: str | None,
     time_limit: float | None,
     unlabeled: Path | None,
     way: str,
@@ -97,8 +113,14 @@ def fit(
 
     A target of two values has a positive one, the rarer; of three or more values each is a
     class to be told from the others.
+
+    DATA may also be a folder of parquet files, or a quoted pattern such as "pay/*.parquet".
+    These, and parquet files that are large for the memory, are read in blocks; the voters
+    are trees then. A fit that was interrupted goes on from where it was: give the same
+    command again.
     """
     from ..modelling import parse_metric
+    from .dataset import fit_in_blocks, refuse_in_blocks, why_in_blocks
 
     talks = talk()
     cost = None
@@ -111,23 +133,40 @@ def fit(
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     check_folder(out, data)
-    fit_file(
-        data,
-        target,
-        out,
-        positive=positive,
-        metric=aim,
-        pool=pool,
-        time_limit=time_limit,
-        unlabeled=unlabeled,
-        way=way,
-        group=group,
-        drop=drop,
-        keep=keep,
-        seed=seed,
-        jobs=jobs,
-        talks=talks,
-    )
+    why = why_in_blocks(data, out_of_core, cluster)
+    common: dict[str, Any] = {
+        "positive": positive,
+        "metric": aim,
+        "drop": drop,
+        "keep": keep,
+        "seed": seed,
+        "jobs": jobs,
+        "talks": talks,
+    }
+    if why is None:
+        memory: dict[str, Any] = {
+            "pool": pool,
+            "time_limit": time_limit,
+            "unlabeled": unlabeled,
+            "way": way,
+            "group": group,
+        }
+        fit_file(data, target, out, **memory, **common)
+    else:
+        source = context.get_parameter_source("pool")
+        asked = source is not None and source.name == "COMMANDLINE"
+        refuse_in_blocks(
+            {
+                "--time-limit": time_limit,
+                "--unlabeled": unlabeled,
+                "--learn-from-unlabeled": way,
+                "--group": group,
+            },
+            asked and pool == "strong",
+        )
+        common |= {"why": why, "pool_asked": asked, "cluster": cluster}
+        dataset = fit_in_blocks(data, target, out, **common)
+        data = Path(dataset.files[0])
     talks.say("\nNext:")
     talks.say(f"  damvi report {out} {data}")
     talks.say(f"  damvi predict {out} NEW_DATA")
@@ -173,29 +212,24 @@ def fit_file(
     jobs: int | None = None,
 ) -> Any:
     """Fit, save and tell; the model is returned."""
-    import json
-    import warnings
-
     from joblib import cpu_count
 
-    from .._files import write_whole
-    from ..modelfile import save
     from ..modelling import fit_table, metric_for, prepare, with_unlabelled
     from ..tabular import read_table
+    from .keeping import keep_and_tell, warnings_as_notes
     from .making import how_made, print_of
-    from .telling import summary, tell_table, tell_worth
+    from .telling import tell_table
 
     frame = read_table(data, as_text=[target])
     table = prepare(frame, target, positive, group=group, keep=keep, drop=drop)
     metric = metric_for(table.target, metric)
-    made = how_made(data, frame, sys.argv)
+    made = how_made(print_of(data, frame), sys.argv)
     if unlabeled is not None:
         more = read_table(unlabeled, as_text=table.schema.text_columns)
         table = with_unlabelled(table, more, str(unlabeled))
         made["unlabelled"] = print_of(unlabeled, more)
     tell_table(talks, data, table)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_as_notes(talks):
         model, worth = fit_table(
             table,
             metric,
@@ -208,16 +242,5 @@ def fit_file(
             made=made,
             say=talks.note,
         )
-    for text in dict.fromkeys(
-        str(w.message) for w in caught if issubclass(w.category, UserWarning)
-    ):
-        talks.note(f"Note: {' '.join(text.split())}")
-    save(model, out)
-    beside = out.with_name(f"{out.stem}.scores.json")
-    said = summary(model, out, beside, table)
-    write_whole(beside, json.dumps(plain(said), indent=2, ensure_ascii=False) + "\n")
-    tell_worth(talks, model, worth, metric)
-    size = out.stat().st_size / 1e6
-    talks.say(f"\nSaved {out} ({size:.1f} MB) and its scores in {beside}.")
-    talks.result(said)
+    keep_and_tell(talks, model, worth, metric, table, out)
     return model

@@ -75,7 +75,7 @@ def _first_lines(said: dict[str, Any]) -> list[str]:
     if many:
         return [
             f"predicts {target['name']!r}: {len(said['classes'])} classes",
-            f"fitted on {target['rows']:,} rows{_unlabelled(said)}",
+            f"fitted on {target['rows']:,} rows{_unlabelled(said)}{_in_blocks(said)}",
             size,
         ]
     rate = "" if target["rate"] is None else f" ({target['rate']:.2%})"
@@ -83,7 +83,7 @@ def _first_lines(said: dict[str, Any]) -> list[str]:
         f"predicts {target['name']!r}: {target['positive']!r} is positive, against "
         f"{target['negative']!r}",
         f"fitted on {target['rows']:,} rows, {target['positives']:,} of them "
-        f"positive{rate}{_unlabelled(said)}",
+        f"positive{rate}{_unlabelled(said)}{_in_blocks(said)}",
         size,
     ]
 
@@ -95,6 +95,10 @@ def _unlabelled(said: dict[str, Any]) -> str:
         return ""
     uses = " and ".join(rows["used_for"])
     return f"; {rows['rows']:,} without a label, {f'for {uses}' if uses else 'left out'}"
+
+
+def _in_blocks(said: dict[str, Any]) -> str:
+    return ", out of core" if "out_of_core" in said["made"] else ""
 
 
 def _column_lines(columns: list[dict[str, Any]]) -> list[str]:

@@ -181,17 +181,21 @@ def _choose_method(rows: Rows) -> str:
 def _shift(curve: Curve, rows: Rows, scale: float) -> float:
     """What to add to the log-odds so that the mean probability is the rate."""
     weight, rate = rows.weight / rows.weight.sum(), class_rate(rows)
-    log_odds, tilt = curve(rows.vote), _tilt(rows.vote, scale)
-
-    def excess(shift: float) -> float:
-        return float(weight @ (_chance(log_odds + shift) * tilt)) - rate
-
+    # Handed over, and not enclosed in the function, which SciPy keeps for longer.
+    known = curve(rows.vote), _tilt(rows.vote, scale), weight, rate
     reach = 1.0
-    while reach < 1e3 and not excess(-reach) <= 0 <= excess(reach):
+    while reach < 1e3 and not _excess(-reach, *known) <= 0 <= _excess(reach, *known):
         reach *= 2
-    if excess(reach) < 0:  # the tilt stays below a rate this close to 1
+    if _excess(reach, *known) < 0:  # the tilt stays below a rate this close to 1
         return reach
-    return float(brentq(excess, -reach, reach, xtol=1e-13))
+    return float(brentq(_excess, -reach, reach, args=known, xtol=1e-13))
+
+
+def _excess(
+    shift: float, log_odds: Number, tilt: Number, weight: Number, rate: float
+) -> float:
+    """How far the mean probability is above the rate."""
+    return float(weight @ (_chance(log_odds + shift) * tilt)) - rate
 
 
 def _chance(log_odds: Number) -> Number:

@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from dask.sizeof import sizeof
 from distributed import Future
 
 from ..blocks.coded import CodedBlock
 from .cluster import Cluster
 from .waiting import GONE
 from .work import add_all, total_of, work_on
+
+LARGE = 2**14
+"""Bytes of an argument that is handed to the workers once, and not with each task."""
 
 
 class FutureBlocks:
@@ -30,12 +34,14 @@ class FutureBlocks:
     ) -> None:
         self.cluster, self.blocks, self._known = cluster, blocks, known
 
-    def each(self, work: Callable[[CodedBlock], Any]) -> Iterator[Any]:
+    def each(self, work: Callable[[CodedBlock], Any], what: str = "") -> Iterator[Any]:
         """What the work makes of each block, in their order."""
         for future in self._start("votes", work_on, work):
             yield from self.cluster.result(future)
 
-    def total(self, work: Callable[[CodedBlock], Any], add: Callable[..., Any]) -> Any:
+    def total(
+        self, work: Callable[[CodedBlock], Any], add: Callable[..., Any], what: str = ""
+    ) -> Any:
         """The same, added up on the workers."""
         parts = self._start("tallies", total_of, work, add=add)
         whole = self.cluster.total("add-tallies", partial(add_all, add), parts)
@@ -55,4 +61,8 @@ class FutureBlocks:
 
     def _there(self, value: Any) -> Any:
         """The value, or where workers find it."""
-        return next((future for known, future in self._known if known is value), value)
+        for known, future in self._known:
+            if known is value:
+                return future
+        # Dask's own way with large arguments of a map fails in some releases.
+        return self.cluster.hand("given", value) if sizeof(value) > LARGE else value

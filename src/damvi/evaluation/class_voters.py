@@ -16,6 +16,7 @@ from .voters import (
     listed_pairs,
     plain,
     voter_names,
+    votes_at,
     who_votes,
 )
 
@@ -116,13 +117,10 @@ def class_voters_of_fit(classifier: Any) -> dict[str, Any]:
     ballots = classifier._ballots
     labels, n_classes = ballots.labels, len(classifier.classes_)
     rows = class_rows_to_look_at(labels, n_classes)
-    unseen = None
-    if ballots.unseen is not None:
-        known = [np.unpackbits(bits, count=len(labels))[rows] for bits in ballots.unseen]
-        unseen = np.stack(known, axis=1).astype(bool)
+    votes, unseen = votes_at(ballots, rows)
     decided = classifier.oob_decision_function_[rows].argmax(axis=1)
     figures = class_voter_figures(
-        classes_named(ballots.votes[rows], classifier.threshold_),
+        classes_named(votes, classifier.threshold_),
         labels[rows],
         classifier.weights_,
         voter_names(classifier),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fingerprint import row_prints, without_labels
+from ..fingerprint import kept, row_prints, without_labels
 from ..modelfile import Model
 from ..tabular import label_texts
 from .class_honesty import class_truth_of, decide_classes
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Prints = NDArray[np.uint64]
 
+LEAST_TOLD = 10
+"""Rows that must turn out new, where few can be told, for all of them to count as new."""
 STEP = np.uint64(0x9E3779B97F4A7C15)
 """What a label adds to a print; odd, so that no two labels add the same."""
 
@@ -47,16 +49,23 @@ def honest_rows(
     truth: Any = None
     if target is not None or name in frame.columns:
         truth = (class_truth_of if many else truth_of)(model, frame, name)
-    vote, of_fit = honest_votes(model, model.schema.encode(frame), truth)
+    vote, of_fit, untold = honest_votes(model, model.schema.encode(frame), truth)
+    about: dict[str, Any] = {"untold": untold, "step": model.classifier._print_step}
     if many:
-        return ClassJudged(vote, of_fit, *decide_classes(model.classifier, vote), truth)
-    return Judged(vote, of_fit, *decide(model.classifier, vote), truth)
+        decided = decide_classes(model.classifier, vote)
+        return ClassJudged(vote, of_fit, *decided, truth, **about)
+    return Judged(vote, of_fit, *decide(model.classifier, vote), truth, **about)
 
 
 def honest_votes(
     model: Model, encoded: Any, truth: NDArray[Any] | None
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The votes, stored ones for the rows that are known, and which rows these are."""
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], int]:
+    """The votes, stored ones for the rows that are known, and which rows these are.
+
+    Of a fit on very many rows only a sample is known. Where rows of that are met, all rows
+    that the sample cannot tell count as rows of the fit, without a vote; the last result
+    is their number.
+    """
     training = model.training
     values = without_labels(row_prints(encoded, np.zeros(len(encoded))))
     known = without_labels(training.prints)
@@ -66,12 +75,34 @@ def honest_votes(
         keys = _labelled(values, truth), _labelled(known, training.labels)
         place = places_of(keys[0], values, keys[1], known)
     of_fit = place >= 0
+    found = np.flatnonzero(of_fit)
+    step, untold = model.classifier._print_step, 0
+    if step > 1 and truth is not None and _are_some_of_fit(len(found), values, step):
+        of_fit[:] = True
+        of_fit[kept(values, step)] = False
+        untold = int(of_fit.sum())
+        of_fit[found] = True
     vote = np.full((len(values), *training.vote.shape[1:]), np.nan)
-    vote[of_fit] = training.vote[place[of_fit]]
+    vote[found] = training.vote[place[found]]
     if not of_fit.all():
         new = np.flatnonzero(~of_fit)
         vote[new] = model.classifier.vote(encoded.iloc[new])
-    return vote, of_fit
+    return vote, of_fit, untold
+
+
+def _are_some_of_fit(n_found: int, values: Prints, step: int) -> bool:
+    """Whether there are rows of the fit among these, by those that are remembered."""
+    if n_found:
+        return True
+    told = len(kept(values, step))
+    if told < LEAST_TOLD:
+        raise ValueError(
+            f"the model remembers one in {step} of the rows that it was fitted on, so it "
+            f"can tell for {told} of these {len(values):,} rows whether they are among "
+            f"them, and {LEAST_TOLD} are needed; give it at least "
+            f"{2 * step * LEAST_TOLD:,} rows at a time"
+        )
+    return False
 
 
 def _labelled(values: Prints, truth: NDArray[Any]) -> Prints:

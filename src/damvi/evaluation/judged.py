@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,19 @@ class JudgedRows:
         NaN for rows of the fit that every voter was trained on.
     of_fit : ndarray of bool, shape (n,)
         Rows that the model was fitted on, or that have the same values as one of them:
-        their votes are the stored ones, out of sample.
+        their votes are the stored ones, out of sample. Rows that may be of the fit count
+        as such too, without a vote.
+    untold : int
+        How many these are: none, unless the fit had so many rows that it remembers only
+        some of them.
+    step : int
+        Of how many rows of the fit one is remembered.
     """
 
     vote: NDArray[np.float64]
     of_fit: NDArray[np.bool_]
+    untold: int = field(default=0, kw_only=True)
+    step: int = field(default=1, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.vote)
@@ -34,11 +42,30 @@ class JudgedRows:
         return np.asarray(~missing.any(axis=1))
 
     @property
+    def n_of_fit(self) -> int:
+        """Rows that are known to be of the fit."""
+        return int(self.of_fit.sum()) - self.untold
+
+    def _words_of_sample(self, known: int) -> str:
+        told, judged = len(self) - self.untold, int(self.has_vote.sum())
+        return (
+            f"The rows of the fit are judged by a sample of one in {self.step} of them, "
+            f"which the model remembers. Of the {len(self):,} rows here it can tell "
+            f"{told:,}: {known:,} are rows of the fit, and have the stored out-of-sample "
+            f"votes, never the model's own. {judged:,} rows are judged, and the others "
+            f"left out."
+        )
+
+    @property
     def words(self) -> str:
         """Where the votes come from, for the user to read."""
-        n, known = len(self), int(self.of_fit.sum())
+        n, known = len(self), self.n_of_fit
+        if self.untold:
+            return self._words_of_sample(known)
         if known == 0:
             said = f"All {n:,} rows are new to the model."
+            if self.step > 1:
+                said += f" (It remembers one in {self.step} of its own, and met none here.)"
         else:
             which = f"All {n:,} rows" if known == n else f"{known:,} of {n:,} rows"
             said = (

@@ -111,10 +111,9 @@ def measure(
         )
     if np.isnan(votes).any():
         raise ValueError("some rows have no vote; leave them out")
-    one_each = np.ones((1, len(truth)))
-    exact = _figures(
-        _Cells.of(truth, votes, flags, chance, len(truth)), cost, one_each, drawn=False
-    )
+    all_votes = _Cells.of(truth, votes, flags, chance, len(truth))
+    exact = _figures(all_votes, cost, all_votes.members[None, :].astype(np.float64))
+    del all_votes  # as many as there are rows
     cells = _Cells.of(truth, votes, flags, chance, MOST_CELLS)
     rng = np.random.RandomState([seed, 11])
     draws = _figures(cells, cost, cells.draw(rng, N_DRAWS))
@@ -181,10 +180,8 @@ class _Cells:
 
 
 def _figures(
-    cells: _Cells, cost: tuple[float, float] | None, counts: Floats, drawn: bool = True
+    cells: _Cells, cost: tuple[float, float] | None, counts: Floats
 ) -> dict[str, Floats]:
-    if not drawn:
-        counts = cells.members[None, :].astype(np.float64)
     ups, flags = cells.positive, cells.flagged
     found, missed = counts[:, ups & flags].sum(axis=1), counts[:, ups & ~flags].sum(axis=1)
     alarms, passed = (

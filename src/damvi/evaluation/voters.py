@@ -167,17 +167,13 @@ def voters_of_fit(classifier: Any) -> dict[str, Any]:
     ballots = classifier._ballots
     positive = ballots.signs > 0
     rows = rows_to_look_at(positive)
-    unseen = None
-    if ballots.unseen is not None:
-        n = len(positive)
-        known = [np.unpackbits(bits, count=n)[rows] for bits in ballots.unseen]
-        unseen = np.stack(known, axis=1).astype(bool)
+    votes, unseen = votes_at(ballots, rows)
     # Turned back to the vote for the positives, whatever their place among the classes.
     vote = classifier.oob_decision_function_
     if classifier.pos_label_ != classifier.classes_[1]:
         vote = -vote
     figures = voter_figures(
-        ballots.votes[rows],
+        votes,
         positive[rows],
         classifier.weights_,
         voter_names(classifier),
@@ -186,3 +182,15 @@ def voters_of_fit(classifier: Any) -> dict[str, Any]:
         unseen=unseen,
     )
     return {**figures, "of_fit": True}
+
+
+def votes_at(ballots: Any, rows: NDArray[np.intp]) -> tuple[NDArray[Any], Mask | None]:
+    """The votes on some rows of the fit, and which of them count; None for all."""
+    if not ballots.at_hand:  # cast again
+        votes, counts = ballots.votes_at(rows)
+        return votes, counts
+    if ballots.unseen is None:
+        return ballots.votes[rows], None
+    n = len(ballots.votes)
+    known = [np.unpackbits(bits, count=n)[rows] for bits in ballots.unseen]
+    return ballots.votes[rows], np.stack(known, axis=1).astype(bool)

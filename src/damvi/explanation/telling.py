@@ -19,6 +19,7 @@ OWN_VOTE = (
     "Some of these rows were in the fit. What is explained is the vote of the model as it "
     "is, which knows them; how good it is, damvi evaluate says."
 )
+MAY_KNOW = OWN_VOTE.replace("Some of these rows were", "These rows may have been")
 
 
 def chosen_rows(rows: Sequence[int] | None, score: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -42,7 +43,10 @@ def notes_of(model: Model, X: Any) -> list[str]:
     """What should be known beside the explanation of these rows."""
     told = row_prints(X, np.zeros(len(X)))
     known = np.isin(without_labels(told), without_labels(model.training.prints))
-    return [OWN_VOTE] if known.any() else []
+    if known.any():
+        return [OWN_VOTE]
+    # Of a fit on very many rows, few are remembered.
+    return [MAY_KNOW] if model.classifier._print_step > 1 else []
 
 
 def parts_of_row(parts: Contributions, i: int, values: Sequence[str]) -> dict[str, Any]:

@@ -43,7 +43,8 @@ class Training:
     ----------
     prints : ndarray of uint64, shape (n,)
         :func:`damvi.fingerprint.row_prints` of the encoded table, with labels, in the
-        order of the file.
+        order of the file. Of a fit on very many rows only some, chosen by their values:
+        one in ``classifier._print_step``.
     vote : ndarray of float64, shape (n,), or (n, C) for C > 2 classes
         Each row's vote by voters and weights that do not know its label. NaN where there
         is none.

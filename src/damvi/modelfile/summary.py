@@ -58,17 +58,22 @@ def summarize(
 
 def _target(model: Model) -> dict[str, Any]:
     target, labels = model.target, model.training.labels
-    said: dict[str, Any] = {"name": target.name, "rows": len(labels)}
+    # Of very many rows only a sample is kept.
+    thinned = model.classifier._print_step > 1
+    rows = model.scores["rows"] if thinned else len(labels)
+    said: dict[str, Any] = {"name": target.name, "rows": rows}
     if target.classes:
         counts = np.bincount(labels, minlength=len(target.classes)).tolist()
+        if thinned:
+            counts = [model.scores["classes"][label] for label in target.classes]
         by_class = zip(target.classes, counts, strict=True)
         return said | {"classes": [{"label": one, "rows": n} for one, n in by_class]}
-    positives = int(labels.sum())
+    positives = model.scores["positives"] if thinned else int(labels.sum())
     return said | {
         "positive": target.positive,
         "negative": target.negative,
         "positives": positives,
-        "rate": positives / len(labels) if len(labels) else None,
+        "rate": positives / rows if rows else None,
     }
 
 

@@ -1,6 +1,8 @@
 """From a table to a model: the columns judged, the pool chosen, its worth measured."""
 
 from .fitting import fit_table
+from .in_blocks import fit_dataset
+from .looking import prepare_dataset
 from .metrics import Metric, metric_for, parse_metric
 from .preparing import Prepared, prepare
 from .unlabelled import WAYS, with_unlabelled
@@ -9,9 +11,11 @@ __all__ = [
     "WAYS",
     "Metric",
     "Prepared",
+    "fit_dataset",
     "fit_table",
     "metric_for",
     "parse_metric",
     "prepare",
+    "prepare_dataset",
     "with_unlabelled",
 ]

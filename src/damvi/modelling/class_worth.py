@@ -17,7 +17,7 @@ from .worth import WE, Worth, peer_votes, verdict
 
 def judge_classes(
     classifier: DAMVIClassifier,
-    X: Any,
+    X: Any | None,
     labels: NDArray[np.intp],
     vote: NDArray[np.float64],
     metric: Metric,

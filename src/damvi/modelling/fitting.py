@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..classifier import DAMVIClassifier
 from ..evaluation.voters import voters_of_fit
@@ -104,14 +105,38 @@ def fit_table(
             f"How voters disagree on rows without a label counts with a weight of "
             f"{classifier.eta_:g} (eta), chosen on rows with one."
         )
+    vote = calibrated_vote(classifier)
+    judged = judge_classes if table.is_many else judge
+    worth = judged(classifier, table.X, table.y, vote, metric, seed)
+    labels = table.y.astype(np.uint8) if table.is_many else table.y
+    training = Training(row_prints(table.X, table.y), vote, labels)
+    model = model_of(table, metric, classifier, training, worth)
+    model.scores.update(summary_of(table, uses, classifier))
+    kind = "trees" if estimator is None else "strong"
+    model.made.update(
+        {**(made or {}), "seed": seed, "pool": kind, "left_out": dropped},
+    )
+    return model, worth
+
+
+def calibrated_vote(classifier: DAMVIClassifier) -> NDArray[np.float64]:
+    """The vote on each row by voters and weights that do not know it."""
     # Users of a table are promised a probability, from trees too.
     decision = classifier._decision
     classifier._decision = classifier._contest.decide(
         decision.weighing, decision.aim, calibrates=True
     )
-    vote = classifier._decision.unseen_vote
-    judged = judge_classes if table.is_many else judge
-    worth = judged(classifier, table.X, table.y, vote, metric, seed)
+    return classifier._decision.unseen_vote
+
+
+def model_of(
+    table: Prepared,
+    metric: Metric,
+    classifier: DAMVIClassifier,
+    training: Training,
+    worth: Worth,
+) -> Model:
+    """The whole model, with what is known of its worth."""
     scores = {
         "rows": len(table.y),
         **_counts(table),
@@ -120,27 +145,10 @@ def fit_table(
         "threshold": np.asarray(classifier.threshold_).tolist(),
         "tuning": None if classifier.tuning_ is None else classifier.tuning_.as_dict(),
         **worth.as_dict(),
-        **summary_of(table, uses, classifier),
         # For the report: the votes themselves are not kept.
         "voters": voters_of_fit(classifier),
     }
-    labels = table.y.astype(np.uint8) if table.is_many else table.y
-    return (
-        Model(
-            classifier=classifier,
-            schema=table.schema,
-            target=table.target,
-            training=Training(row_prints(table.X, table.y), vote, labels),
-            scores=scores,
-            made={
-                **(made or {}),
-                "seed": seed,
-                "pool": "trees" if estimator is None else "strong",
-                "left_out": dropped,
-            },
-        ),
-        worth,
-    )
+    return Model(classifier, table.schema, table.target, training, scores, {})
 
 
 def _counts(table: Prepared) -> dict[str, Any]:

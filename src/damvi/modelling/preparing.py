@@ -87,13 +87,10 @@ def prepare(
     keep, drop : collections of str
         Columns to use or not to use, whatever they look like.
     """
-    for name in (*keep, *drop):
-        pick(frame, name, "named")
-    if target in (*keep, *drop, group):
-        raise ValueError(f"{target!r} is the target, and cannot be a feature or a group")
-    labels = label_texts(pick(frame, target, "target"))
+    refuse_names(frame, target, keep, drop, group)
+    labels = label_texts(frame[target])
     known = labels.notna().to_numpy()
-    y, read = _classes(labels[known].reset_index(drop=True), positive)
+    y, read = classes_of(labels[known].reset_index(drop=True), positive)
     groups = None
     if group is not None:
         column = pick(frame, group, "group")
@@ -107,22 +104,51 @@ def prepare(
     if not known.all():
         without = frame.loc[~known].reset_index(drop=True)
         frame = frame.loc[known].reset_index(drop=True)
-    schema = Schema.infer(frame, target, y, keep=keep, drop=drop)
-    if not schema.used:
-        said = "; ".join(f"{c.name!r}: {c.reason}" for c in schema.columns[:20])
-        raise ValueError(f"no column is left to learn from. {said}".rstrip())
+    schema, warnings = judge_columns(frame, target, y, read, keep=keep, drop=drop)
     return Prepared(
         schema.encode(frame),
         y,
         groups,
         schema,
         read,
-        [*_of_numbers(read), *_warnings(schema, target)],
+        warnings,
         None if without is None else schema.encode(without),
     )
 
 
-def _classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target]:
+def refuse_names(
+    frame: pd.DataFrame,
+    target: str,
+    keep: Collection[str],
+    drop: Collection[str],
+    group: str | None = None,
+) -> None:
+    """Names of columns that are not there, or have two roles."""
+    for name in (*keep, *drop):
+        pick(frame, name, "named")
+    if target in (*keep, *drop, group):
+        raise ValueError(f"{target!r} is the target, and cannot be a feature or a group")
+    pick(frame, target, "target")
+
+
+def judge_columns(
+    frame: pd.DataFrame,
+    target: str,
+    y: NDArray[Any],
+    read: Target,
+    *,
+    keep: Collection[str],
+    drop: Collection[str],
+) -> tuple[Schema, list[str]]:
+    """What becomes of each column, and warnings for the user to read."""
+    schema = Schema.infer(frame, target, y, keep=keep, drop=drop)
+    if not schema.used:
+        said = "; ".join(f"{c.name!r}: {c.reason}" for c in schema.columns[:20])
+        raise ValueError(f"no column is left to learn from. {said}".rstrip())
+    return schema, [*_of_numbers(read), *_warnings(schema, target)]
+
+
+def classes_of(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target]:
     """What is learned of the labels, and what they are called."""
     name = str(labels.name)
     if positive is None and labels.nunique() > 2:

@@ -59,7 +59,7 @@ def _plain(figures: dict[str, Figure | None]) -> dict[str, Any]:
 
 def judge(
     classifier: DAMVIClassifier,
-    X: Any,
+    X: Any | None,
     positive: NDArray[np.bool_],
     vote: NDArray[np.float64],
     metric: Metric,
@@ -70,7 +70,7 @@ def judge(
     Thresholds and calibrators are cross-fitted over the same folds for all.
     """
     folds = classifier._ballots.folds
-    signs = np.where(positive, 1, -1)
+    signs = np.where(positive, np.int8(1), np.int8(-1))
     votes = {WE: vote} | peer_votes(classifier, X, positive, folds, seed)
     has_vote = ~np.isnan(vote)
     truth = positive[has_vote]
@@ -93,13 +93,18 @@ def judge(
 
 def peer_votes(
     classifier: DAMVIClassifier,
-    X: Any,
+    X: Any | None,
     y: NDArray[Any],
     folds: NDArray[Any],
     seed: int,
     classes: NDArray[np.intp] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Votes out of fold: those that the pool took already, or by a training for them."""
+    """Votes out of fold: those that the pool took already, or by a training for them.
+
+    None if the rows are not in memory, where ``X`` is None.
+    """
+    if X is None:
+        return {}
     ballots, voters = classifier._ballots, classifier._voters
     if isinstance(voters, PoolVoters):
         places = {name: k for k, name in enumerate(voters.names)}

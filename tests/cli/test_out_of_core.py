@@ -1,0 +1,260 @@
+"""``damvi fit`` on parquet datasets, which are read in blocks."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from damvi import enrolling
+from damvi.blocks import cache
+from damvi.cli import dataset, memory
+from damvi.modelfile import load
+
+from .conftest import crops, fraud
+
+
+@pytest.fixture(autouse=True)
+def bins_here(folder, monkeypatch):
+    """Bins are left in the folder of the test, if at all."""
+    (folder / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "tmp"))
+
+
+def write(frame, n_parts=3, name="pay"):
+    Path(name).mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(frame)), n_parts)):
+        part = frame.iloc[rows].reset_index(drop=True)
+        part.to_parquet(f"{name}/part-{number}.parquet", row_group_size=90)
+
+
+FIT = ("fit", "pay", "--target", "is_fraud")
+
+
+def test_a_folder_is_fitted_in_blocks_and_all_is_said(damvi):
+    frame = fraud(600).astype({"is_fraud": float})
+    frame.loc[5:9, "is_fraud"] = np.nan
+    write(frame)
+    run = damvi(*FIT)
+    assert "out of core: pay is a folder of 3 parquet files (600 rows, " in run.stderr
+    assert "the strong pool needs all rows in memory" in run.stderr
+    assert "Left out 5 rows whose 'is_fraud' is missing." in run.stderr
+    assert "sample" not in run.stderr
+    assert "pay: 595 rows. Positive is is_fraud = '1' against '0'" in run.stdout
+    assert "No forest or LightGBM beside it" in run.stdout
+    assert "damvi report model.damvi pay/part-0.parquet" in run.stdout
+    assert not any(Path("tmp").iterdir())
+    said = damvi("info", "model.damvi").output
+    assert "fitted on 595 rows, 71 of them positive (11.93%), out of core" in said
+    assert "out_of_core: pay is a folder of 3 parquet files" in said
+    scores = json.loads(Path("model.scores.json").read_text())
+    assert scores["made"]["data"]["files"] == 3
+    assert scores["made"]["data"]["rows"] == 600
+    said = damvi("evaluate", "model.damvi", "pay/part-1.parquet").output
+    assert "All 200 rows are rows of the fit" in said
+    damvi("predict", "model.damvi", "pay/part-1.parquet")
+
+
+def test_a_folder_a_pattern_and_a_file_give_one_model(damvi):
+    write(fraud(400))
+    fraud(400).to_parquet("one.parquet")
+    options = ("--target", "is_fraud", "--pool", "trees", "--quiet")
+    damvi("fit", "pay", *options, "-o", "folder.damvi")
+    damvi("fit", "pay/part-*.parquet", *options, "-o", "pattern.damvi")
+    damvi("fit", "one.parquet", *options, "--out-of-core", "-o", "one.damvi")
+    models = [load(f"{name}.damvi") for name in ("folder", "pattern", "one")]
+    for model in models[1:]:
+        weights = model.classifier.weights_
+        assert np.array_equal(weights, models[0].classifier.weights_)
+        assert np.array_equal(model.training.vote, models[0].training.vote)
+        assert np.array_equal(model.training.prints, models[0].training.prints)
+        assert model.classifier.threshold_ == models[0].classifier.threshold_
+
+
+def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
+    fraud(200).to_parquet("one.parquet")
+    size = 200 * 8 * 8
+    monkeypatch.setattr(memory, "memory", lambda: 3 * size - 1)
+    options = ("fit", "one.parquet", "--target", "is_fraud", "--pool", "trees")
+    run = damvi(*options)
+    assert (
+        "out of core: 200 rows, 0.0 MB as numbers, and the memory has 0.0 MB" in run.stderr
+    )
+    assert "the strong pool" not in run.stderr
+    for enough in (3 * size, None):
+        monkeypatch.setattr(memory, "memory", lambda enough=enough: enough)
+        assert dataset.why_in_blocks(Path("one.parquet"), False, None) is None
+
+
+def test_the_memory_of_this_machine(monkeypatch, tmp_path):
+    there = memory.memory()
+    assert there is None or there > 2**27
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(memory, "LIMITS", (str(limit),))
+    limit.write_text("123456\n")
+    assert memory.memory() == 123456
+    limit.write_text("max\n")
+    assert memory.memory() == there or there is None or memory.memory() >= there
+
+
+def test_many_classes_and_options(damvi):
+    write(crops(500), name="fields")
+    run = damvi("fit", "fields", "--target", "crop", "--drop", "soil", "--json")
+    said = json.loads(run.stdout)
+    assert said["metric"] == "macro_f1"
+    assert said["classes"] == {"maize": 125, "oats": 50, "rye": 50, "wheat": 275}
+    assert [c["reason"] for c in said["columns"] if c["name"] == "soil"] == ["as asked"]
+    assert "out of core" in damvi("info", "model.damvi").output
+    run = damvi("fit", "fields", "--target", "crop", "--positive", "rye", "--metric", "ap")
+    assert "crop = 'rye' against the rest: 50 rows" in run.stdout
+    damvi("report", "model.damvi", "fields/part-0.parquet")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--pool", "strong"), 2, "--pool strong needs all rows in memory"),
+        (("--time-limit", "9"), 2, "--time-limit needs all rows in memory"),
+        (("--unlabeled", "x", "--group", "shop"), 2, "--unlabeled and --group need all"),
+        (("--learn-from-unlabeled", "self"), 2, "needs all rows in memory"),
+        (("--drop", "lost"), 1, "there is no named column 'lost'"),
+        (("-o", "pay/part-1.parquet"), 2, "names pay/part-1.parquet, a file that is read"),
+    ],
+)
+def test_what_cannot_be_had(damvi, options, code, words):
+    write(fraud(200))
+    run = damvi(*FIT, *options, code=code)
+    assert words in run.output
+    assert "Traceback" not in run.output
+
+
+def test_other_files(damvi):
+    fraud(100).to_csv("data.csv", index=False)
+    run = damvi("fit", "data.csv", "--target", "is_fraud", "--out-of-core", code=2)
+    assert "--out-of-core reads parquet" in run.output
+    run = damvi("fit", "lost*.parquet", "--target", "is_fraud", code=1)
+    assert "lost*.parquet: there is no such file" in run.output
+    Path("empty").mkdir()
+    assert "empty: there is no" in damvi("fit", "empty", "--target", "x", code=1).output
+    assert (
+        "no file lost.parquet"
+        in damvi("fit", "lost.parquet", "--target", "x", code=1).output
+    )
+    run = damvi("fit", "lost.parquet", "--target", "x", "--out-of-core", code=1)
+    assert "no file lost.parquet" in run.output
+
+
+def thinned_model(damvi, monkeypatch, n=900):
+    monkeypatch.setattr(enrolling, "PRINTS_TO_KEEP", 300)
+    frame = fraud(n)
+    write(frame)
+    frame.to_parquet("all.parquet")
+    damvi(*FIT, "--quiet")
+    return load("model.damvi")
+
+
+def test_of_very_many_rows_a_sample_is_remembered_and_judged(damvi, monkeypatch):
+    model = thinned_model(damvi, monkeypatch)
+    assert model.classifier._print_step == 4
+    n_kept = len(model.training.prints)
+    assert 150 < n_kept < 320
+    assert "fitted on 900 rows, 108 of them positive" in damvi("info", "model.damvi").output
+    run = damvi("evaluate", "model.damvi", "all.parquet")
+    assert "a sample of one in 4 of them" in run.stdout
+    assert f"it can tell {n_kept}: {n_kept} are rows of the fit" in run.stdout
+    said = json.loads(damvi("evaluate", "model.damvi", "all.parquet", "--json").stdout)
+    some = ~np.isnan(model.training.vote)
+    assert said["rows"] == some.sum()
+    assert said["rows_of_the_fit"] == n_kept
+    assert said["positives"] == model.training.labels[some].sum()
+    flagged = model.training.vote[some] > model.classifier.threshold_
+    assert said["confusion"]["found"] == (flagged & model.training.labels[some]).sum()
+    run = damvi("report", "model.damvi", "all.parquet")
+    assert "one in 4" in run.stdout
+    run = damvi("explain", "model.damvi", "all.parquet", "--row", "1")
+    assert "in the fit" in run.output
+
+
+def test_new_rows_beside_a_sample_are_new_if_enough_can_be_told(damvi, monkeypatch):
+    model = thinned_model(damvi, monkeypatch)
+    new = fraud(400, seed=5).assign(age=lambda f: f["age"] + 0.5)
+    new.to_parquet("new.parquet")
+    run = damvi("evaluate", "model.damvi", "new.parquet")
+    assert "All 400 rows are new to the model. (It remembers one in 4" in run.stdout
+    new.head(12).to_parquet("few.parquet")
+    run = damvi("evaluate", "model.damvi", "few.parquet", code=1)
+    assert "remembers one in 4" in run.output
+    mixed = pd.concat([new, fraud(900).head(100)])
+    mixed.to_parquet("mixed.parquet")
+    said = json.loads(damvi("evaluate", "model.damvi", "mixed.parquet", "--json").stdout)
+    assert 80 < said["rows"] < 170
+    assert 10 < said["rows_of_the_fit"] < 45
+    assert len(model.training.prints) > 45
+
+
+def test_a_sample_of_many_classes(damvi, monkeypatch):
+    monkeypatch.setattr(enrolling, "PRINTS_TO_KEEP", 200)
+    write(crops(500), name="fields")
+    crops(500).to_parquet("all.parquet")
+    damvi("fit", "fields", "--target", "crop", "--quiet")
+    training = load("model.damvi").training
+    said = json.loads(damvi("evaluate", "model.damvi", "all.parquet", "--json").stdout)
+    some = ~np.isnan(training.vote).any(axis=1)
+    assert said["rows"] == some.sum() < 200
+    rows = [one["rows"] for one in said["classes"]]
+    assert rows == np.bincount(training.labels[some], minlength=4).tolist()
+    info = damvi("info", "model.damvi").output
+    assert "wheat  275 rows" in info
+    assert "one in 4" in damvi("report", "model.damvi", "all.parquet").stdout
+
+
+STOPPED = """
+import os, sys
+from damvi.blocks.cache import BinCache
+from damvi.cli import main
+
+how = int(sys.argv.pop())
+
+def finish(self, part, usual=BinCache.finish):
+    usual(self, part)
+    if part == 4:
+        os.kill(os.getpid(), how)
+
+BinCache.finish = finish
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_fit_goes_on_from_its_bins(damvi, monkeypatch, how):
+    write(fraud(600))
+    command = [sys.executable, "-c", STOPPED, *FIT, "--jobs", "1", str(int(how))]
+    env = {**os.environ, "TMPDIR": os.path.abspath("tmp")}
+    run = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert run.returncode == (1 if how == signal.SIGINT else -9), run.stderr
+    assert "Traceback" not in run.stderr
+    assert not Path("model.damvi").exists()
+    (left,) = Path("tmp").iterdir()
+    assert left.name.startswith("damvi-bins-")
+    done = []
+
+    def finish(self, part, usual=cache.BinCache.finish):
+        usual(self, part)
+        done.append(part)
+
+    monkeypatch.setattr(cache.BinCache, "finish", finish)
+    damvi(*FIT, "--jobs", "1")
+    assert done == [5, 6, 7, 8]
+    assert not any(Path("tmp").iterdir())
+    done.clear()
+    damvi(*FIT, "-o", "again.damvi")
+    assert sorted(done) == [*range(9)]
+    one, other = load("model.damvi"), load("again.damvi")
+    assert np.array_equal(one.classifier.weights_, other.classifier.weights_)
+    assert np.array_equal(one.training.vote, other.training.vote)
