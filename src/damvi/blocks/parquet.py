@@ -136,7 +136,8 @@ class ParquetTable:
         self._check_truth(target, weight)
         wanted = self.columns
         if wanted is None:
-            self._warn_of_folders()
+            if self.told_by_folders:
+                warnings.warn(self.told_by_folders, UserWarning, stacklevel=2)
             left_out = {target, weight, *index_columns(self.schema)}
             wanted = [name for name in self.schema.names if name not in left_out]
         elif isinstance(wanted, str) or len(set(wanted)) < len(wanted):
@@ -172,17 +173,17 @@ class ParquetTable:
                 f"column {weight!r} of {self.path} holds {kind}, and weights are numbers"
             )
 
-    def _warn_of_folders(self) -> None:
-        lost = [
-            name for name in folder_columns(self.files) if name not in self.schema.names
-        ]
-        if lost:
-            warnings.warn(
-                f"{self.path}: {', '.join(lost)} are told by names of folders only, and "
-                f"are no features; if they should be, write them into the files as columns",
-                UserWarning,
-                stacklevel=2,
-            )
+    @property
+    def told_by_folders(self) -> str | None:
+        """What to say of columns that are not in the files, if there are such."""
+        known = self.schema.names
+        lost = [name for name in folder_columns(self.files) if name not in known]
+        if not lost:
+            return None
+        return (
+            f"{self.path}: what only the names of folders tell is no feature "
+            f"({', '.join(lost)}); if it should be, write it into the files as a column"
+        )
 
     def categories(
         self, tree: Any, names: list[str], through: Any
