@@ -26,7 +26,7 @@ def formulas(
     n: int, d: int, K: int, P: int, W: int, share: float = SHARE
 ) -> dict[str, float]:
     """What the page says, in bytes: what is moved between W workers, and what is kept."""
-    drawn = n * (1 - math.exp(-SHARE))  # different rows of a voter's sample
+    drawn = n * (1 - math.exp(-share))  # different rows of a voter's sample
     elsewhere = (W - 1) / W
     # Of each class, in a partition, as many as there are.
     sampled = sum(min(SAMPLE_ROWS // 2, n / P * rate) for rate in (RATE, 1 - RATE))

@@ -158,6 +158,11 @@ class Ballots(Sheet):
             return out_of_fold_vote(self.votes, self.folds, found, n_jobs)
         return out_of_bag_vote(self.votes, self.unseen, self.folds, found, n_jobs)
 
+    def on_unseen(self) -> Ballots:
+        """The votes on labelled rows that the voters do not know, all counting alike."""
+        only = self.unseen is not None
+        return replace(self, only_unseen=only, lean=1.0, plain=None, crowd=None)
+
     def take(self, some: NDArray[np.intp]) -> Ballots:
         """The votes of some voters alone."""
         return replace(

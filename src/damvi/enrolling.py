@@ -39,7 +39,7 @@ class EnrolsTables(RevisesWeights):
         from .blocks import ParquetTable
         from .blocks.electing import TableReader, elect_from_disk
 
-        table = X if isinstance(X, ParquetTable) else ParquetTable(X)
+        table = X.afresh() if isinstance(X, ParquetTable) else ParquetTable(X)
         for name, given in (("y", y), ("sample_weight", sample_weight)):
             if not isinstance(given, str) and (given is not None or name == "y"):
                 raise TypeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,11 @@ def read_table(model: Any, X: Any, y: Any = "no_validation", *, keep_frame: bool
     ``keep_frame`` leaves a dataframe as it is, for voters that pick columns by name.
     """
     at_fit = not (isinstance(y, str) and y == "no_validation")
+    if isinstance(X, str | PathLike):
+        raise TypeError(
+            f"X is the path {str(X)!r}, and must hold rows; read them, as in "
+            f"pandas.read_parquet(path), a part at a time if there are many"
+        )
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(

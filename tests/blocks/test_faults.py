@@ -1,5 +1,7 @@
 """What can go wrong with a table on disk, and what is said of it."""
 
+import errno
+import gc
 import os
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pyarrow import parquet as pq
 
 from damvi import DAMVIClassifier, FastTreeClassifier, ParquetTable
 from damvi.blocks import cache as caches
+from damvi.blocks import electing
 from damvi.blocks.cache import BinCache
 
 from .test_on_disk import frame_of, write
@@ -139,6 +142,48 @@ def test_two_fits_at_once_do_not_share_a_folder(tmp_path):
     assert one.folder != two.folder
 
 
+def test_a_folder_that_is_named_serves_many_models(tmp_path):
+    kept, path = tmp_path / "bins", tmp_path / "t.parquet"
+    frame_of(400).to_parquet(path)
+    table = ParquetTable(path, cache=kept)
+    first = fit(table)
+    second = fit(table, votes="oob")  # while the first lives
+    assert Path(second._ballots.blocks.codes.filename).parent == kept
+    assert not (tmp_path / "bins-1").exists()
+    votes = second.oob_decision_function_
+    del first
+    other = fit(ParquetTable(path, columns=["a", "b"], cache=kept))
+    assert Path(other._ballots.blocks.codes.filename).parent == tmp_path / "bins-1"
+    assert np.array_equal(second.reweigh().oob_decision_function_, votes, equal_nan=True)
+    del second
+    fit(ParquetTable(path, columns=["a"], cache=kept))
+    assert (kept / "codes").stat().st_size == 400
+
+
+def test_temporary_bins_are_for_one_user_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(caches.tempfile, "gettempdir", lambda: str(tmp_path))
+    one = BinCache(None, "a", (10, 2), 1)
+    assert one.folder.stat().st_mode & 0o077 == 0
+    one.removed_when_unused()
+    two = BinCache(None, "a", (10, 2), 1)
+    assert two.folder != one.folder
+    folder = one.folder
+    del one
+    assert not folder.exists()
+    assert BinCache(None, "a", (10, 2), 1).folder == folder
+
+
+def test_a_lock_that_was_just_removed_is_no_lock(tmp_path, monkeypatch):
+    import fcntl
+
+    def late(*given):
+        (tmp_path / "lock").unlink()
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert caches._lock(tmp_path / "lock") is None
+    assert caches._lock(tmp_path / "gone" / "lock") is None
+
+
 def test_bins_of_other_data_are_thrown_away(tmp_path):
     kept, path = tmp_path / "bins", tmp_path / "t.parquet"
     frame = frame_of(400)
@@ -151,6 +196,76 @@ def test_bins_of_other_data_are_thrown_away(tmp_path):
     model = fit(X, other["label"], bootstrap="poisson")
     assert np.array_equal(ours.predict(X), model.predict(X))
     assert np.array_equal(ours.weights_, model.weights_)
+
+
+def test_rows_to_predict_are_no_path(tmp_path):
+    frame_of(400).to_parquet(tmp_path / "t.parquet")
+    model = fit(tmp_path / "t.parquet")
+    for path in (tmp_path / "t.parquet", "t.parquet"):
+        with pytest.raises(TypeError, match=r"X is the path '.*t\.parquet', .* rows; read"):
+            model.predict(path)
+
+
+def test_a_table_is_looked_at_again_for_each_fit(tmp_path):
+    table = ParquetTable(tmp_path)
+    frame_of(400).to_parquet(tmp_path / "a.parquet")
+    fit(table)
+    frame = frame_of(300, seed=9)
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.to_parquet(tmp_path / "b.parquet")
+    twice = pd.concat([frame, frame], ignore_index=True)
+    model = fit(twice.drop(columns="label"), twice["label"], bootstrap="poisson")
+    assert np.array_equal(fit(table).weights_, model.weights_)
+
+
+@pytest.mark.parametrize("n_rows", [400, 250, 900])
+@pytest.mark.parametrize("step", ["_read_labels", "_find_bins", "_write_codes"])
+def test_files_that_change_between_passes_are_noticed(tmp_path, monkeypatch, step, n_rows):
+    frame_of(400).to_parquet(tmp_path / "t.parquet")
+    work = getattr(electing, step)
+
+    def change_first(*given):
+        frame_of(n_rows, seed=1).to_parquet(tmp_path / "t.parquet")
+        return work(*given)
+
+    monkeypatch.setattr(electing, step, change_first)
+    with pytest.raises(ValueError, match=r"t\.parquet was changed while it was read"):
+        fit(tmp_path / "t.parquet")
+
+
+def test_disks_without_locks(tmp_path, monkeypatch):
+    def none(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", none)
+    assert BinCache(tmp_path / "bins", "a", (10, 2), 1).folder == tmp_path / "bins"
+
+
+@pytest.mark.parametrize("random_state", [None, 0])
+def test_bins_that_no_fit_can_go_on_from_are_not_left_behind(
+    tmp_path, monkeypatch, random_state
+):
+    frame_of(400).to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setattr(caches.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(electing, "_write_codes", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        DAMVIClassifier(random_state=random_state).fit(tmp_path / "t.parquet", "label")
+    gc.collect()
+    left = [*(tmp_path / "temporary").iterdir()]
+    assert len(left) == (random_state is not None)
+
+
+def test_bins_of_files_that_must_be_mended_are_not_left_behind(tmp_path, monkeypatch):
+    frame_of(400).assign(a=np.inf).to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setattr(caches.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    with pytest.raises(ValueError, match="infinity"):
+        fit(tmp_path / "t.parquet")
+    gc.collect()
+    assert not [*(tmp_path / "temporary").iterdir()]
 
 
 def test_a_full_disk_is_seen_beforehand(tmp_path, monkeypatch):

@@ -1,15 +1,22 @@
 """A fit on a parquet dataset is the fit in memory, bit by bit."""
 
+import itertools
 import pickle
+import warnings
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
 
 from damvi import (
     DAMVIClassifier,
     FastTreeClassifier,
     ParquetTable,
+    VoteStream,
     load_model,
     save_model,
 )
@@ -108,6 +115,54 @@ def test_columns_numbers_as_categories_and_a_pattern(tmp_path):
     same(ours, model.fit(X, frame["label"]), X)
 
 
+def test_bins_are_those_of_the_columns_that_are_categories(tmp_path):
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.integers(0, 9, (60, 1200))).rename(columns="c{}".format)
+    wide.assign(y=wide["c0"] > 4).to_parquet(tmp_path / "t.parquet")
+    stored = ParquetTable(tmp_path / "t.parquet", cache=tmp_path / "bins")
+    for place in (600, 601):  # numpy does not print those in the middle
+        mask = np.arange(1200) == place
+        tree = FastTreeClassifier(categorical_features=mask)
+        model = DAMVIClassifier(tree, n_estimators=1, max_samples=1.0, random_state=0).fit(
+            stored, "y"
+        )
+        assert np.array_equal(model._voters.features.binning.categorical, mask)
+        del model
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_any_table_in_any_parts(seed):
+    rng = np.random.default_rng(seed)
+    n_classes = int(rng.integers(2, 5))
+    n = int(rng.choice([2 * n_classes, 50, 600]))
+    X = pd.DataFrame(rng.normal(size=(n, 3)).round(int(rng.integers(0, 4)))).rename(
+        columns=str
+    )
+    y = rng.permutation(np.append(np.arange(n_classes), rng.integers(0, 2, n - n_classes)))
+    weight = [None, 10.0 ** rng.uniform(-8, 0, n), rng.integers(1, 99, n)][rng.integers(3)]
+    choices = {
+        "max_samples": [0.2, 1.0, 5, 3 * n][rng.integers(4)],
+        "stratified": bool(rng.integers(2)),
+        "votes": ["auto", "oob"][rng.integers(2)],
+        "random_state": int(rng.integers(2**31)),
+        "n_estimators": 4,
+    }
+    frame = X.assign(y=y) if weight is None else X.assign(y=y, w=weight)
+    cuts = [0, *np.sort(rng.integers(0, n + 1, 3)).tolist(), n]
+    with warnings.catch_warnings(), TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")  # of samples without a class
+        for start, stop in itertools.pairwise(cuts):
+            path = f"{folder}/{start:04d}-{stop:04d}.parquet"
+            frame[start:stop].to_parquet(path, row_group_size=int(rng.choice([7, 300])))
+        ours = DAMVIClassifier(**choices).fit(folder, "y", None if weight is None else "w")
+        model = DAMVIClassifier(**choices, bootstrap="poisson").fit(X, y, weight)
+        assert np.array_equal(ours.weights_, model.weights_)
+        assert np.array_equal(ours.decision_function(X), model.decision_function(X))
+        votes = ours.oob_decision_function_, model.oob_decision_function_
+        assert np.array_equal(*votes, equal_nan=True)
+
+
 def test_reweigh_and_choose_without_reading_again(tmp_path):
     frame = frame_of()
     write(tmp_path, frame)
@@ -122,6 +177,25 @@ def test_reweigh_and_choose_without_reading_again(tmp_path):
     assert ours.choice_.chosen == model.choice_.chosen
     with pytest.raises(ValueError, match="prune needs all votes"):
         ours.prune(3)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"votes": "oob"}, {"balance": 0.5}, {"weight": "weight"}]
+)
+def test_a_stream_starts_from_votes_on_unseen_rows(tmp_path, settings):
+    frame = frame_of()
+    write(tmp_path, frame)
+    settings = dict(settings)
+    weight = settings.pop("weight", None)
+    rows = frame.drop(columns=["label"] if weight is None else ["label", weight])
+    base = None if weight is None else frame[weight]
+    model = DAMVIClassifier(n_estimators=8, random_state=0, bootstrap="poisson", **settings)
+    whole = VoteStream(clone(model).fit(rows, frame["label"], base))
+    stream = VoteStream(model.fit(tmp_path, "label", weight))
+    assert np.allclose(stream.weights_, whole.weights_, rtol=0, atol=1e-12)
+    drifts = [one.partial_fit(rows[:200], frame["label"][:200]) for one in (stream, whole)]
+    assert drifts[0].as_dict() == pytest.approx(drifts[1].as_dict(), rel=1e-9)
+    assert np.allclose(stream.moments_.M, whole.moments_.M, rtol=1e-12)
 
 
 def test_a_certificate_knows_a_thinned_table_again(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier
@@ -126,6 +127,7 @@ def with_negative_weight(frame):
             ValueError,
             "partition 0: some weights are missing, infinite or negative",
         ),
+        (bad(weight="shop"), ValueError, "partition [01]: sample_weight .* no.* numbers"),
         (split(5), ValueError, "y is cut into 5 partitions, and X into 2"),
         (split(first=10), ValueError, "partition [01]: X has 50 rows and y 45; cut both"),
         ((frame_of(100), "label", None), TypeError, "X is a DataFrame, and must be a Dask"),
@@ -178,6 +180,11 @@ def test_texts_categorized_are_as_pandas_has_them(here):
 def test_settings_that_need_all_rows(here, settings, message):
     with pytest.raises(ValueError, match=message):
         fit(DAMVIClassifier(**settings), *bad()[:2], client=here)
+
+
+def test_other_estimators_are_refused(here):
+    with pytest.raises(TypeError, match="takes a DAMVIClassifier, not a Pipeline"):
+        fit(make_pipeline(DAMVIClassifier()), *bad()[:2], client=here)
 
 
 def test_no_client_and_no_dask_collection():

@@ -196,3 +196,13 @@ def test_a_feature_may_be_called_as_the_target(tmp_path):
     assert parts.X.encoder.label not in parts.schema.features
     model, _ = fit_dataset(parts, metric_for(parts.target))
     assert model.classifier.n_features_in_ == len(parts.schema.features)
+
+
+def test_what_only_folders_tell_is_told(tmp_path):
+    frame = table()
+    for year in (2024, 2025):
+        write(tmp_path / f"year={year}", frame)
+    prepared, _ = prepare_dataset(tmp_path, "kind")
+    assert any("no feature (year)" in said for said in prepared.warnings)
+    one, _ = prepare_dataset(tmp_path / "year=2024", "kind")
+    assert not any("folders" in said for said in one.warnings)

@@ -432,6 +432,19 @@ def test_the_rows_of_the_fit_count_for_as_many_as_one_says(models):
     assert np.array_equal(few.weights_, models["trees"].weights_)
 
 
+def test_voters_that_have_seen_all_rows_start_from_nothing():
+    X, y = imbalanced(400, seed=0)
+    model = DAMVIClassifier(
+        n_estimators=5, bootstrap=False, max_samples=1.0, random_state=0
+    ).fit(X, y)
+    stream = VoteStream(model)
+    assert not stream.rows_.any()
+    assert np.array_equal(stream.weights_, model.weights_)
+    assert np.isnan(stream.partial_fit(X, y).gibbs_risk.before)
+    with pytest.raises(ValueError, match="voters have seen all rows of a class"):
+        VoteStream(model, prior_rows=100)
+
+
 def test_a_loaded_model_starts_from_nothing(models):
     loaded = pickle.loads(pickle.dumps(models["trees"]))
     stream = VoteStream(loaded)
@@ -504,6 +517,7 @@ def test_frames_and_words_for_labels():
         ([0, 1, 1], [1, 1], "sample_weight has shape"),
         ([0, 1, 1], [1, -1, 1], "sample_weight is negative at row 1"),
         ([0, 1, 1], [1, np.inf, 1], "sample_weight is inf at row 1"),
+        ([0, 1, 1], [1, 1e200, 1], r"sample_weight is up to 1e\+200, .* counts for 1"),
     ],
 )
 def test_what_it_does_not_take_changes_nothing(y, weights, said):

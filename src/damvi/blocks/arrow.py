@@ -34,8 +34,18 @@ def is_number(kind: Any) -> bool:
     )
 
 
+def is_label(kind: Any) -> bool:
+    """Whether a column's values can be names of classes."""
+    import pyarrow.types as t
+
+    if t.is_dictionary(kind):
+        kind = kind.value_type
+    known = is_text(kind) or t.is_temporal(kind)
+    return bool(known or (is_number(kind) and not t.is_decimal(kind)))
+
+
 def values_of(column: Any) -> NDArray[Any]:
-    """A column of labels or weights as numpy holds it."""
+    """A column of labels as numpy holds it."""
     import pyarrow.types as t
 
     if t.is_dictionary(column.type):
@@ -59,7 +69,7 @@ def doubles_of(
     table = np.empty((batch.num_rows, batch.num_columns))
     for f, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
         known = None if categories is None else categories.by_column[f]
-        values = _numbers(column) if known is None else _places(column, known)
+        values = numbers_of(column) if known is None else _places(column, known)
         if known is None and np.isinf(values).any():
             raise ValueError(
                 f"{where}: column {name!r} contains infinity; replace it by a number or NaN"
@@ -68,7 +78,8 @@ def doubles_of(
     return table
 
 
-def _numbers(column: Any) -> NDArray[np.float64]:
+def numbers_of(column: Any) -> NDArray[np.float64]:
+    """A column of numbers as doubles, NaN where there is none."""
     import pyarrow as pa
 
     if column.type != pa.float64():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -49,6 +49,16 @@ class BlockBallots:
         work = partial(votes_at, self.plan, self.forest, rows)
         votes, unseen = zip(*self.blocks.each(work, "Looking at voters"), strict=True)
         return np.concatenate(votes), np.concatenate(unseen)
+
+    def on_unseen(self) -> BlockBallots:
+        """The votes on rows that the voters do not know, all counting alike."""
+        plan = replace(self.plan, only_unseen=True, balance=0.0)
+        return BlockBallots(self.blocks, plan, self.forest)
+
+    @property
+    def lean(self) -> Any:
+        """How many rows of the largest class one of each other class counts for."""
+        return self.plan.contest.lean(self.plan.census.mass, self.plan.balance)
 
     @property
     def n_classes(self) -> int:

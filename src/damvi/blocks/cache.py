@@ -41,40 +41,74 @@ class BinCache:
         self, folder: Path | None, key: str, shape: tuple[int, int], n_parts: int
     ) -> None:
         self.shape, self._is_temporary = shape, folder is None
-        base = folder or Path(tempfile.gettempdir()) / f"damvi-bins-{key[:16]}"
-        self.folder, self._lock = _locked(base)
-        if not self._is_of(key):
-            self._clear()
-            self._need_room()
-            for name, size in self._sizes(n_parts).items():
-                with open(self.folder / name, "wb") as file:
-                    file.truncate(size)
-            write_whole(self.folder / "key", key)
+        self._key, self._n_parts = key, n_parts
+        self.folder, lock = self._claim(folder or _temporary(key))
         self._files = {
             name: os.open(self.folder / name, os.O_RDWR) for name in self._sizes(n_parts)
         }
-        weakref.finalize(self, _close, [*self._files.values(), self._lock])
+        self._to_remove: list[Path] = []
+        weakref.finalize(self, _leave, [*self._files.values(), lock], self._to_remove)
         self._done = np.memmap(self.folder / "done", np.uint8, "r", shape=(n_parts,))
 
-    def _is_of(self, key: str) -> bool:
-        with suppress(OSError):
-            return (self.folder / "key").read_text() == key
-        return False
+    def _claim(self, base: Path) -> tuple[Path, int]:
+        """A folder that nobody else writes to, and the lock that says so.
 
-    def _clear(self) -> None:
-        for name in ("key", "bins.npz", "codes", "prints", "done"):
-            (self.folder / name).unlink(missing_ok=True)
+        Bins that are all there may have many readers, and are thrown away by none of them.
+        """
+        for number in count():
+            folder = base if number == 0 else base.with_name(f"{base.name}-{number}")
+            folder.mkdir(
+                mode=0o700 if self._is_temporary else 0o777, parents=True, exist_ok=True
+            )
+            lock = _lock(folder / "lock")
+            if lock is not None and _is_of(folder, self._key):
+                return folder, lock
+            if lock is not None and self._prepare(folder):
+                return folder, lock
+            if lock is not None:
+                os.close(lock)
+            elif not self._is_temporary and self._is_whole(folder):
+                lock = _lock(folder / "readers", shared=True)
+                if lock is not None and self._is_whole(folder):
+                    return folder, lock
+                if lock is not None:
+                    os.close(lock)
+        raise AssertionError("there is always a next number")
+
+    def _prepare(self, folder: Path) -> bool:
+        """Throw away what is there, unless somebody reads it, and make room."""
+        readers = _lock(folder / "readers")
+        if readers is None:
+            return False
+        try:
+            for name in ("key", "bins.npz", "codes", "prints", "done"):
+                (folder / name).unlink(missing_ok=True)
+            self._need_room(folder)
+            for name, size in self._sizes(self._n_parts).items():
+                with open(folder / name, "wb") as file:
+                    file.truncate(size)
+            write_whole(folder / "key", self._key)
+        finally:
+            os.close(readers)
+        return True
+
+    def _is_whole(self, folder: Path) -> bool:
+        with suppress(OSError):
+            done = (folder / "done").read_bytes()
+            has_bins = (folder / "bins.npz").exists()
+            return _is_of(folder, self._key) and has_bins and all(done)
+        return False
 
     def _sizes(self, n_parts: int) -> dict[str, int]:
         n, d = self.shape
         return {"codes": n * d, "prints": 8 * n, "done": n_parts}
 
-    def _need_room(self) -> None:
-        needed, free = sum(self._sizes(0).values()), shutil.disk_usage(self.folder).free
+    def _need_room(self, folder: Path) -> None:
+        needed, free = sum(self._sizes(0).values()), shutil.disk_usage(folder).free
         if free < needed:
             raise OSError(
                 errno.ENOSPC,
-                f"the bins take {needed / 1e9:.1f} GB, and {self.folder} has room for "
+                f"the bins take {needed / 1e9:.1f} GB, and {folder} has room for "
                 f"{free / 1e9:.1f}; name another folder: ParquetTable(path, cache=...)",
             )
 
@@ -124,28 +158,46 @@ class BinCache:
     def removed_when_unused(self) -> None:
         """The fit is through: nothing is to be gone on with."""
         if self._is_temporary:
-            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+            self._to_remove.append(self.folder)
 
 
-def _locked(base: Path) -> tuple[Path, int]:
-    """A folder that no other process uses, and the file that says so."""
-    for number in count():
-        folder = base if number == 0 else base.with_name(f"{base.name}-{number}")
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
-        try:
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # no such locks here
-            pass
-        except OSError:
-            os.close(lock)
-            continue
-        return folder, lock
-    raise AssertionError("there is always a next number")
+def _temporary(key: str) -> Path:
+    """One for each user, who could not go on from another's."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    return Path(tempfile.gettempdir()) / f"damvi-bins-{user}-{key[:16]}"
 
 
-def _close(files: list[int]) -> None:
+def _is_of(folder: Path, key: str) -> bool:
+    with suppress(OSError):
+        return (folder / "key").read_text() == key
+    return False
+
+
+def _lock(path: Path, shared: bool = False) -> int | None:
+    """A file that others cannot lock while it is open; None if they have."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT)
+    except FileNotFoundError:  # the folder was just removed
+        return None
+    try:
+        import fcntl
+
+        fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    except (ImportError, OSError):  # no such locks on this system, or on this disk
+        return lock
+    with suppress(FileNotFoundError):
+        if os.path.samestat(os.fstat(lock), os.stat(path)):
+            return lock
+    os.close(lock)  # whoever had it has removed it
+    return None
+
+
+def _leave(files: list[int], to_remove: list[Path]) -> None:
+    """Folders first: nobody else may use them while the lock is open."""
+    for folder in to_remove:
+        shutil.rmtree(folder, ignore_errors=True)
     for file in files:
         os.close(file)

@@ -24,7 +24,7 @@ from ..voters.trees.frames import Categories
 from ..voters.trees.growth import signs_that_count
 from ..voters.trees.sketch import EdgeSketch
 from ..voters.trees.voters import TreeVoters
-from .arrow import values_of
+from .arrow import numbers_of, values_of
 from .ballots import BlockBallots
 from .cache import BinCache
 from .coded import Plan
@@ -64,6 +64,7 @@ class TableReader:
         n_jobs: int | None,
         verbose: int,
     ) -> None:
+        self.digest = table.digest()  # before anything is read
         self.table, self.target, self.weight = table, target, weight
         self.names = table.features(target, weight)
         self.n_jobs, self.verbose = n_jobs, verbose
@@ -73,16 +74,37 @@ class TableReader:
     def through(self, what: str, work: Callable[[int, RowGroup], Any]) -> Iterator[Any]:
         """What the work makes of each row group, in order, with a bar if one is wanted."""
         groups = self.table.groups
-        calls = (partial(work, number, group) for number, group in enumerate(groups))
+        calls = (
+            partial(self._watched, work, number, group)
+            for number, group in enumerate(groups)
+        )
         results = in_threads(calls, self.n_jobs)
         return progress_bar(what)(results, len(groups)) if self.verbose else results
+
+    def _watched(self, work: Callable[[int, RowGroup], Any], *given: Any) -> Any:
+        try:
+            return work(*given)
+        except Exception as error:
+            self.refuse_changes(error)
+            raise
+
+    def refuse_changes(self, error: Exception | None = None) -> None:
+        """Passes over files that change meanwhile would not be of the same rows."""
+        try:
+            same = self.table.digest() == self.digest
+        except OSError:  # it is gone
+            same = False
+        if not same:
+            raise ValueError(
+                f"{self.table.path} was changed while it was read; fit again"
+            ) from error
 
     def truth(self, group: RowGroup) -> Iterator[tuple[NDArray[Any], NDArray[Any] | None]]:
         """Labels and weights, batch by batch."""
         names = [self.target] if self.weight is None else [self.target, self.weight]
         for batch in group.batches(names):
-            columns = [values_of(column) for column in batch.columns]
-            yield columns[0], None if self.weight is None else columns[1]
+            weights = None if self.weight is None else numbers_of(batch.column(1))
+            yield values_of(batch.column(0)), weights
 
     def rows(self, group: RowGroup, start: int) -> Iterator[tuple[int, Any]]:
         """The number of the first row of each batch, and the batch."""
@@ -100,6 +122,7 @@ def elect_from_disk(model: Any, reader: TableReader, seed: int, balance: float) 
     survey = reduce(
         lambda one, other: one + other,
         reader.through("Reading labels", partial(_survey, reader)),
+        Survey(np.empty(0), np.empty(0, np.intp)),
     )
     contest = survey.contest(model.pos_label)
     labels, weights, census = _read_labels(reader, survey, contest)
@@ -114,15 +137,22 @@ def elect_from_disk(model: Any, reader: TableReader, seed: int, balance: float) 
         model._way == "oob",
     )
     categories, categorical = table.categories(tree, reader.names, reader.through)
-    key = _key(reader, tree, seed, contest)
+    key = _key(reader, categorical, seed, contest)
     shape = len(labels), len(reader.names)
     cache = BinCache(table.cache, key, shape, len(table.groups))
-    binning = cache.binning
-    if binning is None:
-        signs = partial(_signs, plan, labels, weights)
-        binning = _find_bins(reader, categories, categorical, plan, signs)
-        cache.keep_binning(binning)
-    _write_codes(reader, categories, binning, labels, cache)
+    if model.random_state is None:  # no other fit can go on from these bins
+        cache.removed_when_unused()
+    try:
+        binning = cache.binning
+        if binning is None:
+            signs = partial(_signs, plan, labels, weights)
+            binning = _find_bins(reader, categories, categorical, plan, signs)
+            cache.keep_binning(binning)
+        _write_codes(reader, categories, binning, labels, cache)
+        reader.refuse_changes()
+    except ValueError:  # of the files: once they are mended, these bins are of no use
+        cache.removed_when_unused()
+        raise
     features = Features(categories, binning)
     draws = PoissonDraws.plan(
         labels,
@@ -236,16 +266,18 @@ def _write_codes(
         pass
 
 
-def _key(reader: TableReader, tree: Any, seed: int, contest: Contest) -> str:
+def _key(
+    reader: TableReader, categorical: NDArray[np.bool_], seed: int, contest: Contest
+) -> str:
     """All that the bins and codes depend on."""
     said = (
         __version__,
-        reader.table.digest(),
+        reader.digest,
         reader.names,
         reader.target,
         reader.weight,
         seed,
         contest.pos_label,
-        tree.categorical_features,
+        categorical.tolist(),
     )
     return sha256(repr(said).encode()).hexdigest()

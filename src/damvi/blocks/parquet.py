@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import glob
 import os
+import warnings
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..fingerprint import Prints, row_prints
 from ..voters.trees.frames import Categories
-from .arrow import MOST_CATEGORIES, doubles_of, is_number, is_text, texts_of
+from .arrow import MOST_CATEGORIES, doubles_of, is_label, is_number, is_text, texts_of
+from .columns import check_alike, index_columns
+from .files import folder_columns, parquet_files
 
 BATCH_ROWS = 2**16
 
@@ -42,7 +45,7 @@ class RowGroup:
                     BATCH_ROWS, [self.number], columns=names, use_threads=False
                 ):
                     yield batch.select(names)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, IndexError, NotImplementedError) as error:
             raise ValueError(
                 f"{self} cannot be read ({error}); the file is damaged or was changed: "
                 f"write it again"
@@ -56,9 +59,11 @@ class ParquetTable:
     ----------
     path : str or path
         A file, a folder with ``.parquet`` files in it, or a pattern such as
-        ``"payments/2025-*.parquet"``. Files are taken in the order of their names.
+        ``"payments/2025-*.parquet"``. Files are taken in the order of their names; those
+        that begin with a dot or an underscore are passed over.
     columns : list of str, optional
-        The features. All columns but the target (and the weights) by default.
+        The features. All columns by default, but the target, the weights, and an index
+        that pandas wrote.
     cache : path, optional
         A folder for the one-byte bins, as large as a byte for each cell and 8 for each
         row. By default one in the system's folder for temporary files, which is removed
@@ -85,19 +90,7 @@ class ParquetTable:
     @cached_property
     def files(self) -> list[str]:
         """The files, in the order of their rows."""
-        path = Path(self.path)
-        if path.is_dir():
-            found = sorted(map(str, path.rglob("*.parquet")))
-        elif path.exists():
-            found = [str(path)]
-        else:
-            found = sorted(glob.glob(self.path, recursive=True))
-        if not found:
-            raise FileNotFoundError(
-                f"{self.path}: there is no such file, and no parquet file in it or of that "
-                f"pattern"
-            )
-        return found
+        return parquet_files(self.path)
 
     @cached_property
     def footers(self) -> list[Any]:
@@ -124,14 +117,9 @@ class ParquetTable:
     @cached_property
     def schema(self) -> Any:
         """Names and types of the columns, the same in all files."""
-        first, *others = [footer.schema.to_arrow_schema() for footer in self.footers]
-        for file, schema in zip(self.files[1:], others, strict=True):
-            if not schema.equals(first, check_metadata=False):
-                raise ValueError(
-                    f"{file} has other columns, or other types, than {self.files[0]}; "
-                    f"write both alike"
-                )
-        return first
+        schemas = [footer.schema.to_arrow_schema() for footer in self.footers]
+        check_alike(self.files, schemas)
+        return schemas[0]
 
     @property
     def n_rows(self) -> int:
@@ -145,9 +133,15 @@ class ParquetTable:
                     f"{self.path} has no column {name!r}; its columns are "
                     f"{', '.join(self.schema.names)}"
                 )
+        self._check_truth(target, weight)
         wanted = self.columns
         if wanted is None:
-            wanted = [name for name in self.schema.names if name not in (target, weight)]
+            if self.told_by_folders:
+                warnings.warn(self.told_by_folders, UserWarning, stacklevel=2)
+            left_out = {target, weight, *index_columns(self.schema)}
+            wanted = [name for name in self.schema.names if name not in left_out]
+        elif isinstance(wanted, str) or len(set(wanted)) < len(wanted):
+            raise ValueError(f"columns={wanted!r}; give a list of names, each of them once")
         for name in wanted:
             if name in (target, weight):
                 raise ValueError(f"columns has {name!r}, which is the target or the weight")
@@ -163,6 +157,33 @@ class ParquetTable:
         if not wanted:
             raise ValueError(f"{self.path} has no column to learn from")
         return list(wanted)
+
+    def _check_truth(self, target: str, weight: str | None) -> None:
+        kind = self.schema.field(target).type
+        if not is_label(kind):
+            raise ValueError(
+                f"column {target!r} of {self.path} holds {kind}, which are no labels; make "
+                f"them whole numbers or texts"
+            )
+        if weight is None:
+            return
+        kind = self.schema.field(weight).type
+        if not is_number(kind):
+            raise ValueError(
+                f"column {weight!r} of {self.path} holds {kind}, and weights are numbers"
+            )
+
+    @property
+    def told_by_folders(self) -> str | None:
+        """What to say of columns that are not in the files, if there are such."""
+        known = self.schema.names
+        lost = [name for name in folder_columns(self.files) if name not in known]
+        if not lost:
+            return None
+        return (
+            f"{self.path}: what only the names of folders tell is no feature "
+            f"({', '.join(lost)}); if it should be, write it into the files as a column"
+        )
 
     def categories(
         self, tree: Any, names: list[str], through: Any
@@ -201,6 +222,14 @@ class ParquetTable:
         """A number for each row, as the table would have in memory."""
         texts = any(is_text(column.type) for column in batch.columns)
         return row_prints(batch.to_pandas() if texts else block, labels)
+
+    def afresh(self) -> Self:
+        """The same dataset, with nothing remembered of its files."""
+        table = copy(self)
+        for name in [*vars(table)]:
+            if isinstance(getattr(type(table), name, None), cached_property):
+                delattr(table, name)
+        return table
 
     def digest(self) -> str:
         """What tells these files from others, or from what they were before."""

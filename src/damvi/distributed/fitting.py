@@ -57,6 +57,12 @@ def fit(
     ...     model = fit(DAMVIClassifier(random_state=0), X, y)
     ...     flagged = predict(model, X).sum().compute()
     """
+    if not isinstance(estimator, DAMVIClassifier):
+        raise TypeError(
+            f"a fit on a cluster takes a DAMVIClassifier, not a "
+            f"{type(estimator).__name__}; of a pipeline, give the last step, and do the "
+            f"others with Dask"
+        )
     if client is None:
         try:
             client = default_client()

@@ -79,7 +79,12 @@ def truth_of(number: int, y: Any, weights: Any) -> Truth:
     values = np.asarray(y)
     if values.dtype.kind == "O" and hasattr(y, "isna"):
         values = np.array(y.astype(object).where(~y.isna(), None), object)
-    given = None if weights is None else np.asarray(weights, np.float64)
+    try:
+        given = None if weights is None else np.asarray(weights, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"partition {number}: sample_weight does not hold numbers ({error})"
+        ) from error
     if given is not None and len(given) != len(values):
         raise ValueError(
             f"partition {number}: y has {len(values)} rows and sample_weight {len(given)}; "

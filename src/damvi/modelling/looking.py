@@ -87,6 +87,8 @@ def prepare_dataset(
     frame, found = _sample(table, names, by_row, seed, through)
     judge = partial(judge_columns, frame, target, found, read, drop=drop)
     schema, warnings = judge(keep=[*keep, *_rarely_another(table, frame, keep, drop)])
+    if table.told_by_folders:
+        warnings = [*warnings, table.told_by_folders]
     sizes = [group.n_rows for group in table.groups]
     ends = np.cumsum([0, *sizes])
     counts = [int(known[a:b].sum()) for a, b in pairwise(ends)]

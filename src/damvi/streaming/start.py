@@ -19,17 +19,19 @@ from .memory import Memory
 Side = Moments | UnseenMoments
 
 
-def out_of_sample(ballots: Ballots, rule: Rule, n_rows: float) -> Memory:
+def out_of_sample(ballots: Ballots, rule: Rule, n_rows: float) -> Memory | None:
     """The votes of the fit on unseen rows, counting for ``n_rows`` rows in all.
+
+    None where the voters have seen all rows of a class, so that nothing is known.
 
     Votes on rows that the voters were trained on are left out, whatever the model's own
     weights were learned from: beside new rows they would be mere optimism.
     """
-    unseen = replace(
-        ballots, only_unseen=ballots.unseen is not None, lean=1.0, plain=None, crowd=None
-    )
+    unseen = ballots.on_unseen()
     folds = unseen.tallies(rule.emphasis)
     whole = sum(folds[1:], start=folds[0])
+    if not (_has_votes(whole.negatives) and _has_votes(whole.positives)):
+        return None
     up = ballots.signs > 0
     base = np.ones(len(up)) if ballots.base is None else ballots.base
     sides = [base[~up], base[up]]
@@ -70,6 +72,10 @@ def _crossfitted(
 def leaning(tally: Tally, lean: float) -> Tally:
     """The same, with each positive counting for ``lean`` negatives."""
     return tally if lean == 1 else replace(tally, positives=tally.positives * lean)
+
+
+def _has_votes(side: Side) -> bool:
+    return isinstance(side, Moments) or bool(np.diag(side.rows.M).any())
 
 
 def _plain(side: Side) -> Moments:

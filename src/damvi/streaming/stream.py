@@ -23,6 +23,8 @@ Numbers = NDArray[np.float64]
 
 BLOCK_BYTES = 2**25
 """Votes in doubles that are added up at a time."""
+MOST_WEIGHT = 1e12
+"""More rows than any stream has; the squares of much larger sums are no numbers."""
 
 
 class VoteStream:
@@ -41,7 +43,8 @@ class VoteStream:
     prior_rows : "auto" or float, default="auto"
         How many rows the votes of the fit count for, on rows that the voters were not
         trained on (out of bag or out of fold); 0 leaves them out. "auto": as many as the
-        fit had, or 0 where the model no longer has its votes, as after loading it.
+        fit had, or 0 where the model no longer has its votes, as after loading it, or
+        where the voters have seen all rows.
     min_rows : float, default=50
         The weights are kept while fewer rows than this of either class are remembered.
 
@@ -139,6 +142,11 @@ class VoteStream:
         check_consistent_length(X, y)
         signs = read_new_labels(y, self.classes_, self.pos_label_)
         weights = read_new_weights(sample_weight, len(signs))
+        if weights is not None and weights.max(initial=0.0) > MOST_WEIGHT:
+            raise ValueError(
+                f"sample_weight is up to {weights.max():g}, and a row like any other "
+                f"counts for 1; divide the weights by what such a row has"
+            )
         if len(signs) == 0:
             nothing = self._memory.margins.compared(Margins.none())
             return Drift(0, **nothing, learned=False, vote=np.empty(0))
@@ -215,7 +223,14 @@ class VoteStream:
                 f"with a model; make the stream where the model is fitted, and pickle "
                 f"the stream, or start from nothing with prior_rows=0"
             )
-        return out_of_sample(ballots, self._rule, rows)
+        known = out_of_sample(ballots, self._rule, rows)
+        if known is None and self.prior_rows != "auto":
+            raise ValueError(
+                f"prior_rows={self.prior_rows!r}, but the voters have seen all rows of a "
+                f"class, so the fit has no votes to start from; lower max_samples, or "
+                f"start from nothing with prior_rows=0"
+            )
+        return known or Memory.none(len(model.weights_))
 
     def _fading(self, n: int) -> tuple[float, Numbers | None]:
         """What is left of the rows before n new ones, and of each of these."""
