@@ -32,7 +32,7 @@ def formulas(
     sampled = sum(min(SAMPLE_ROWS // 2, n / P * rate) for rate in (RATE, 1 - RATE))
     return {
         "codes, kept": n * d,
-        "sketches, moved": (P - 1) * sampled * (8 * d + 8) * elsewhere,
+        "sketches, moved": (P - 1) * sampled * (8 * d + 8),
         "samples, moved": K * drawn * (d + 2) * elsewhere,
     }
 

@@ -59,7 +59,7 @@ def prepare_dataset(
     Returns
     -------
     table : Prepared
-        ``X`` is an :class:`~damvi.modelling.encoded.EncodedTable`. Rows without a label
+        ``X`` is an ``EncodedTable``. Rows without a label
         are left out.
     n_judged : int
     """
