@@ -59,8 +59,8 @@ def prepare_dataset(
     Returns
     -------
     table : Prepared
-        ``X`` is an ``EncodedTable``. Rows without a label
-        are left out.
+        ``X`` is an ``EncodedTable``, which reads from disk. Rows without a label are left
+        out.
     n_judged : int
     """
     import pandas as pd
