@@ -3,6 +3,7 @@
 import joblib
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier
@@ -48,3 +49,13 @@ def test_backends_agree_with_serial(table, fresh, backend, voter):
     assert np.array_equal(model.weights_, serial.weights_)
     assert np.array_equal(votes, serial.vote(fresh))
     assert np.array_equal(answers, serial.predict(fresh))
+
+
+def test_pools_agree_with_serial(table, fresh, backend):
+    X, y = table
+    pool = [("tree", DecisionTreeClassifier(max_depth=3)), ("bayes", GaussianNB())]
+    serial = DAMVIClassifier(pool, n_jobs=1, random_state=0).fit(X, y)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        model = DAMVIClassifier(pool, random_state=0).fit(X, y)
+    assert np.array_equal(model.weights_, serial.weights_)
+    assert np.array_equal(model.vote(fresh), serial.vote(fresh))

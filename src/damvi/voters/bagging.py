@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import take_rows
@@ -19,6 +18,7 @@ from .class_asking import AskClasses
 from .draws import AnyDraws
 from .fitting import params_of_rows, seeded
 from .interface import Progress
+from .parallel import in_parallel
 from .relabelling import with_gaps, without_gaps
 
 
@@ -67,7 +67,7 @@ class BaggedVoters:
             delayed(_train)(estimator, X, y, draws, k, own_weight, fit_params or {}, read)
             for k in range(len(kept), n_voters)
         ]
-        results = _parallel(work, n_jobs)
+        results = in_parallel(work, n_jobs)
         votes = read.room(len(y), n_voters)
         voters = []
         without = np.zeros(n_classes, np.intp) if known is None else known.n_without_class
@@ -95,7 +95,7 @@ class BaggedVoters:
         """The votes of all voters on ``X``, (n, K), +1 and -1, or numbers of classes."""
         read = asker_of(self.n_classes)
         work = [delayed(_ask)(voter, X, read) for voter in self.estimators]
-        return np.column_stack([votes for _, votes, _ in _parallel(work, n_jobs)])
+        return np.column_stack([votes for _, votes, _ in in_parallel(work, n_jobs)])
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
@@ -108,7 +108,7 @@ class BaggedVoters:
         read = asker_of(self.n_classes)
         work = [delayed(_ask)(self.estimators[k], X, read) for k in asked]
         total: Any = 0.0
-        for k, (_, votes, _) in zip(asked, _parallel(work, n_jobs), strict=True):
+        for k, (_, votes, _) in zip(asked, in_parallel(work, n_jobs), strict=True):
             total = total + weights[k] * read.spread(votes)
         return np.asarray(total)
 
@@ -118,13 +118,6 @@ def asker_of(n_classes: int) -> AskPositive | AskClasses:
     if n_classes == 2:
         return AskPositive("hard")
     return AskClasses("hard", np.arange(n_classes))
-
-
-def _parallel(work: list[Any], n_jobs: int | None) -> Iterator[Any]:
-    results: Iterator[Any] = Parallel(
-        n_jobs=n_jobs, prefer="threads", return_as="generator"
-    )(work)
-    return results
 
 
 def _train(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from .._blas import one_blas_thread
 from .._compat import take_rows
@@ -19,6 +19,7 @@ from .class_asking import AskClasses
 from .fitting import fit_weighted, params_of_rows, seeded, weight_name
 from .folds import check_classes, split_rows
 from .interface import Progress
+from .parallel import in_parallel
 from .relabelling import with_gaps, without_gaps
 
 Asker = AskPositive | AskClasses
@@ -94,14 +95,6 @@ def seed_of(seed: int, name: str) -> int:
     """A seed for the voter of this name, whatever its place in the pool."""
     digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
     return int.from_bytes(digest[:4], "little") >> 1
-
-
-def in_parallel(work: Iterator[Any], n_jobs: int | None) -> Iterator[Any]:
-    """The results in order, as they come."""
-    results: Iterator[Any] = Parallel(
-        n_jobs=n_jobs, prefer="threads", return_as="generator"
-    )(work)
-    return results
 
 
 def blame(error: Exception, where: str) -> Exception:

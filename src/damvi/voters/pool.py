@@ -17,7 +17,8 @@ from .._threads import one_openmp_thread
 from .asking import AskPositive, FoldModels, Voting
 from .class_asking import AskClasses
 from .interface import Progress
-from .out_of_fold import Asker, Named, blame, in_parallel, train_out_of_fold
+from .out_of_fold import Asker, Named, blame, train_out_of_fold
+from .parallel import in_parallel
 
 Calibrator = Callable[[NDArray[Any]], NDArray[np.float32]]
 
