@@ -39,6 +39,7 @@ def nothing_thrown_away() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()  # nor is it looked through later
         if enabled:
             gc.enable()
 
