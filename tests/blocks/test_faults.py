@@ -278,6 +278,7 @@ def test_a_full_disk_is_seen_beforehand(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 from damvi import DAMVIClassifier, ParquetTable
 from damvi.blocks.cache import BinCache
 finish, done = BinCache.finish, []

@@ -215,7 +215,8 @@ def test_a_sample_of_many_classes(damvi, monkeypatch):
 
 
 STOPPED = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 from damvi.blocks.cache import BinCache
 from damvi.cli import main
 
