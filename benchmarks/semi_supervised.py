@@ -87,7 +87,7 @@ def votes_of(
     from sklearn.semi_supervised import SelfTrainingClassifier
 
     from damvi import DAMVIClassifier, Unlabeled
-    from damvi.voters.trees.forest_classifier import FastForestClassifier
+    from damvi.voters.trees.estimators import FastForestClassifier
 
     for unlabelled, weighted in TRAINED.values():
         model = DAMVIClassifier(random_state=seed, n_jobs=1, unlabeled=unlabelled)

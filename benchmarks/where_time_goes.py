@@ -55,7 +55,7 @@ def main() -> int:
     from damvi.voters import Draws, FastTreeClassifier
     from damvi.voters.trees.features import Features
     from damvi.voters.trees.forest import Forest
-    from damvi.voters.trees.growth import grow_tree
+    from damvi.voters.trees.voters import grow_tree
     from voters import load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

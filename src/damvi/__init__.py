@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from .moments import Moments
     from .streaming import VoteStream
     from .unlabelled.table import Unlabeled
-    from .voters.trees.classifier import FastTreeClassifier
+    from .voters.trees.estimators import FastTreeClassifier
 
 _HOMES = {
     "DAMVIClassifier": "classifier",
-    "FastTreeClassifier": "voters.trees.classifier",
+    "FastTreeClassifier": "voters.trees.estimators",
     "Moments": "moments",
     "ParquetTable": "blocks.parquet",
     "Unlabeled": "unlabelled.table",

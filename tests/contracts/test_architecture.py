@@ -315,9 +315,3 @@ def test_the_public_names_resolve():
         assert getattr(damvi, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         damvi.nonsense  # noqa: B018
-
-
-def test_files_stay_short():
-    longest = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
-    docstrings_included = 400
-    assert max(longest.values()) <= docstrings_included, longest

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..voters.trees.frames import UNKNOWN, Categories
+from ..voters.trees.features import UNKNOWN, Categories
 
 MOST_CATEGORIES = 2**16
 """Distinct texts of a column; more are no categories."""

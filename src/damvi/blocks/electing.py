@@ -18,11 +18,8 @@ from ..census import Census
 from ..fingerprint import Prints
 from ..progress import progress_bar
 from ..voters.poisson import PoissonDraws
-from ..voters.trees.binning import Binning
-from ..voters.trees.features import Features
-from ..voters.trees.frames import Categories
-from ..voters.trees.growth import signs_that_count
-from ..voters.trees.sketch import EdgeSketch
+from ..voters.trees.binning import Binning, EdgeSketch, signs_that_count
+from ..voters.trees.features import Categories, Features
 from ..voters.trees.voters import TreeVoters
 from .arrow import numbers_of, values_of
 from .ballots import BlockBallots

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..fingerprint import Prints, row_prints
-from ..voters.trees.frames import Categories
+from ..voters.trees.features import Categories
 from .arrow import MOST_CATEGORIES, doubles_of, is_label, is_number, is_text, texts_of
 from .columns import check_alike, index_columns
 from .files import folder_columns, parquet_files

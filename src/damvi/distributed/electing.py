@@ -21,9 +21,8 @@ from ..census import Census
 from ..enrolling import print_step
 from ..fingerprint import Prints
 from ..progress import progress_bar
-from ..voters.trees.features import Features
+from ..voters.trees.features import Categories, Features
 from ..voters.trees.forest import Forest
-from ..voters.trees.frames import Categories
 from ..voters.trees.voters import TreeVoters
 from . import work
 from .cluster import Cluster

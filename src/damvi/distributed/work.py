@@ -18,13 +18,10 @@ from ..blocks.survey import Contest, Survey, number
 from ..census import Census
 from ..fingerprint import Prints, row_prints, thinned
 from ..voters.draws import random_state_of
-from ..voters.trees.binning import Binning
-from ..voters.trees.features import Features
+from ..voters.trees.binning import Binning, EdgeSketch, dense, signs_that_count
+from ..voters.trees.features import Categories, Features, FrameTable
 from ..voters.trees.forest import Forest
-from ..voters.trees.frames import Categories, FrameTable
-from ..voters.trees.growth import grow_tree, signs_that_count
-from ..voters.trees.sketch import EdgeSketch
-from ..voters.trees.table import dense
+from ..voters.trees.voters import grow_tree
 
 PIECE_ROWS = 2**16
 """Rows of a partition whose votes are in memory at a time."""

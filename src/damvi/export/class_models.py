@@ -80,7 +80,7 @@ def _largest_share(graph: Graph, shares: str) -> ClassSaid:
 
 
 def _own_forest(graph: Graph, model: Any, data: Data) -> ClassSaid:
-    forest, features = model._voters.forest, model._voters.features
+    forest, features = model.trees_.forest, model.trees_.features
     X = own_numbers(graph, features, data)
     trees = read_own_trees(forest, features.binning, np.zeros(len(forest.nodes)))
     return _mean_of_trees(graph, X, trees, forest.shares)

@@ -56,7 +56,7 @@ def _larger_half(graph: Graph, chance: str) -> Said:
 
 
 def _own_forest(graph: Graph, model: Any, data: Data) -> Said:
-    forest, features = model._voters.forest, model._voters.features
+    forest, features = model.trees_.forest, model.trees_.features
     X = own_numbers(graph, features, data)
     trees = read_own_trees(forest, features.binning, forest.shares[:, 1])
     return _mean_of_trees(graph, X, trees)

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..voters.trees.binning import Binning
-from ..voters.trees.forest import Forest
-from ..voters.trees.splits import N_CODES
+from ..voters.trees.forest import N_CODES, Forest
 from .graph import Graph
 from .table import Matrix, look_up
 from .trees import LEAF, LEQ, LT, MEMBER, Trees

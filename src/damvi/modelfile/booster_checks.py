@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..voters.trees.classifier import MAX_CLASSES
+from ..voters.trees.estimators import MAX_CLASSES
 from .trees import need, need_family
 
 TOKEN = re.compile(r"[0-9A-Za-z_.:+-]+")

@@ -19,7 +19,7 @@ ALLOWED = frozenset(
         "damvi.voters.encoding.categorical_columns",
         "damvi.voters.encoding.numeric_columns",
         "damvi.voters.relabelling.Relabelled",
-        "damvi.voters.trees.frames.Categories",
+        "damvi.voters.trees.features.Categories",
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.calibration._SigmoidCalibration",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",

@@ -39,7 +39,7 @@ SKLEARN = {
 """What the strong pool is made of, trees, and ways to deal folds."""
 OURS = {
     "ClassFoldModels": "damvi.voters.class_asking",
-    "FastForestClassifier": "damvi.voters.trees.forest_classifier",
+    "FastForestClassifier": "damvi.voters.trees.estimators",
     "FoldModels": "damvi.voters.asking",
     "NumberEncoder": "damvi.voters.encoding",
     "RankScaler": "damvi.voters.encoding",
@@ -50,7 +50,7 @@ RECORDS = {
     "BetaCurve": "damvi.decision.curves",
     "Binning": "damvi.voters.trees.binning",
     "Calibrator": "damvi.decision.calibration",
-    "Categories": "damvi.voters.trees.frames",
+    "Categories": "damvi.voters.trees.features",
     "ClassCalibrator": "damvi.decision.class_calibration",
     "ClassCurves": "damvi.voters.class_calibration",
     "ClassTuning": "damvi.decision.class_tuning",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _compat
-from ..voters.trees.classifier import MAX_CLASSES
+from ..voters.trees.estimators import MAX_CLASSES
 from .trees import need, need_family
 from .values import Json, Reader, Writer
 

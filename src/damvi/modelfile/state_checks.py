@@ -10,7 +10,7 @@ from ..classifier import DAMVIClassifier
 from ..decision import Calibrator, ClassCalibrator, ClassTuning, Tuning
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.class_calibration import ClassCurves
-from ..voters.trees.classifier import MAX_CLASSES
+from ..voters.trees.estimators import MAX_CLASSES
 from ..voters.trees.voters import TreeVoters
 from .errors import ModelFileError
 

@@ -12,16 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..voters.trees.binning import MAX_BINS, Binning
-from ..voters.trees.classifier import MAX_CLASSES, FastTreeClassifier
-from ..voters.trees.features import Features
-from ..voters.trees.forest import Forest
-from ..voters.trees.frames import Categories
-from ..voters.trees.splits import CATEGORIES, N_CODES, NODE_COLUMNS, SET_BYTES
+from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
+from ..voters.trees.features import Categories, Features
+from ..voters.trees.forest import CATEGORIES, N_CODES, NODE_COLUMNS, SET_BYTES, Forest
 from ..voters.trees.voters import TreeVoters
 from .errors import ModelFileError
 from .values import Json, Reader, Writer
 
-FAST_TREE = "damvi.voters.trees.classifier.FastTreeClassifier"
+FAST_TREE = "damvi.voters.trees.estimators.FastTreeClassifier"
 MOST_WEIGHT = 2**62
 
 
@@ -34,7 +32,7 @@ def write_fast_tree(writer: Writer, tree: FastTreeClassifier) -> dict[str, Json]
     """Its attributes, without the circle from its trees back to itself."""
     state = dict(vars(tree))
     state.pop("_metadata_request", None)
-    voters = state.pop("_voters", None)
+    voters = state.pop("trees_", None)
     grown = {} if voters is None else {"features": voters.features, "forest": voters.forest}
     return {"state": writer.state(state), "grown": writer.state(grown)}
 
@@ -45,8 +43,8 @@ def read_fast_tree(reader: Reader, said: dict[str, Json]) -> FastTreeClassifier:
     tree.__dict__.update(reader.state(said["state"]))
     grown = reader.state(said["grown"])
     if grown:
-        tree._voters = TreeVoters(tree, grown["features"], grown["forest"])
-        check_voters(tree._voters)
+        tree.trees_ = TreeVoters(tree, grown["features"], grown["forest"])
+        check_voters(tree.trees_)
     return tree
 
 
@@ -77,7 +75,7 @@ def need_starts(starts: Any, parts: int | None, end: int, least: int, name: str)
 
 
 def check_forest(forest: Forest) -> None:
-    """All that the kernels of :mod:`damvi.voters.trees.cast` take for granted.
+    """All that the kernels of :mod:`damvi.voters.trees.forest` take for granted.
 
     The vote of a leaf is not stored but read off its weights, so it names a class that
     there is.
@@ -186,7 +184,7 @@ def check_voters(voters: TreeVoters) -> None:
 
 def check_model(model: Any) -> None:
     """A forest or tree as a classifier; one that is not fitted has nothing to check."""
-    voters = vars(model).get("_voters")
+    voters = vars(model).get("trees_")
     if voters is None:
         return
     need(isinstance(voters, TreeVoters), "no trees")

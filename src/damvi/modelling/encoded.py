@@ -15,7 +15,7 @@ from ..blocks import ParquetTable
 from ..blocks.parquet import RowGroup
 from ..fingerprint import Prints, row_prints
 from ..tabular import Schema, label_texts
-from ..voters.trees.frames import Categories, FrameTable
+from ..voters.trees.features import Categories, FrameTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..reading import read_table
-from ..voters.trees.frames import needs_reading
+from ..voters.trees.features import needs_reading
 
 
 class Unlabeled:

@@ -10,8 +10,7 @@ from .draws import Draws
 from .interface import Voters, Votes
 from .pool import PoolVoters
 from .strong import strong_pool
-from .trees.classifier import FastTreeClassifier
-from .trees.forest_classifier import FastForestClassifier
+from .trees.estimators import FastForestClassifier, FastTreeClassifier
 
 __all__ = [
     "BaggedVoters",

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .trees.frames import Categories, FrameTable, is_categorical, needs_reading
+from .trees.features import Categories, FrameTable, is_categorical, needs_reading
 
 MOST_CATEGORIES = 100
 """Of a column, that linear models tell apart; the rarest share a place."""

@@ -74,7 +74,7 @@ def strong_pool(
 
 def _forest(**options: Any) -> Callable[[int | None], Any]:
     def make(seed: int | None) -> Any:
-        from .trees.forest_classifier import FastForestClassifier
+        from .trees.estimators import FastForestClassifier
 
         return FastForestClassifier(200, n_jobs=1, random_state=seed, **options)
 

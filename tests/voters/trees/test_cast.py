@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from damvi.voters.trees.cast import find_leaves, walk
-from damvi.voters.trees.forest import Forest
+from damvi.voters.trees.forest import Forest, find_leaves, walk
 
 from .test_grow import SEEDS, grow_fast, tables
 

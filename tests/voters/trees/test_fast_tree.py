@@ -126,7 +126,7 @@ def test_blocks_threads_and_formats_do_not_change_the_vote(table, monkeypatch):
     np.testing.assert_array_equal(vote, [model.vote(x[np.newaxis])[0] for x in X])
     np.testing.assert_array_equal(vote, model.vote(sparse.csr_matrix(X)))
     np.testing.assert_array_equal(vote, model.vote(np.asfortranarray(X)))
-    monkeypatch.setattr("damvi.voters.trees.table.BLOCK_CELLS", 50)
+    monkeypatch.setattr("damvi.voters.trees.binning.BLOCK_CELLS", 50)
     monkeypatch.setattr("damvi.voters.trees.voters.VOTES_WORTH_A_THREAD", 0)
     np.testing.assert_array_equal(vote, model.set_params(n_jobs=2).vote(X))
 
@@ -136,7 +136,7 @@ def test_more_trees_than_256_bins_and_a_pickle(table):
     model = DAMVIClassifier(n_estimators=10, random_state=0).fit(X, y)
     data = pickle.dumps(model)
     np.testing.assert_array_equal(pickle.loads(data).vote(X), model.vote(X))
-    nodes = sum(len(voter._voters.forest.nodes) for voter in model.estimators_)
+    nodes = sum(len(voter.trees_.forest.nodes) for voter in model.estimators_)
     assert len(data) < 60 * nodes + 8 * len(y) + 30_000
 
 

@@ -48,7 +48,7 @@ def test_it_is_as_good_as_scikit_learns(tables):
 def test_the_probability_is_the_mean_over_the_trees(tables):
     X, y, Z, _ = tables
     model = FastForestClassifier(7, max_depth=3, random_state=0).fit(X, y)
-    trees = [tree.predict_proba(Z)[:, 1] for tree in model._voters.estimators]
+    trees = [tree.predict_proba(Z)[:, 1] for tree in model.trees_.estimators]
     np.testing.assert_allclose(model.predict_proba(Z)[:, 1], np.mean(trees, axis=0))
 
 
@@ -68,7 +68,7 @@ def test_a_balanced_forest_sees_both_classes_alike(tables, flip):
     X, y, Z, z = tables
     y, z = (1 - y, 1 - z) if flip else (y, z)
     model = FastForestClassifier(balanced=True, random_state=0).fit(X, y)
-    roots = model._voters.forest.weights[model._voters.forest.roots[:-1]]
+    roots = model.trees_.forest.weights[model.trees_.forest.roots[:-1]]
     assert (roots.sum(axis=1) == 2 * min(np.bincount(y))).all()
     assert roots.mean(axis=0) == pytest.approx(roots.sum(axis=1).mean() / 2, rel=0.03)
     proba, rare = model.predict_proba(Z), int(not flip)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.tree import DecisionTreeClassifier
 
+from damvi.voters.trees.forest import FEATURE, LEFT, SHIFT, THRESHOLD, goes_left
 from damvi.voters.trees.grow import grow
-from damvi.voters.trees.splits import FEATURE, LEFT, SHIFT, THRESHOLD, goes_left
 
 from .reference import grow_slowly
 

@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi.voters.trees.class_keys import CLASS_SHIFT
+from damvi.voters.trees.forest import FEATURE, LEFT
 from damvi.voters.trees.grow_classes import grow_classes
-from damvi.voters.trees.splits import FEATURE, LEFT
 
 from .class_reference import grow_slowly
 from .test_grow import SEEDS, grow_fast, left_codes, rows_of_nodes

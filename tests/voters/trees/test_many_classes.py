@@ -12,9 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from damvi import FastTreeClassifier
 from damvi.voters import Draws, FastForestClassifier
-from damvi.voters.trees.binning import MAX_BINS, class_quantile_edges
-from damvi.voters.trees.growth import fixed_point, signs_that_count
-from damvi.voters.trees.voters import TreeVoters
+from damvi.voters.trees.binning import MAX_BINS, class_quantile_edges, signs_that_count
+from damvi.voters.trees.voters import TreeVoters, fixed_point
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +200,7 @@ def test_the_forest_is_as_good_as_scikit_learns(table):
     assert np.corrcoef(ours.predict_proba(Z).ravel(), other.predict_proba(Z).ravel())[
         0, 1
     ] == pytest.approx(1, abs=0.03)
-    trees = [tree.predict_proba(Z) for tree in ours._voters.estimators]
+    trees = [tree.predict_proba(Z) for tree in ours.trees_.estimators]
     np.testing.assert_allclose(ours.predict_proba(Z), np.mean(trees, axis=0))
     again = pickle.loads(pickle.dumps(ours)).set_params(n_jobs=2)
     np.testing.assert_array_equal(again.predict_proba(Z), ours.predict_proba(Z))
@@ -210,7 +209,7 @@ def test_the_forest_is_as_good_as_scikit_learns(table):
 def test_a_balanced_forest_sees_all_classes_alike(table):
     X, y = table
     model = FastForestClassifier(balanced=True, random_state=0).fit(X, y)
-    roots = model._voters.forest.weights[model._voters.forest.roots[:-1]]
+    roots = model.trees_.forest.weights[model.trees_.forest.roots[:-1]]
     assert (roots.sum(axis=1) == 5 * min(np.bincount(y))).all()
     assert roots.mean(axis=0) == pytest.approx(roots.mean(), rel=0.06)
     without = np.where(y == 4, 0.0, 1.0)  # a class that no weight is left for

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from damvi.voters.trees import binning, sketch
-from damvi.voters.trees.binning import Binning
-from damvi.voters.trees.sketch import EdgeSketch
+from damvi.voters.trees import binning
+from damvi.voters.trees.binning import Binning, EdgeSketch
 
 
 def same(a, b):
@@ -37,8 +36,7 @@ def in_parts(X, signs, categorical, n_classes, cuts, seed, order):
 
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch):
-    for module in (binning, sketch):
-        monkeypatch.setattr(module, "SAMPLE_ROWS", 600)
+    monkeypatch.setattr(binning, "SAMPLE_ROWS", 600)
 
 
 @settings(deadline=None, max_examples=30)

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..._jit import kernel
 from ..._threads import in_threads, run_in_threads
 from ..hashing import row_hashes
-from .table import blocks, dense, row_slices, take
 
 MAX_BINS = 255
+BLOCK_CELLS = 2**17
+"""Cells of a table that are made dense at a time."""
 SAMPLE_ROWS = 2**16
 """Rows that set the edges of features with more values than bins, as many of each class."""
 ROWS_TO_HASH = 2**18
@@ -124,6 +126,53 @@ class Binning:
         """The codes of some rows, few enough to be made dense."""
         block = dense(X[rows])
         encode(block, self.cuts, self.starts, self.category_codes, self.categorical, out)
+
+
+def signs_that_count(
+    labels: NDArray[Any],
+    n_classes: int,
+    sample_weight: NDArray[Any] | None,
+    sizes: NDArray[Any] | None = None,
+) -> NDArray[np.int16]:
+    """-1 for the first of two classes, or the largest of more; 1, 2, ... for the others.
+
+    The rarest come first; rows of weight 0 have a 0. ``sizes`` are the rows of each class
+    that count in a table of which these rows are a part.
+    """
+    counts = np.ones(len(labels), bool) if sample_weight is None else sample_weight > 0
+    order = np.arange(n_classes)[::-1]
+    if n_classes > 2:
+        if sizes is None:
+            sizes = np.bincount(labels[counts], minlength=n_classes)
+        order = np.argsort(sizes, kind="stable")
+    signs = np.empty(n_classes, np.int16)
+    signs[order] = [*range(1, n_classes), -1]
+    return np.where(counts, signs[labels], np.int16(0))
+
+
+def row_slices(X: Any) -> Iterator[slice]:
+    """Slices of rows, of a few megabytes at most once they are dense."""
+    n_rows, n_features = X.shape
+    step = max(1, BLOCK_CELLS // max(n_features, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def blocks(X: Any) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Slices of rows and their values, one at a time."""
+    for rows in row_slices(X):
+        yield rows, dense(X[rows])
+
+
+def take(X: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Some rows, as doubles."""
+    return dense(X[rows])
+
+
+def dense(X: Any) -> NDArray[np.float64]:
+    if sparse.issparse(X):
+        X = X.toarray()
+    return np.ascontiguousarray(X, dtype=np.float64)
 
 
 class Distinct:
@@ -275,6 +324,94 @@ def _category_codes(counter: Counter[float]) -> tuple[Floats, NDArray[np.uint8]]
         codes = np.full(len(seen), MAX_BINS)
         codes[np.sort(frequent)] = np.arange(1, MAX_BINS)
     return seen, codes.astype(np.uint8)
+
+
+class EdgeSketch:
+    """Distinct values, counts of categories, and a sample of the rows of each class.
+
+    Parameters
+    ----------
+    categorical : ndarray of bool, shape (d,)
+    n_classes : int
+    seed : int
+    """
+
+    def __init__(self, categorical: NDArray[np.bool_], n_classes: int, seed: int) -> None:
+        d = len(categorical)
+        self.categorical, self.seed = categorical, seed
+        self.distinct = Distinct(d)
+        self.counts: dict[int, Counter[float]] = {
+            f: Counter() for f in np.flatnonzero(categorical).tolist()
+        }
+        size = SAMPLE_ROWS // max(n_classes, 2)
+        self.samples = [Sample(d, size) for _ in range(max(n_classes, 2))]
+
+    def add(self, block: Floats, signs: NDArray[np.integer], start: int) -> None:
+        """Look at some rows, the first of which has the number ``start`` in the table.
+
+        ``signs`` are those of :meth:`~damvi.voters.trees.binning.Binning.learn`.
+        """
+        some = np.flatnonzero(signs)
+        counted = block if len(some) == len(block) else np.ascontiguousarray(block[some])
+        if not (self.distinct.crowded | self.categorical).all():
+            self.distinct.add(counted)
+        features = np.array([*self.counts], dtype=np.intp)
+        for f, more in count_categories(iter([counted]), features).items():
+            self.counts[f].update(more)
+        hashes = row_hashes(start + np.arange(len(block)), self.seed)
+        for sign, sample in zip(
+            (-1, *range(1, len(self.samples))), self.samples, strict=True
+        ):
+            sample.add(block, hashes, signs == sign)
+
+    def merge(self, other: EdgeSketch) -> EdgeSketch:
+        """This sketch, with what another has seen."""
+        self.distinct.merge(other.distinct)
+        for f, more in other.counts.items():
+            self.counts[f].update(more)
+        for own, theirs in zip(self.samples, other.samples, strict=True):
+            own.add(theirs.values, theirs.hashes, np.ones(len(theirs.hashes), np.bool_))
+        return self
+
+    def __sizeof__(self) -> int:
+        """Its arrays: whoever moves sketches about asks."""
+        sampled = sum(
+            sample.values.nbytes + sample.hashes.nbytes for sample in self.samples
+        )
+        return sampled + self.distinct.nbytes
+
+    def binning(self, n_jobs: int | None = None) -> Binning:
+        """The bins of all that was seen."""
+        crowded = np.flatnonzero(self.distinct.crowded & ~self.categorical)
+        edges = {}
+        if len(crowded):
+            samples = [sample.values[:, crowded] for sample in self.samples]
+            edges = dict(zip(crowded.tolist(), edges_of(samples, n_jobs), strict=True))
+        return Binning.of(self.distinct, edges, self.counts, self.categorical)
+
+
+class Sample:
+    """The rows with the smallest hashes, at most ``size`` of them."""
+
+    def __init__(self, n_features: int, size: int) -> None:
+        self.size = size
+        self.hashes = np.empty(0, np.uint64)
+        self.values = np.empty((0, n_features))
+
+    def add(
+        self, block: Floats, hashes: NDArray[np.uint64], taken: NDArray[np.bool_]
+    ) -> None:
+        if len(self.hashes) == self.size:  # only rows below the largest can enter
+            taken = taken & (hashes < self.hashes.max())
+        rows = np.flatnonzero(taken)
+        if not len(rows):
+            return
+        hashes = np.concatenate([self.hashes, hashes[rows]])
+        values = np.concatenate([self.values, block[rows]])
+        if len(hashes) > self.size:
+            kept = np.argpartition(hashes, self.size)[: self.size]
+            hashes, values = hashes[kept], values[kept]
+        self.hashes, self.values = hashes, values
 
 
 @kernel

@@ -10,9 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._jit import kernel
 from ..interface import Votes
-from .cast import TILE, WALK_TILE, cast_tile
-from .splits import CATEGORIES, FEATURE, LEFT, SHIFT, THRESHOLD
+
+FEATURE, LEFT, THRESHOLD, SHIFT, NODE_COLUMNS = 0, 1, 2, 3, 4
+"""Columns of a node; see :class:`Forest`."""
+N_CODES = 256
+SET_BYTES = N_CODES // 8
+CATEGORIES = 2
+"""The ``shift`` that marks a split on a set of categories."""
+TILE = 2048
+"""Rows that small trees are asked about together."""
+WALK_TILE = 2**14
+"""Rows that walk through a large tree before the next, so that it stays in the cache."""
+ABREAST = 8
+"""Rows that walk together: a step waits on memory, so eight take little more than one."""
+
 
 ClassVotes = NDArray[np.uint8]
 
@@ -29,7 +42,7 @@ class Forest:
         The feature that a node looks at; its left child, counted from the tree's root
         (the right one follows it; a leaf is its own left child); the threshold and the
         shift, which say what codes go left (see
-        :func:`~damvi.voters.trees.splits.goes_left`). At a split on categories the
+        :func:`goes_left`). At a split on categories the
         threshold is its place among the tree's ``sets``.
     sets : ndarray of uint8, shape (splits on categories, 32)
         Sets of codes that go left, as bits.
@@ -193,3 +206,221 @@ class Forest:
     @property
     def on_categories(self) -> NDArray[np.bool_]:
         return self.shift == CATEGORIES
+
+
+@kernel
+def goes_left(code: Any, threshold: Any, shift: Any, sets: Any) -> Any:
+    """Whether a code goes left, at a split on order or on a set of categories.
+
+    A shift of 0 sends the missing (code 0) left with the low bins; a shift of 1 wraps
+    them round to 255, and so right.
+    """
+    if shift == CATEGORIES:
+        return (sets[threshold, code >> 3] >> (code & 7)) & 1 == 1
+    return ((np.int64(code) - np.int64(shift)) & 255) <= threshold
+
+
+@kernel
+def walk(codes: Any, row: Any, nodes: Any, sets: Any) -> Any:
+    """The leaf of one row."""
+    k = np.int64(0)
+    while nodes[k, LEFT] != k:
+        code = codes[row, nodes[k, FEATURE]]
+        left = goes_left(code, nodes[k, THRESHOLD], nodes[k, SHIFT], sets)
+        k = np.int64(nodes[k, LEFT] + (0 if left else 1))
+    return k
+
+
+@kernel
+def walk_abreast(codes: Any, start: Any, width: Any, nodes: Any, at: Any) -> None:
+    """The leaves of eight rows in turn, in a tree without splits on categories.
+
+    ``codes`` and ``nodes`` come flat, the first row at ``start``, a row every ``width``.
+    Places are unsigned, which spares a test for a negative index at every step.
+    """
+    for j in range(ABREAST):
+        at[j] = 0
+    moved = np.uint32(1)
+    while moved != 0:
+        moved = np.uint32(0)
+        for j in range(ABREAST):
+            k = at[j]
+            node = np.uint64(k) * np.uint64(NODE_COLUMNS)
+            row = start + np.uint64(j) * width
+            code = np.int32(codes[row + np.uint64(nodes[node])])
+            shifted = (code - nodes[node + np.uint64(SHIFT)]) & 255
+            right = np.uint32(shifted > nodes[node + np.uint64(THRESHOLD)])
+            child = np.uint32(nodes[node + np.uint64(LEFT)]) + right
+            moved |= child ^ k
+            at[j] = child
+
+
+@kernel
+def find_leaves(codes: Any, nodes: Any, sets: Any, leaves: Any) -> None:
+    """The leaf of each row, step by step."""
+    n = len(codes)
+    i = 0
+    if len(sets) == 0:
+        flat_codes, flat_nodes = codes.ravel(), nodes.ravel()
+        at = np.empty(ABREAST, np.uint32)
+        width = np.uint64(codes.shape[1])
+        while i + ABREAST <= n:
+            walk_abreast(flat_codes, np.uint64(i) * width, width, flat_nodes, at)
+            for j in range(ABREAST):
+                leaves[i + j] = at[j]
+            i += ABREAST
+    while i < n:
+        leaves[i] = walk(codes, i, nodes, sets)
+        i += 1
+
+
+@kernel
+def split_mask(
+    column: Any, here: Any, threshold: Any, shift: Any, sets: Any, left: Any
+) -> None:
+    """Part the rows of a node, a byte of 0 or 255 each: some go left, the rest stay."""
+    if shift == CATEGORIES:
+        inside = np.empty(N_CODES, np.uint8)
+        for code in range(N_CODES):
+            inside[code] = 255 if goes_left(code, threshold, shift, sets) else 0
+        for i in range(len(column)):
+            gone = here[i] & inside[column[i]]
+            left[i] = gone
+            here[i] ^= gone
+        return
+    # In bytes throughout, so that the processor does 32 rows or more at a time.
+    limit, turn = np.uint8(threshold), np.uint8(shift)
+    for i in range(len(column)):
+        within = np.uint8((np.int32(column[i]) - np.int32(turn)) & 255) <= limit
+        gone = here[i] if within else np.uint8(0)
+        left[i] = gone
+        here[i] ^= gone
+
+
+@kernel
+def mark_side(
+    column: Any,
+    here: Any,
+    threshold: Any,
+    shift: Any,
+    to_left: Any,
+    mark: Any,
+    found: Any,
+) -> None:
+    """Mark the rows of a node that go to the one of its leaves with a ballot above 0."""
+    limit, turn = np.uint8(threshold), np.uint8(shift)
+    if to_left:
+        for i in range(len(column)):
+            within = np.uint8((np.int32(column[i]) - np.int32(turn)) & 255) <= limit
+            found[i] |= here[i] & mark if within else np.uint8(0)
+    else:
+        for i in range(len(column)):
+            within = np.uint8((np.int32(column[i]) - np.int32(turn)) & 255) <= limit
+            found[i] |= np.uint8(0) if within else here[i] & mark
+
+
+@kernel
+def find_ballots(
+    columns: Any, nodes: Any, sets: Any, ballot: Any, masks: Any, found: Any
+) -> None:
+    """The ballots above 0 (a byte each), and else 0: every node splits all rows at once.
+
+    That is more work than a walk, and much faster while the tree is small. The tree is
+    gone through in depth: what waits is a mask a level, which the nearest cache holds.
+    """
+    waiting = np.empty(len(masks), np.int64)
+    masks[0, :] = 255
+    found[:] = 0
+    waiting[0] = 0
+    n = 1
+    while n > 0:
+        n -= 1
+        k = waiting[n]
+        left = nodes[k, LEFT]
+        if left == k:
+            if ballot[k] > 0:
+                mark = np.uint8(ballot[k])
+                for i in range(len(found)):
+                    found[i] |= masks[n, i] & mark
+            continue
+        column = columns[nodes[k, FEATURE]]
+        threshold, shift = nodes[k, THRESHOLD], nodes[k, SHIFT]
+        last = nodes[left, LEFT] == left and nodes[left + 1, LEFT] == left + 1
+        one, other = ballot[left], ballot[left + 1]
+        if last and shift != CATEGORIES and (one > 0) != (other > 0):
+            mark = np.uint8(max(one, other))
+            mark_side(column, masks[n], threshold, shift, one > 0, mark, found)
+            continue
+        split_mask(column, masks[n], threshold, shift, sets, masks[n + 1])
+        waiting[n] = left + 1
+        waiting[n + 1] = left
+        n += 2
+
+
+@kernel
+def cast_tile(
+    codes: Any,
+    roots: Any,
+    nodes: Any,
+    set_starts: Any,
+    sets: Any,
+    ballot: Any,
+    lowest: Any,
+    at_once: Any,
+    asked: Any,
+    votes: Any,
+) -> None:
+    """The votes (rows, trees) of the trees asked on a tile of rows.
+
+    Ballots are +1 and ``lowest`` = -1, or the numbers of classes, of which 0 is lowest.
+    """
+    n = len(codes)
+    columns = np.empty((codes.shape[1], n), np.uint8)
+    for i in range(n):
+        for f in range(codes.shape[1]):
+            columns[f, i] = codes[i, f]
+    largest = 1
+    for t in asked:
+        if at_once[t]:
+            largest = max(largest, roots[t + 1] - roots[t])
+    masks = np.empty((largest, n), np.uint8)
+    found = np.empty(n, np.uint8)
+    leaves = np.empty(n, np.uint32)
+    for t in asked:
+        own = nodes[roots[t] : roots[t + 1]]
+        own_sets = sets[set_starts[t] : set_starts[t + 1]]
+        own_ballot = ballot[roots[t] : roots[t + 1]]
+        if at_once[t]:
+            find_ballots(columns, own, own_sets, own_ballot, masks, found)
+            for i in range(n):
+                votes[i, t] = found[i] if found[i] != 0 else lowest
+        else:
+            find_leaves(codes, own, own_sets, leaves)
+            for i in range(n):
+                votes[i, t] = own_ballot[leaves[i]]
+
+
+@kernel
+def weigh(votes: Any, asked: Any, weights: Any, total: Any) -> None:
+    """Add the weighted votes of the trees asked to ``total``."""
+    for t in asked:
+        weight = weights[t]
+        for i in range(len(total)):
+            total[i] += weight * votes[i, t]
+
+
+@kernel
+def weigh_by_class(votes: Any, asked: Any, weights: Any, total: Any) -> None:
+    """Add the weights of the trees asked to the classes (rows, C) that they vote for."""
+    for t in asked:
+        weight = weights[t]
+        for i in range(len(total)):
+            total[i, votes[i, t]] += weight
+
+
+@kernel
+def add_shares(leaves: Any, shares: Any, total: Any) -> None:
+    """Add the class shares of the rows' leaves."""
+    for i in range(len(leaves)):
+        for c in range(total.shape[1]):
+            total[i, c] += shares[leaves[i], c]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._jit import kernel
+from .forest import FEATURE, LEFT, N_CODES, NODE_COLUMNS, SET_BYTES, SHIFT, THRESHOLD
 from .homes import (
     FLOOR,
     HOME_COLUMNS,
@@ -17,13 +18,6 @@ from .homes import (
     should_move,
 )
 from .splits import (
-    FEATURE,
-    LEFT,
-    N_CODES,
-    NODE_COLUMNS,
-    SET_BYTES,
-    SHIFT,
-    THRESHOLD,
     best_cut,
     bins_of_few_rows,
     bins_of_histogram,

@@ -18,6 +18,7 @@ from .class_keys import (
     weigh_classes,
 )
 from .class_order import order_by_class_rates
+from .forest import FEATURE, LEFT, N_CODES, NODE_COLUMNS, SET_BYTES, SHIFT, THRESHOLD
 from .grow import NO_SLOT, SORT_ROWS, histograms_at_once, taller
 from .homes import (
     FLOOR,
@@ -29,19 +30,7 @@ from .homes import (
     should_move,
 )
 from .sorted_keys import mark_sides, rows_to_sort, share_out, sort_keys
-from .splits import (
-    FEATURE,
-    LEFT,
-    N_CODES,
-    NODE_COLUMNS,
-    SET_BYTES,
-    SHIFT,
-    THRESHOLD,
-    mix,
-    partition,
-    random_below,
-    write_split,
-)
+from .splits import mix, partition, random_below, write_split
 
 # Columns of the stack of nodes that wait to be grown.
 NODE, START, END, DEPTH, SLOT, N_VARYING, STACK_COLUMNS = 0, 1, 2, 3, 4, 5, 6

@@ -21,7 +21,7 @@ from .class_keys import (
     WEIGHT_MASK,
     keys_of_rows,
 )
-from .splits import goes_left
+from .forest import goes_left
 
 SORTED_ROWS = 1024
 SORTED_CELLS = 2**18

@@ -16,13 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..._jit import kernel
-
-FEATURE, LEFT, THRESHOLD, SHIFT, NODE_COLUMNS = 0, 1, 2, 3, 4
-"""Columns of a node; see :class:`~damvi.voters.trees.forest.Forest`."""
-N_CODES = 256
-SET_BYTES = N_CODES // 8
-CATEGORIES = 2
-"""The ``shift`` that marks a split on a set of categories."""
+from .forest import CATEGORIES, N_CODES, goes_left
 
 
 @kernel
@@ -180,18 +174,6 @@ def best_cut(bins: Any, first: Any, m: Any, node: Any, min_leaf: Any, cut: Any) 
                 cut[2] = n
                 cut[3] = p
     return best
-
-
-@kernel
-def goes_left(code: Any, threshold: Any, shift: Any, sets: Any) -> Any:
-    """Whether a code goes left, at a split on order or on a set of categories.
-
-    A shift of 0 sends the missing (code 0) left with the low bins; a shift of 1 wraps
-    them round to 255, and so right.
-    """
-    if shift == CATEGORIES:
-        return (sets[threshold, code >> 3] >> (code & 7)) & 1 == 1
-    return ((np.int64(code) - np.int64(shift)) & 255) <= threshold
 
 
 @kernel

@@ -15,15 +15,19 @@ from sklearn.base import clone
 from ..._threads import in_threads, run_in_threads
 from ..draws import AnyDraws
 from ..interface import Progress, Votes
-from .cast import add_shares, find_leaves, weigh, weigh_by_class
+from .binning import row_slices, signs_that_count
+from .class_keys import CLASS_SHIFT, MAX_TOTAL_BITS
 from .features import Features
-from .forest import ClassVotes, Forest
-from .growth import fixed_point, grow_tree, signs_that_count
-from .table import row_slices
+from .forest import ClassVotes, Forest, add_shares, find_leaves, weigh, weigh_by_class
+from .grow import grow
+from .grow_classes import grow_classes
+from .homes import NEAR_CELLS
 
 if TYPE_CHECKING:
-    from .classifier import FastTreeClassifier
+    from .estimators import FastTreeClassifier
 
+WEIGHT_BITS = 30
+"""Sample weights of two classes are whole multiples of 2**-30 of the largest."""
 ROWS_AT_A_TIME = 2**14
 VOTES_WORTH_A_THREAD = 2**18
 """Votes below which a thread costs more than it brings."""
@@ -239,6 +243,51 @@ class TreeVoters:
         calls = (partial(work_on, rows) for rows in row_slices(table))
         run_in_threads(calls, 1 if few else n_jobs)
         return total
+
+
+def fixed_point(weights: NDArray[np.float64], n_classes: int = 2) -> NDArray[np.int64]:
+    """Weights as whole numbers, the largest 2**30 (or, if classes are many, their sum).
+
+    Only those below 2**-31 of the largest become 0.
+    """
+    shares = weights / weights.max()
+    if n_classes == 2:
+        return np.rint(np.ldexp(shares, WEIGHT_BITS)).astype(np.int64)
+    bits = MAX_TOTAL_BITS - int(np.ceil(np.log2(shares.sum())))
+    numbers = np.rint(np.ldexp(shares, bits)).astype(np.int64)
+    return np.where(shares >= 2.0 ** (-WEIGHT_BITS - 1), np.maximum(numbers, 1), 0)
+
+
+def grow_tree(
+    estimator: FastTreeClassifier,
+    features: Features,
+    n_classes: int,
+    codes: NDArray[np.uint8],
+    weights: NDArray[np.int64],
+    labels: NDArray[Any],
+    seed: int,
+) -> Forest:
+    """One tree on all the rows of ``codes``."""
+    if len(codes) == 0:
+        # A voter that drew nothing knows nothing, and says what a tie would.
+        codes = np.zeros((1, len(features)), np.uint8)
+        weights, labels = np.ones(1, np.int64), np.zeros(1, np.uint8)
+    options = (
+        features.binning.histogram_starts,
+        features.binning.categorical,
+        estimator.max_depth or 0,
+        estimator.min_samples_leaf,
+        estimator.features_to_try(len(features)),
+        np.uint64(seed + 1),
+        NEAR_CELLS // len(features),
+    )
+    if n_classes == 2:
+        negatives, positives = np.flatnonzero(labels == 0), np.flatnonzero(labels)
+        rows = negatives.astype(np.uint32), positives.astype(np.uint32)
+        return Forest.of_tree(grow(codes, weights, *rows, *options))
+    tags = labels.astype(np.int64) << CLASS_SHIFT | weights
+    by_class = np.argsort(labels, kind="stable").astype(np.uint32)
+    return Forest.of_tree(grow_classes(codes, tags, by_class, n_classes, *options))
 
 
 def _votes(
