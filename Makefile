@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo docs test lint bench-quick test-browser test-oldest test-wheel clean
+.PHONY: help demo docs test lint bench-quick test-browser test-oldest test-wheel size clean
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
 	@echo "make bench-quick  the paper's comparison in small: tables and figure in minutes"
 	@echo "make bench-NAME   run benchmarks/NAME.py, such as solver or memory"
+	@echo "make size         files and lines of the package (of another checkout: TREE=../other)"
 	@echo "make clean        remove environments and caches"
 
 demo: .venv/demo.stamp
@@ -54,6 +55,10 @@ bench-quick: .venv/bench.stamp
 
 bench-%: .venv/bench.stamp
 	.venv/bin/python benchmarks/$*.py
+
+TREE ?= .
+size:
+	@$(PYTHON) benchmarks/size.py $(TREE)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(OLD)")'
