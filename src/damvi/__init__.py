@@ -10,7 +10,7 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from .blocks.parquet import ParquetTable
     from .classifier import DAMVIClassifier
-    from .modelfile import load_model, save_model
+    from .io import load_model, save_model
     from .moments import Moments
     from .streaming import VoteStream
     from .unlabelled.table import Unlabeled
@@ -23,8 +23,8 @@ _HOMES = {
     "ParquetTable": "blocks.parquet",
     "Unlabeled": "unlabelled.table",
     "VoteStream": "streaming.stream",
-    "load_model": "modelfile.files",
-    "save_model": "modelfile.files",
+    "load_model": "io",
+    "save_model": "io",
 }
 _MODULES = {
     "baselines",
@@ -38,7 +38,7 @@ _MODULES = {
     "diversity",
     "evaluation",
     "explanation",
-    "modelfile",
+    "io",
     "modelling",
     "moments",
     "plots",

@@ -11,7 +11,7 @@ from distributed import LocalCluster
 
 from damvi import enrolling
 from damvi.cli import clusters
-from damvi.modelfile import load
+from damvi.io import load
 from damvi.modelling import on_cluster, prepare_dataset
 
 from .conftest import crops, fraud

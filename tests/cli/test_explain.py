@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from damvi.cli import main
-from damvi.modelfile import save
+from damvi.io import save
 from tests.report.toy import make_model, make_table
 
 FORMULA = "=1+cmd"

@@ -8,14 +8,14 @@ import pytest
 import skops.io
 from click.testing import CliRunner
 
-import damvi.modelfile
+import damvi.io
 from damvi import DAMVIClassifier
 from damvi.cli import main
 from damvi.cli.export import write
-from damvi.modelfile import Model, Target, Training
+from damvi.io import Model, Target, Training
 from damvi.tabular import Column, Schema
 
-from ..export.running import run
+from ..io.running import run
 
 
 def model_of(X, y, *columns):
@@ -64,7 +64,7 @@ def test_three_classes(rows, threshold, tmp_path):
         Training(np.empty(0, np.uint64), np.empty((0, 3)), np.empty(0, np.uint8)),
     )
     source = tmp_path / "model.damvi"
-    damvi.modelfile.save(whole, source)
+    damvi.io.save(whole, source)
     for form in ("onnx", "skops", "sklearn"):
         path = tmp_path / form
         run_of = CliRunner().invoke(main, ["export", str(source), "--to", form, "-o", path])
@@ -118,7 +118,7 @@ def test_a_skops_file_says_what_to_trust(model, rows, tmp_path, form):
     [("onnx", "a.onnx"), ("skops", "a.skops"), ("sklearn", "a.sklearn.skops")],
 )
 def test_the_command(model, tmp_path, monkeypatch, form, name):
-    monkeypatch.setattr(damvi.modelfile, "load", lambda path: model, raising=False)
+    monkeypatch.setattr(damvi.io, "load", lambda path: model, raising=False)
     given = ["export", str(tmp_path / "a.damvi"), "--to", form]
     run_of = CliRunner().invoke(main, given)
     assert run_of.exit_code == 0, run_of.output
@@ -134,7 +134,7 @@ def test_the_command(model, tmp_path, monkeypatch, form, name):
 def test_what_cannot_be_exported_is_one_line_and_exit_code_1(rows, tmp_path, monkeypatch):
     X = rows[0].assign(colour=pd.Categorical(["red", "blue", "green"] * 100))
     made = model_of(X, (X["colour"] == "red") & (X["size"] > 0))
-    monkeypatch.setattr(damvi.modelfile, "load", lambda path: made, raising=False)
+    monkeypatch.setattr(damvi.io, "load", lambda path: made, raising=False)
     refused = CliRunner().invoke(main, ["export", str(tmp_path / "a"), "--to", "sklearn"])
     assert refused.exit_code == 1
     assert refused.output.startswith("Error: voter ")

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from damvi.cli import flow, main
 from damvi.evaluation.voters import voter_names
-from damvi.modelfile import load
+from damvi.io import load
 from damvi.modelling import worth
 
 from .conftest import crops as crops_of

@@ -15,7 +15,7 @@ import pytest
 from damvi import enrolling
 from damvi.blocks import cache
 from damvi.cli import dataset, memory
-from damvi.modelfile import load
+from damvi.io import load
 
 from .conftest import crops, fraud
 

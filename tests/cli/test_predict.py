@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from damvi.cli.flow import harmless
-from damvi.modelfile import load
+from damvi.io import load
 from damvi.tabular import read_table
 
 from .conftest import fraud

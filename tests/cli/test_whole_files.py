@@ -27,7 +27,7 @@ main(sys.argv[1:])
 FIT = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from damvi import modelfile
+from damvi import io
 from damvi.cli import main
 import damvi._files, os
 replace = os.replace

@@ -7,7 +7,7 @@ from damvi import DAMVIClassifier
 from damvi.decision import calibrate_classes
 from damvi.evaluation.voters import voters_of_fit
 from damvi.fingerprint import row_prints
-from damvi.modelfile import Model, Target, Training
+from damvi.io import Model, Target, Training
 from damvi.tabular import Schema
 
 from .toy import HOSTILE

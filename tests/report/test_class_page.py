@@ -8,7 +8,7 @@ import pytest
 
 from damvi import DAMVIClassifier
 from damvi.fingerprint import row_prints
-from damvi.modelfile import Model, Target, Training
+from damvi.io import Model, Target, Training
 from damvi.report import summarise, write_report
 from damvi.report.class_page import HEATS, heat
 from damvi.report.page import digest, render

@@ -11,7 +11,7 @@ from .fit import check_folder
 from .talking import Talk, talk
 
 if TYPE_CHECKING:
-    from ..modelfile import Model
+    from ..io import Model
 
 ENDINGS = {"onnx": ".onnx", "skops": ".skops", "sklearn": ".sklearn.skops"}
 
@@ -48,7 +48,7 @@ def export(model: Path, form: str, output: Path | None) -> None:
 
 def write(model: Model, form: str, path: Path) -> dict[str, Any]:
     """Write the file, and return what there is to know about it."""
-    from ..export import to_onnx, to_sklearn, to_skops
+    from ..io import to_onnx, to_sklearn, to_skops
 
     said: dict[str, Any] = {"path": str(path), "to": form}
     if form == "onnx":

@@ -24,7 +24,7 @@ PLURALS = {"number": "numbers", "category": "categories", "date": "dates"}
 @click.argument("model", type=click.Path())
 def info(model: str) -> None:
     """Say what MODEL is: its target, columns, voters, threshold and scores."""
-    from ..modelfile.summary import summarize
+    from ..io import summarize
 
     talks = talk()
     said = summarize(model)

@@ -29,7 +29,7 @@ def keep_and_tell(
 ) -> None:
     """Save the model and its scores, and say what it is worth."""
     from .._files import write_whole
-    from ..modelfile import save
+    from ..io import save
     from .telling import summary, tell_worth
 
     save(model, out)

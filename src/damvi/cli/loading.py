@@ -17,7 +17,7 @@ ENOUGH_ROWS = 10
 
 def load_model(path: Path, talks: Talk) -> Any:
     """The model; what is doubtful about it is said as a note."""
-    from ..modelfile import load
+    from ..io import load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..modelfile import Model
+from ..io import Model
 from ..tabular import label_texts, pick
 
 if TYPE_CHECKING:

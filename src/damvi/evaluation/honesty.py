@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..fingerprint import kept, row_prints, without_labels
-from ..modelfile import Model
+from ..io import Model
 from ..tabular import label_texts
 from .class_honesty import class_truth_of, decide_classes
 from .judged import ClassJudged, Judged

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..modelfile import Model
+from ..io import Model
 from .importances import Importances, importances
 from .one_class import ForClass, one_score
 from .shapley import Contributions, contributions

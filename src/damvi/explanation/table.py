@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..modelfile import Model
+from ..io import Model
 from .class_table import ClassExplained, explain_classes
 from .importances import Importances, importances
 from .shapley import Contributions, contributions

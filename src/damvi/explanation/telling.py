@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..fingerprint import row_prints, without_labels
-from ..modelfile import Model
+from ..io import Model
 from .columns import as_text
 from .shapley import Contributions
 

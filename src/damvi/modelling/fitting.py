@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..classifier import DAMVIClassifier
 from ..evaluation.voters import voters_of_fit
 from ..fingerprint import row_prints
-from ..modelfile import Model, Training
+from ..io import Model, Training
 from ..unlabelled import Unlabeled
 from ..voters import strong_pool
 from .budget import within

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..classifier import DAMVIClassifier
 from ..fingerprint import kept
-from ..modelfile import Model, Training
+from ..io import Model, Training
 from .class_worth import judge_classes
 from .encoded import EncodedTable
 from .fitting import calibrated_vote, model_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..modelfile import Target
+from ..io import Target
 
 KNOWN = "f1, ap, recall@0.9, precision@0.5 or cost"
 OF_MANY = {"macro_f1": "macro F1", "macro_ap": "macro AP"}
@@ -93,7 +93,7 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
 
     Examples
     --------
-    >>> from damvi.modelfile import Target
+    >>> from damvi.io import Target
     >>> metric_for(Target("kind", classes=("a", "b", "c"))).name
     'macro_f1'
     """

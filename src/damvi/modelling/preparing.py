@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..modelfile import Target
+from ..io import Target
 from ..tabular import Schema, binary, label_texts, many, pick
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ..evaluation.class_voters import (
 from ..evaluation.rates import share
 from ..evaluation.voters import voter_names, who_votes
 from ..explanation import importances
-from ..modelfile import Model
+from ..io import Model
 from .class_material import ClassMaterial
 from .class_rows import mistakes, mixed_up, named_rows
 from .class_views import views_of

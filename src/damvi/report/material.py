@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..decision import crossfit_probability
 from ..evaluation import Judged, honest_rows
-from ..modelfile import Model
+from ..io import Model
 from ..tabular import label_texts
 
 Mask = NDArray[np.bool_]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._files import write_whole
-from ..modelfile import Model
+from ..io import Model
 from . import words
 from .summary import summarise
 from .view import view_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..fingerprint import row_prints
-from ..modelfile.versions import library_versions
+from ..io import library_versions
 from .material import Gathered
 
 

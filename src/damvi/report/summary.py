@@ -11,7 +11,7 @@ from ..evaluation import MEASURES, Figure, confusion, measure
 from ..evaluation.rates import share
 from ..evaluation.voters import rows_to_look_at, voter_figures, voter_names, who_votes
 from ..explanation import importances
-from ..modelfile import Model
+from ..io import Model
 from .class_summary import summarise_classes
 from .curves import calibration, curves, distribution
 from .cuts import offer_cuts

@@ -1,0 +1,400 @@
+"""A fitted classifier as one ONNX graph: inputs, the weighted vote, label, probability."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import __version__
+from ..classifier import TIE, DAMVIClassifier
+from ..decision import ClassCalibrator
+from ..decision.calibration import TILT, Calibrator
+from ..decision.curves import BetaCurve, Knots, Line
+from ..voters import BaggedVoters, PoolVoters
+from ..voters.asking import FoldModels
+from ..voters.calibration import Isotonic
+from ..voters.class_calibration import ClassCurves
+from ..voters.platt import LARGEST_VOTE, Platt
+from ..voters.relabelling import Relabelled
+from ..voters.trees.voters import TreeVoters
+from .onnx_graph import (
+    IR_VERSION,
+    ML_OPSET,
+    OPSET,
+    Graph,
+    clip,
+    expit,
+    interpolate,
+    linear,
+    shared_out,
+    write_trees,
+)
+from .onnx_models import own_numbers, read_own_trees, write_model
+from .onnx_table import Data, Matrix, Table, columns_of, input_names, without_infinities
+from .state import Fitted, read_fitted
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+OUTPUTS = ("label", "probability", "vote")
+LARGEST_FILE = 2**31 - 1
+STEP = 2.0**-53 * (1 + 2.0**-10)
+"""Of a number: what, added to it, rounds to the next double, whatever its last bits."""
+
+
+def to_onnx(
+    model: DAMVIClassifier,
+    *,
+    labels: Sequence[str] | None = None,
+    unknown: Mapping[str, str | None] | None = None,
+) -> ModelProto:
+    """The model as an ONNX graph, for onnxruntime and others, without Python.
+
+    Parameters
+    ----------
+    model : DAMVIClassifier
+        Fitted, on dense or sparse arrays (the graph takes dense ones) or dataframes.
+    labels : sequence of str, optional
+        What to call ``classes_`` in the output; None keeps them.
+    unknown : mapping, optional
+        For columns of categories by name, what a text that is none of them counts as: one
+        of them, or None for a missing value. Columns that are not named do with it what
+        the model does with a category that it does not know.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Its inputs are ``X``, doubles (n, d), or one (n, 1) for each column where the model
+        was fitted on a dataframe: doubles, and texts for categories. Its outputs are
+        ``label`` (n,), ``probability`` (n, 2) and ``vote`` (n,); with C > 2 classes the
+        two last are (n, C).
+
+    Raises
+    ------
+    ValueError
+        If a voter cannot be written; it is named.
+
+    Notes
+    -----
+    See ``docs/export.md`` for what is exact.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from damvi import DAMVIClassifier
+    >>> from damvi.io import to_onnx
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> model = DAMVIClassifier(n_estimators=10, random_state=0).fit(X, y)
+    >>> graph = to_onnx(model)
+    >>> [output.name for output in graph.graph.output]
+    ['label', 'probability', 'vote']
+    """
+    try:
+        from onnx import TensorProto, helper
+    except ImportError as error:
+        raise ImportError(
+            "ONNX graphs need the package onnx: pip install 'damvi[export]'"
+        ) from error
+    fitted = read_fitted(model)
+    names_of_classes = _read_labels(fitted.classes, labels)
+    names, kinds = columns_of(fitted)
+    inputs = input_names(names, OUTPUTS) if names else ("X",)
+    graph = Graph({*inputs, *OUTPUTS})
+    data: Data
+    if names:
+        data = Table(graph, names, inputs, kinds, unknown or {})
+    else:
+        data = Matrix(without_infinities(graph, "X"), fitted.n_features)
+    vote = _write_vote(graph, fitted, data)
+    _write_label(graph, fitted, vote, names_of_classes)
+    _write_probability(graph, fitted, vote)
+    graph.add("Identity", vote, to="vote")
+
+    width = 1 if names else fitted.n_features
+    strings, doubles = int(TensorProto.STRING), int(TensorProto.DOUBLE)
+    of_labels = strings
+    if names_of_classes.dtype.kind not in "OU":
+        of_labels = int(helper.np_dtype_to_tensor_dtype(names_of_classes.dtype))
+    of_vote = [None] if fitted.n_classes == 2 else [None, fitted.n_classes]
+    tensor = helper.make_tensor_value_info
+    given = [
+        tensor(name, strings if kind == "text" else doubles, [None, width])
+        for name, kind in zip(inputs, kinds if names else ("number",), strict=True)
+    ]
+    made = [
+        tensor("label", of_labels, [None]),
+        tensor("probability", doubles, [None, fitted.n_classes]),
+        tensor("vote", doubles, of_vote),
+    ]
+    whole = helper.make_model(
+        helper.make_graph(graph.nodes, "damvi", given, made, graph.constants),
+        opset_imports=[
+            helper.make_opsetid("", OPSET),
+            helper.make_opsetid("ai.onnx.ml", ML_OPSET),
+        ],
+        ir_version=IR_VERSION,
+        producer_name="damvi",
+        producer_version=__version__,
+    )
+    if whole.ByteSize() > LARGEST_FILE:
+        raise ValueError("the graph takes more than 2 GB, the most that ONNX can hold")
+    columns = dict(zip(inputs, names, strict=True)) if names else {}
+    helper.set_model_props(whole, {"damvi.columns": json.dumps(columns)})
+    return whole
+
+
+def _read_labels(classes: Any, labels: Sequence[str] | None) -> Any:
+    """What the classes are called in the output, checked."""
+    named = classes if labels is None else np.array(labels, dtype=object)
+    if len(named) != len(classes):
+        raise ValueError(f"{len(named)} labels for {len(classes)} classes")
+    if named.dtype.kind in "OU" and not all(isinstance(x, str) for x in named.tolist()):
+        raise ValueError(
+            f"labels of mixed kinds ({named.tolist()}) are not known to ONNX; give "
+            f"labels=('...', '...')"
+        )
+    return named
+
+
+# The weighted vote: (n,) for the positive class of two, (n, C) for more.
+
+
+def _write_vote(graph: Graph, fitted: Fitted, data: Data) -> str:
+    """The vote of a fitted classifier, summed up in the order that it has itself."""
+    if isinstance(fitted.voters, TreeVoters):
+        total = _vote_of_trees(graph, fitted, data)
+    else:
+        assert isinstance(fitted.voters, PoolVoters | BaggedVoters)
+        total = _vote_of_models(graph, fitted, data)
+    return clip(graph, total, -1.0 if fitted.n_classes == 2 else 0.0, 1.0)
+
+
+def _vote_of_trees(graph: Graph, fitted: Fitted, data: Data) -> str:
+    asked = np.flatnonzero(fitted.weights)
+    voters, weights = fitted.voters.take(asked), fitted.weights[asked]
+    X = own_numbers(graph, voters.features, data)
+    votes = voters.forest.ballot.astype(np.float64)  # of each node
+    if fitted.n_classes == 2:
+        votes *= np.repeat(weights, np.diff(voters.forest.roots))
+    trees = read_own_trees(voters.forest, voters.features.binning, votes)
+    leaves = write_trees(graph, X, trees)
+    if fitted.n_classes == 2:
+        return graph.ordered_sum(leaves, len(trees))
+    weight, nothing = graph.constant(weights), graph.constant(0.0)
+    totals = []
+    for c in range(fitted.n_classes):
+        for_it = graph.add("Equal", leaves, graph.constant(float(c)))
+        gain = graph.add("Where", for_it, weight, nothing)
+        totals.append(graph.ordered_sum(gain, len(trees)))
+    return graph.side_by_side(totals)
+
+
+def _vote_of_models(graph: Graph, fitted: Fitted, data: Data) -> str:
+    total = ""
+    for k in np.flatnonzero(fitted.weights).tolist():
+        with _blaming_voter(fitted.voters, k):
+            vote = _vote_of_model(graph, fitted, k, data)
+        part = graph.add("Mul", graph.constant(fitted.weights[k]), vote)
+        total = graph.add("Add", total, part) if total else part
+    return total
+
+
+@contextmanager
+def _blaming_voter(voters: PoolVoters | BaggedVoters, k: int) -> Iterator[None]:
+    """Name the voter in errors."""
+    name = repr(voters.names[k]) if isinstance(voters, PoolVoters) else str(k)
+    try:
+        yield
+    except ValueError as error:
+        model = voters.estimators[k]
+        model = model.estimator if isinstance(model, Relabelled) else model
+        steps = getattr(model, "steps", None)
+        kind = type(steps[-1][1] if steps else model).__name__
+        raise ValueError(
+            f"voter {name} ({kind}) cannot be written as ONNX: {error}. Leave it out of "
+            f"the pool, or export to skops"
+        ) from error
+
+
+def _vote_of_model(graph: Graph, fitted: Fitted, k: int, data: Data) -> str:
+    """What voter k says; one that kept the models of its folds, what these say together."""
+    voters, two = fitted.voters, fitted.n_classes == 2
+    voter = voters.estimators[k]
+    models = voter.models if isinstance(voter, FoldModels) else [voter]
+    is_hard = isinstance(voters, BaggedVoters) or voters.voting == "hard"
+    ask = _hard_vote if is_hard else _soft_vote
+    votes = [ask(graph, fitted, model, data) for model in models]
+    if not is_hard and voters.calibrators is not None:
+        votes = [
+            write_vote_calibrator(graph, vote, voters.calibrators[k]) for vote in votes
+        ]
+    total = votes[0]
+    for vote in votes[1:]:  # from left to right
+        total = graph.add("Add", total, vote)
+    if len(votes) == 1:
+        return total
+    if not is_hard:
+        return graph.single(graph.add("Div", total, graph.constant(float(len(votes)))))
+    if two:  # a tie is against
+        more = graph.add("Greater", total, graph.constant(0.0))
+        return graph.add("Where", more, graph.constant(1.0), graph.constant(-1.0))
+    each = graph.constant(np.eye(fitted.n_classes))
+    return graph.add("Gather", each, graph.first_largest(total), axis=0)
+
+
+def _hard_vote(graph: Graph, fitted: Fitted, model: Any, data: Data) -> str:
+    """The vote that each of the model's classes stands for, looked up."""
+    winner = write_model(graph, model, data).winner
+    if fitted.n_classes == 2:
+        positive = getattr(fitted.voters, "positive", 1)
+        table = np.where(np.asarray(model.classes_) == positive, 1.0, -1.0)
+    else:
+        table = np.eye(fitted.n_classes)[_places(fitted, model)]
+    return graph.add("Gather", graph.constant(table), winner, axis=0)
+
+
+def _soft_vote(graph: Graph, fitted: Fitted, model: Any, data: Data) -> str:
+    shares, n_own = write_model(graph, model, data).shares, len(model.classes_)
+    if fitted.n_classes == 2:
+        if n_own != 2:
+            raise ValueError(f"it knows {n_own} classes, and not two")
+        sides = 1.0 if model.classes_[1] == fitted.voters.positive else -1.0
+        vote = linear(graph, shares, 2 * sides, -sides)
+        return graph.single(clip(graph, vote, -1.0, 1.0))
+    if n_own == 2:
+        first = graph.add("Sub", graph.constant(1.0), shares)
+        shares = graph.side_by_side([first, shares])
+    if n_own < fitted.n_classes:  # nothing for those that it has never met
+        spread = graph.constant(np.eye(fitted.n_classes)[_places(fitted, model)])
+        shares = graph.add("MatMul", shares, spread)
+    return graph.single(clip(graph, shares, 0.0, 1.0))
+
+
+def _places(fitted: Fitted, model: Any) -> Any:
+    """Where the classes of a model are among all, as the voters know them."""
+    known = getattr(fitted.voters, "classes", None)
+    known = np.arange(fitted.n_classes) if known is None else known
+    return np.searchsorted(known, np.asarray(model.classes_))
+
+
+# From the vote to label and probability.
+
+
+def _write_label(graph: Graph, fitted: Fitted, vote: str, names: Any) -> None:
+    """The threshold decides, or the largest vote times factor; ties go by the order."""
+    if fitted.n_classes == 2:
+        excess = graph.add("Sub", vote, graph.constant(fitted.threshold))
+        sides = [graph.add("Mul", vote, graph.constant(0.0)), excess]
+        scores = graph.side_by_side(sides if fitted.positive == 1 else sides[::-1])
+    else:
+        scores = graph.add("Mul", vote, graph.constant(fitted.threshold))
+    kind = object if names.dtype.kind in "OU" else names.dtype
+    place = _winner(graph, scores, fitted.order)
+    graph.add("Gather", graph.constant(names, kind), place, to="label")
+
+
+def _winner(graph: Graph, scores: str, order: Any) -> str:
+    """The place of the largest score; of equal ones, of that which is first in order."""
+    best = graph.first_largest(graph.column(scores, order))
+    return graph.add("Gather", graph.constant(order, np.int64), best)
+
+
+def _write_probability(graph: Graph, fitted: Fitted, vote: str) -> None:
+    """The calibrated probabilities, or the votes on a scale from 0 to 1, ties settled."""
+    one = graph.constant(1.0)
+    if fitted.n_classes > 2:
+        if fitted.calibrator is None:
+            chances = _settled(graph, fitted, vote)
+        else:
+            chances = write_calibrator(graph, vote, fitted.calibrator)
+        graph.add("Identity", chances, to="probability")
+        return
+    if fitted.calibrator is None:
+        tie = graph.constant(0.5 + TIE / 2 if fitted.order[0] == 1 else 0.5)
+        zero = graph.add("Equal", vote, graph.constant(0.0))
+        sides = linear(graph, vote, 0.5 if fitted.positive == 1 else -0.5, 0.5)
+        last = graph.add("Where", zero, tie, sides)
+    else:
+        last = write_calibrator(graph, vote, fitted.calibrator)
+        last = last if fitted.positive == 1 else graph.add("Sub", one, last)
+    both = graph.side_by_side([graph.add("Sub", one, last), last])
+    graph.add("Identity", both, to="probability")
+
+
+def _settled(graph: Graph, fitted: Fitted, vote: str) -> str:
+    """Votes (n, C), of which one is the largest: of tied ones, the first in order."""
+    best = graph.add("Equal", vote, graph.largest(vote))
+    rivals = graph.ordered_sum(graph.cast(best, np.float64), fitted.n_classes)
+    tied = graph.add("Greater", graph.upright(rivals), graph.constant(1.0))
+    winner = graph.upright(_winner(graph, vote, fitted.order))
+    places = graph.constant(np.arange(fitted.n_classes), np.int64)
+    raised = graph.add("And", tied, graph.add("Equal", winner, places))
+    step = graph.add("Mul", vote, graph.constant(STEP))
+    return graph.add("Where", raised, graph.add("Add", vote, step), vote)
+
+
+# Calibrators, of voters and of the vote.
+
+
+def write_vote_calibrator(graph: Graph, vote: str, calibrator: Any) -> str:
+    """A voter's calibrator, on soft votes in single precision: (n,), or shares (n, C)."""
+    if isinstance(calibrator, ClassCurves):
+        parts = []
+        for c, curve in enumerate(calibrator.curves):
+            # One class against the rest, as a soft vote of two classes.
+            against = graph.single(linear(graph, graph.column(vote, c), 2.0, -1.0))
+            right = write_vote_calibrator(graph, against, curve)
+            parts.append(linear(graph, right, 0.5, 0.5))
+        return graph.single(shared_out(graph, parts))
+    if isinstance(calibrator, Isotonic):
+        right, _ = _interpolate_one(graph, vote, calibrator.votes, calibrator.calibrated)
+    elif isinstance(calibrator, Platt):
+        inside = clip(graph, vote, -LARGEST_VOTE, LARGEST_VOTE)
+        one = graph.constant(1.0)
+        up, down = graph.add("Add", one, inside), graph.add("Sub", one, inside)
+        log_odds = graph.add("Log", graph.add("Div", up, down))
+        turned = linear(graph, log_odds, calibrator.slope, calibrator.intercept)
+        right = linear(graph, expit(graph, turned), 2.0, -1.0)
+    else:
+        raise ValueError(f"its calibrator {type(calibrator).__name__} is not known here")
+    return graph.single(right)
+
+
+def write_calibrator(graph: Graph, vote: str, calibrator: Any) -> str:
+    """The probability of the positive class of votes in [-1, 1], or of all of (n, C)."""
+    if isinstance(calibrator, ClassCalibrator):
+        chances = []
+        for c, own in enumerate(calibrator.of_class):
+            against = linear(graph, graph.column(vote, c), 2.0, -1.0)
+            chances.append(write_calibrator(graph, against, own))
+        return shared_out(graph, chances)
+    assert isinstance(calibrator, Calibrator)
+    shifted = linear(graph, _log_odds(graph, vote, calibrator.curve), 1.0, calibrator.shift)
+    chance = expit(graph, clip(graph, shifted, -700.0, 700.0))
+    # Votes stay within the scale, which is 1 at least.
+    tilt = linear(graph, vote, TILT / calibrator.scale, 1 - 1.6 * TILT)
+    return graph.add("Mul", chance, tilt)
+
+
+def _log_odds(graph: Graph, vote: str, curve: Line | BetaCurve | Knots) -> str:
+    if isinstance(curve, Line):
+        return linear(graph, vote, curve.slope, curve.intercept)
+    if isinstance(curve, Knots):
+        line, ceiling = _interpolate_one(graph, vote, curve.votes, curve.log_odds)
+        return graph.add("Min", line, ceiling)
+    half = 0.5 / curve.scale
+    up = clip(graph, linear(graph, vote, half, 0.5), curve.low, 1.0)
+    down = clip(graph, linear(graph, vote, -half, 0.5), curve.high, 1.0)
+    for_votes = linear(graph, graph.add("Log", up), curve.for_votes, curve.intercept)
+    against = graph.add("Mul", graph.add("Log", down), graph.constant(-curve.against))
+    return graph.add("Add", for_votes, against)
+
+
+def _interpolate_one(graph: Graph, x: str, at: Any, height: Any) -> tuple[str, str]:
+    knots = [(np.asarray(at), np.asarray(height))]
+    line, ceiling = interpolate(graph, graph.upright(x), knots)
+    return graph.column(line, 0), graph.column(ceiling, 0)

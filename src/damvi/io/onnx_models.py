@@ -1,0 +1,517 @@
+"""Fitted classifiers of any number of classes as nodes of a graph: trees, boosters, linear.
+
+The trees of all libraries come to the same arrays, :class:`~.onnx_graph.Trees`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._compat import boosted_trees
+from ..voters.relabelling import Relabelled
+from ..voters.trees.binning import Binning
+from ..voters.trees.features import Features
+from ..voters.trees.forest import N_CODES, Forest
+from .boosters import (
+    CATEGORICAL,
+    catboost_json,
+    lightgbm_children,
+    parse_lightgbm,
+)
+from .onnx_graph import (
+    LEAF,
+    LEQ,
+    LT,
+    MEMBER,
+    Graph,
+    Places,
+    Trees,
+    Values,
+    expit,
+    linear,
+    single_expit,
+    single_softmax,
+    softmax,
+    write_trees,
+)
+from .onnx_table import Data, Matrix, Table, as_matrix, look_up, write_step
+
+NOTHING = float(np.float32(1e-35))
+"""LightGBM's kZeroThreshold."""
+INFINITY = 1e300
+"""What it writes for infinity."""
+DEFAULT_LEFT, MISSING_IS_ZERO, MISSING_IS_NAN = 2, 1, 2
+"""In its ``decision_type``: a bit, and the two values of the bits above that."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a classifier says of each row.
+
+    ``shares`` are the probabilities of its classes, in doubles, or what a decision function
+    stands for, read as log-odds: (n, c), and of two classes those of the last, (n,).
+    ``winner`` (n,) is the place of the class that it predicts.
+    """
+
+    shares: str
+    winner: str
+
+
+def write_model(graph: Graph, model: Any, data: Data) -> Answer:
+    """What a fitted classifier says of the data, in the order of its ``classes_``."""
+    if isinstance(model, Relabelled):
+        return write_model(graph, model.estimator, data)
+    name = type(model).__name__
+    if name == "Pipeline":
+        for _, step in model.steps[:-1]:
+            data = write_step(graph, step, data)
+        return write_model(graph, model.steps[-1][1], data)
+    if name not in WRITERS:
+        known = ", ".join(sorted(WRITERS))
+        raise ValueError(f"{name} is not known here; what is: {known}")
+    return WRITERS[name](graph, model, data)
+
+
+def _by_share(graph: Graph, shares: str, n_classes: int) -> Answer:
+    """The largest share wins, of equal ones the first."""
+    if n_classes == 2:
+        return _by_side(graph, shares, shares, 0.5)
+    return Answer(shares, graph.first_largest(shares))
+
+
+def _by_side(graph: Graph, shares: str, score: str, limit: float) -> Answer:
+    """Of two classes, the last where the score is above the limit."""
+    above = graph.add("Greater", score, graph.constant(limit))
+    return Answer(shares, graph.cast(above, np.int64))
+
+
+def _constant(graph: Graph, model: Any, data: Data) -> Answer:
+    """A voter whose sample had one class."""
+    if model.strategy not in ("prior", "most_frequent"):
+        raise ValueError(f"strategy={model.strategy!r} draws at random")
+    prior = np.ravel(model.class_prior_)
+    best = int(np.argmax(prior))
+    shares = prior if model.strategy == "prior" else np.eye(len(prior))[best]
+    rows = graph.add("Shape", data.any_input, end=1)
+    winner = graph.add("Expand", graph.constant([best], np.int64), rows)
+    if len(prior) == 2:
+        return Answer(graph.add("Expand", graph.constant(shares[1:]), rows), winner)
+    shape = graph.add("Concat", rows, graph.constant([len(prior)], np.int64), axis=0)
+    return Answer(graph.add("Expand", graph.constant([shares]), shape), winner)
+
+
+def _linear(graph: Graph, model: Any, data: Data) -> Answer:
+    n_classes, way = len(model.classes_), getattr(model, "multi_class", None)
+    if n_classes == 2 and way == "multinomial":
+        raise ValueError("multi_class='multinomial' is not known here; leave it alone")
+    one_by_one = getattr(model, "solver", None) == "liblinear" or way == "ovr"
+    if n_classes > 2 and type(model).__name__ == "LogisticRegression" and one_by_one:
+        raise ValueError("one model a class is not known here; leave multi_class alone")
+    weights = graph.constant(np.atleast_2d(model.coef_).T)
+    product = graph.add("MatMul", as_matrix(data).name, weights)
+    start = graph.constant(np.ravel(model.intercept_))
+    scores = graph.add("Add", product, start)
+    if n_classes == 2:
+        score = graph.column(scores, 0)
+        return _by_side(graph, expit(graph, score), score, 0.0)
+    return Answer(softmax(graph, scores, n_classes), graph.first_largest(scores))
+
+
+# Trees whose shares are averaged.
+
+
+def _own_forest(graph: Graph, model: Any, data: Data) -> Answer:
+    forest, features = model.trees_.forest, model.trees_.features
+    X = own_numbers(graph, features, data)
+    trees = read_own_trees(forest, features.binning, forest.shares[:, 1])
+    return _mean_of_trees(graph, X, trees, forest.shares)
+
+
+def _forest(graph: Graph, model: Any, data: Data) -> Answer:
+    members = model.estimators_ if hasattr(model, "estimators_") else [model]
+    # They read single precision, whatever they are given.
+    X = graph.single(as_matrix(data).name)
+    shares = np.concatenate([tree.tree_.value[:, 0, :] for tree in members])
+    return _mean_of_trees(graph, X, Trees.join([read_tree(t) for t in members]), shares)
+
+
+def _mean_of_trees(graph: Graph, X: str, trees: Trees, shares: Values) -> Answer:
+    """The mean of the shares (nodes, c) over the trees."""
+    n_trees, n_classes = len(trees), shares.shape[1]
+
+    def mean(values: str) -> str:
+        total = graph.ordered_sum(values, n_trees)
+        return graph.add("Div", total, graph.constant(float(n_trees)))
+
+    if n_classes == 2:
+        last = write_trees(graph, X, replace(trees, value=shares[:, 1]))
+        return _by_share(graph, mean(last), 2)
+    # The trees say in which leaf a row is; its shares are looked up by class.
+    numbered = replace(trees, value=np.arange(len(shares), dtype=np.float64))
+    leaves = graph.cast(write_trees(graph, X, numbered), np.int64)
+    means = [mean(graph.add("Gather", graph.constant(own), leaves)) for own in shares.T]
+    return _by_share(graph, graph.side_by_side(means), n_classes)
+
+
+def own_numbers(graph: Graph, features: Features, data: Data) -> str:
+    """The table as the built-in trees read it, see :func:`read_own_trees`."""
+    if features.categories is not None and isinstance(data, Table):
+        X = data.numbers(features.categories.by_column)
+    else:
+        X = as_matrix(data)
+    return with_codes(graph, X, features.binning)
+
+
+def with_codes(graph: Graph, X: Matrix, binning: Binning) -> str:
+    """The features, and after them the codes of those that are categories.
+
+    onnxruntime takes sets of whole numbers alone, and categories can be any.
+    """
+    columns = [X.name]
+    for f in np.flatnonzero(binning.categorical).tolist():
+        own = slice(int(binning.starts[f]), int(binning.starts[f + 1]))
+        codes = look_up(
+            graph,
+            graph.column(X.name, [f]),
+            binning.cuts[own],
+            binning.category_codes[own].astype(np.int64),
+            default=0,
+        )
+        columns.append(graph.cast(codes, np.float64))
+    return graph.add("Concat", *columns, axis=1) if len(columns) > 1 else X.name
+
+
+def read_own_trees(forest: Forest, binning: Binning, value: NDArray[Any]) -> Trees:
+    """The built-in trees with a value for each node, from codes back to numbers.
+
+    A code is one more than the number of cuts below a value, so a last code on the left
+    is a largest value on the left; 0 is missing. Splits on categories stay splits on codes,
+    in the columns that :func:`with_codes` adds.
+    """
+    is_leaf, shift, limit = forest.is_leaf, forest.shift, forest.threshold.astype(np.int64)
+    base = np.repeat(forest.roots[:-1], np.diff(forest.roots))
+    left = np.where(is_leaf, LEAF, forest.left + base)
+    last = np.minimum(limit + shift, N_CODES - 1)
+    places = binning.starts[forest.feature] + last - 1
+    by_order = ~is_leaf & ~forest.on_categories
+    some = by_order & (last > 0) & (places < binning.starts[forest.feature + 1])
+    threshold = np.where(by_order & (last > 0), np.inf, -np.inf)
+    threshold[some] = binning.cuts[places[some]]
+    trees = Trees(
+        roots=forest.roots[:-1].copy(),
+        feature=forest.feature.astype(np.int64),
+        mode=np.where(last > 0, LEQ, LT).astype(np.uint8),
+        threshold=threshold,
+        left=left,
+        right=np.where(is_leaf, LEAF, left + 1),
+        missing_left=by_order & (((-shift) & (N_CODES - 1)) <= limit),
+        value=np.asarray(value, dtype=np.float64),
+        sets={},
+    )
+    owner = np.repeat(np.arange(len(forest)), np.diff(forest.roots))
+    place = len(binning.n_codes) - 1 + np.cumsum(binning.categorical, dtype=np.int64)
+    for k in np.flatnonzero(~is_leaf & forest.on_categories).tolist():
+        in_set = forest.sets[forest.set_starts[owner[k]] + limit[k]]
+        n_codes = int(binning.n_codes[trees.feature[k]])
+        codes = np.flatnonzero(np.unpackbits(in_set, bitorder="little")[:n_codes])
+        trees.mode[k], trees.sets[k] = MEMBER, codes.astype(np.float64)
+        trees.feature[k] = place[trees.feature[k]]
+    return trees
+
+
+def read_tree(model: Any) -> Trees:
+    """A fitted decision tree of scikit-learn; a leaf's value is its last class's share."""
+    tree = model.tree_
+    left = tree.children_left
+    return Trees.of_nodes(
+        feature=np.where(left == LEAF, 0, tree.feature),
+        threshold=tree.threshold,
+        left=left,
+        right=tree.children_right,
+        missing_left=tree.missing_go_to_left,
+        value=tree.value[:, 0, -1],
+    )
+
+
+# Boosted trees, whose values are added up.
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """Trees whose sum is the log-odds of the last class, or whose sums are those of C > 2.
+
+    ``start`` is what the sums start from, ``slope`` and ``bias`` what is done to them at
+    the end; there is one start and one bias for each sum. ``of_class`` says which of the
+    sums each tree adds to. ``single_values`` says that features are compared in single
+    precision, ``single_sum`` that the trees are added up in it.
+    """
+
+    trees: Trees
+    start: tuple[float, ...]
+    bias: tuple[float, ...]
+    of_class: Places
+    slope: float = 1.0
+    single_values: bool = False
+    single_sum: bool = False
+
+
+def _boosted(read: Callable[[Any], Boosted]) -> Callable[[Graph, Any, Data], Answer]:
+    def write(graph: Graph, model: Any, data: Data) -> Answer:
+        boosted, n_classes = read(model), len(model.classes_)
+        sums = _write_sums(graph, boosted, data)
+        if n_classes == 2:
+            shares = (single_expit if boosted.single_sum else expit)(graph, sums[0])
+        else:
+            even_out = single_softmax if boosted.single_sum else softmax
+            shares = even_out(graph, graph.side_by_side(sums), n_classes)
+        return _by_share(graph, shares, n_classes)
+
+    return write
+
+
+def _write_sums(graph: Graph, boosted: Boosted, data: Data) -> list[str]:
+    """The sums of boosted trees, (n,) each: one, or one for each class."""
+    X = as_matrix(data).name
+    if boosted.single_values:
+        X = graph.single(X)
+    values = write_trees(graph, X, boosted.trees)
+    shape = graph.add("Shape", values, end=1)
+    rows = graph.add("Concat", shape, graph.constant([1], np.int64), axis=0)
+    sums = []
+    for c, first in enumerate(boosted.start):
+        places = np.flatnonzero(boosted.of_class == c)
+        own = values if len(boosted.start) == 1 else graph.column(values, places)
+        # The start goes first, as it does there.
+        start = graph.add("Expand", graph.constant([[first]]), rows)
+        terms = graph.add("Concat", start, own, axis=1)
+        if boosted.single_sum:
+            terms = graph.cast(terms, np.float32)
+        total = graph.ordered_sum(terms, len(places) + 1)
+        if not boosted.single_sum:
+            total = linear(graph, total, boosted.slope, boosted.bias[c])
+        sums.append(total)
+    return sums
+
+
+def read_lightgbm(model: Any) -> Boosted:
+    """A fitted ``LGBMClassifier``."""
+    text, n_classes = model.booster_.model_to_string(), len(model.classes_)
+    wanted = "multiclass" if n_classes > 2 else "binary"
+    named = re.search(r"(?m)^objective=(.*)$", text)
+    objective = named[1] if named else ""
+    known = re.fullmatch(rf"{wanted} (?:sigmoid|num_class):(\S+)", objective)
+    averages = re.search(r"(?m)^average_output$", text) is not None
+    if known is None or averages:
+        raise ValueError(
+            f"only boosting with the objective {wanted!r} is known here, and this is "
+            f"{objective!r}" + (" by boosting 'rf'" * averages)
+        )
+    if re.search(r"(?m)^is_linear=1$", text):
+        raise ValueError("its leaves hold linear models (linear_tree=True)")
+    _, found = parse_lightgbm(text)
+    trees = Trees.join([_lightgbm_tree(columns) for columns in found])
+    n_sums = 1 if n_classes == 2 else n_classes
+    return Boosted(
+        trees,
+        start=(0.0,) * n_sums,
+        bias=(0.0,) * n_sums,
+        of_class=np.arange(len(found)) % n_sums,
+        slope=float(known[1]) if n_sums == 1 else 1.0,
+    )
+
+
+def _lightgbm_tree(columns: dict[str, NDArray[Any]]) -> Trees:
+    n_leaves = len(columns["leaf_value"])
+    if n_leaves == 1:
+        nothing = np.zeros(1)
+        return Trees.of_nodes(
+            feature=nothing,
+            threshold=nothing,
+            left=[LEAF],
+            right=[LEAF],
+            missing_left=nothing,
+            value=columns["leaf_value"],
+        )
+    kinds = columns["decision_type"]
+    missing = kinds >> 2
+    if ((kinds & CATEGORICAL) != 0).any() or (missing == MISSING_IS_ZERO).any():
+        raise ValueError(
+            "it splits on categories of its own, or takes zeros as missing; put "
+            "damvi.voters.NumberEncoder before it, and leave zero_as_missing off"
+        )
+    # It takes values up to NOTHING as 0, so the thresholds next to 0 move there.
+    threshold = columns["threshold"]
+    beside = np.where(threshold < 0, np.nextafter(-NOTHING, -np.inf), NOTHING)
+    near = np.where(np.abs(threshold) <= NOTHING, beside, threshold)
+    exact = np.where(np.abs(near) >= INFINITY, np.copysign(np.inf, near), near)
+    # Where no value was missing at fit, a missing one counts as 0.
+    default_left = (kinds & DEFAULT_LEFT) != 0
+    missing_left = np.where(missing == MISSING_IS_NAN, default_left, exact >= 0)
+    left, right = lightgbm_children(columns)
+    pad = np.zeros(n_leaves)
+    return Trees.of_nodes(
+        feature=np.append(columns["split_feature"], pad),
+        threshold=np.append(exact, pad),
+        left=left,
+        right=right,
+        missing_left=np.append(missing_left, pad),
+        value=np.append(np.zeros(n_leaves - 1), columns["leaf_value"]),
+    )
+
+
+def read_xgboost(model: Any) -> Boosted:
+    """A fitted ``XGBClassifier``."""
+    booster = model.get_booster()
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    kind, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
+    n_classes = len(model.classes_)
+    wanted = "multi:softprob" if n_classes > 2 else "binary:logistic"
+    if kind != "gbtree" or objective != wanted:
+        raise ValueError(
+            f"only booster 'gbtree' with {wanted!r} is known here, and this is "
+            f"{kind!r} with {objective!r}"
+        )
+    if not np.isnan(model.missing):
+        raise ValueError(f"it takes {model.missing!r} as missing; leave that at NaN")
+    content = learner["gradient_booster"]["model"]
+    trees = content["trees"]
+    if (best := booster.attr("best_iteration")) is not None:
+        trees = trees[: content["iteration_indptr"][int(best) + 1]]
+    given = learner["learner_model_param"]["base_score"].strip("[]").split(",")
+    base = np.array(given, dtype=np.float32)
+    if n_classes == 2:
+        base = -np.log(np.float32(1) / base - np.float32(1))
+    n_sums = 1 if n_classes == 2 else n_classes
+    return Boosted(
+        Trees.join([_xgboost_tree(tree) for tree in trees]),
+        start=tuple(np.broadcast_to(base, n_sums).tolist()),
+        bias=(0.0,) * n_sums,
+        of_class=np.array(content["tree_info"][: len(trees)], dtype=np.int64),
+        single_values=True,
+        single_sum=True,
+    )
+
+
+def _xgboost_tree(tree: dict[str, Any]) -> Trees:
+    if tree["tree_param"]["size_leaf_vector"] not in ("0", "1"):
+        raise ValueError("its leaves hold a value a class; leave multi_strategy alone")
+    if any(tree["split_type"]):
+        raise ValueError(
+            "it splits on categories of its own (enable_categorical); put "
+            "damvi.voters.NumberEncoder before it"
+        )
+    left = np.array(tree["left_children"])
+    conditions = np.array(tree["split_conditions"], dtype=np.float32)
+    return Trees.of_nodes(
+        feature=np.where(left == LEAF, 0, tree["split_indices"]),
+        threshold=conditions,
+        left=left,
+        right=tree["right_children"],
+        missing_left=tree["default_left"],
+        value=conditions,
+        mode=LT,
+    )
+
+
+def read_catboost(model: Any) -> Boosted:
+    """A fitted ``CatBoostClassifier``."""
+    content = json.loads(catboost_json(model))
+    features = content["features_info"]
+    if "oblivious_trees" not in content or set(features) - {"float_features"}:
+        raise ValueError(
+            "only symmetric trees on numbers are known here: leave grow_policy alone, and "
+            "put damvi.voters.NumberEncoder before it instead of cat_features"
+        )
+    objective = model.get_all_params()["loss_function"]
+    known = ("MultiClass",) if len(model.classes_) > 2 else ("Logloss", "CrossEntropy")
+    if objective not in known:
+        raise ValueError(f"only loss_function {known[0]!r} is known, and not {objective!r}")
+    columns = {feature["feature_index"]: feature for feature in features["float_features"]}
+    scale, bias = content["scale_and_bias"]
+    trees = [
+        # A tree for each class, the same but for its leaves.
+        _catboost_tree(tree, own, columns)
+        for tree in content["oblivious_trees"]
+        for own in np.reshape(tree["leaf_values"], (-1, len(bias))).T
+    ]
+    return Boosted(
+        Trees.join(trees),
+        start=(0.0,) * len(bias),
+        of_class=np.arange(len(trees)) % len(bias),
+        slope=float(scale),
+        bias=tuple(map(float, bias)),
+        single_values=True,
+    )
+
+
+def _catboost_tree(
+    tree: dict[str, Any], values: NDArray[Any], columns: dict[int, dict[str, Any]]
+) -> Trees:
+    """A table of leaves, one bit of the place a split, as a tree: the last bit first."""
+    splits = tree["splits"] or []
+    depth = len(splits)
+    inner = 2**depth - 1
+    nodes = np.arange(2 * inner + 1)
+    level = np.floor(np.log2(nodes + 1)).astype(np.int64)
+    own: list[Any] = [splits[depth - 1 - step] for step in level[:inner]]
+    column = [columns[split["float_feature_index"]] for split in own]
+    pad = [0] * (inner + 1)
+    return Trees.of_nodes(
+        feature=[c["flat_feature_index"] for c in column] + pad,
+        threshold=np.array([split["border"] for split in own] + pad, dtype=np.float32),
+        left=np.where(nodes < inner, 2 * nodes + 1, LEAF),
+        right=np.where(nodes < inner, 2 * nodes + 2, LEAF),
+        missing_left=[c["nan_value_treatment"] != "AsTrue" for c in column] + pad,
+        # The walk reads the bits of a leaf's place from the last to the first.
+        value=np.concatenate([np.zeros(inner), values]),
+    )
+
+
+def read_hist_boosting(model: Any) -> Boosted:
+    """A fitted ``HistGradientBoostingClassifier``."""
+    start, tables = boosted_trees(model)
+    trees = []
+    for nodes in tables:
+        leaf = nodes["is_leaf"].astype(bool)
+        if nodes["is_categorical"].any():
+            raise ValueError(
+                "it splits on categories of its own; put damvi.voters.NumberEncoder before "
+                "it instead of categorical_features"
+            )
+        trees.append(
+            Trees.of_nodes(
+                feature=np.where(leaf, 0, nodes["feature_idx"]),
+                threshold=nodes["num_threshold"],
+                left=np.where(leaf, LEAF, nodes["left"].astype(np.int64)),
+                right=np.where(leaf, LEAF, nodes["right"].astype(np.int64)),
+                missing_left=nodes["missing_go_to_left"],
+                value=nodes["value"],
+            )
+        )
+    of_class = np.arange(len(trees)) % len(start)
+    return Boosted(Trees.join(trees), start, (0.0,) * len(start), of_class)
+
+
+WRITERS: dict[str, Callable[[Graph, Any, Data], Answer]] = {
+    "CatBoostClassifier": _boosted(read_catboost),
+    "DecisionTreeClassifier": _forest,
+    "DummyClassifier": _constant,
+    "ExtraTreeClassifier": _forest,
+    "ExtraTreesClassifier": _forest,
+    "FastForestClassifier": _own_forest,
+    "FastTreeClassifier": _own_forest,
+    "HistGradientBoostingClassifier": _boosted(read_hist_boosting),
+    "LGBMClassifier": _boosted(read_lightgbm),
+    "LinearSVC": _linear,
+    "LogisticRegression": _linear,
+    "RandomForestClassifier": _forest,
+    "RidgeClassifier": _linear,
+    "XGBClassifier": _boosted(read_xgboost),
+}

@@ -1,0 +1,419 @@
+"""The table that a model asks for, as inputs of a graph, and what transformers do to it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..voters import FastForestClassifier, FastTreeClassifier
+from ..voters.asking import FoldModels
+from ..voters.relabelling import Relabelled
+from ..voters.trees.voters import TreeVoters
+from .onnx_graph import Graph, interpolate
+from .state import Fitted
+
+MISSING_TEXTS = ("", "nan", "None", "<NA>")
+"""Texts that stand for a missing category, unless they are categories themselves."""
+UNKNOWN, MISSING = -1, -2
+
+Labels = Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A tensor of doubles (n, width)."""
+
+    name: str
+    width: int
+
+    @property
+    def any_input(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns that are inputs of their own, (n, 1): doubles, or texts.
+
+    Attributes
+    ----------
+    graph : Graph
+    names : tuple of str
+        Of the columns, for messages.
+    inputs : tuple of str
+    kinds : tuple of {"number", "text", "numbered"}
+        A category is "text", or "numbered" where its labels are numbers.
+    unknown : mapping of column names
+        What a text that is no category counts as: a category, or None, for missing.
+    """
+
+    graph: Graph
+    names: tuple[str, ...]
+    inputs: tuple[str, ...]
+    kinds: tuple[str, ...]
+    unknown: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def width(self) -> int:
+        return len(self.names)
+
+    @property
+    def any_input(self) -> str:
+        return self.inputs[0]
+
+    def select(self, places: Sequence[int]) -> Table:
+        """Some of the columns."""
+
+        def some(values: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(values[f] for f in places)
+
+        return replace(
+            self,
+            names=some(self.names),
+            inputs=some(self.inputs),
+            kinds=some(self.kinds),
+        )
+
+    def place_of(self, f: int, labels: Labels) -> str:
+        """Where among the labels each row's category is: (n, 1), whole numbers."""
+        if self.kinds[f] == "text":
+            known = {str(label): place for place, label in enumerate(labels)}
+            texts = {text: MISSING for text in MISSING_TEXTS if text not in known} | known
+            other = UNKNOWN
+            if self.names[f] in self.unknown:
+                label = self.unknown[self.names[f]]
+                other = MISSING if label is None else known.get(label, UNKNOWN)
+            return self.graph.add_ml(
+                "LabelEncoder",
+                self.inputs[f],
+                keys_strings=list(texts),
+                values_int64s=list(texts.values()),
+                default_int64=other,
+            )
+        return _place_of_number(self.graph, self.inputs[f], labels)
+
+    def numbers(self, by_column: Sequence[dict[Any, int] | None] | None) -> Matrix:
+        """All columns as numbers, a category as its place, given these categories."""
+        columns = []
+        for f, kind in enumerate(self.kinds):
+            labels = by_column[f] if by_column is not None else None
+            if labels is not None:
+                columns.append(self._code(f, sorted(labels, key=labels.__getitem__)))
+            elif kind == "number":
+                columns.append(without_infinities(self.graph, self.inputs[f]))
+            else:
+                raise ValueError(
+                    f"it reads the categories of column {self.names[f]!r} in its own way, "
+                    f"which is not known here; put damvi.voters.NumberEncoder before it"
+                )
+        graph = self.graph
+        return Matrix(graph.add("Concat", *columns, axis=1), self.width)
+
+    def _code(self, f: int, labels: Labels) -> str:
+        graph, place = self.graph, self.place_of(f, labels)
+        missing = graph.add("Equal", place, graph.constant(MISSING, np.int64))
+        number = graph.cast(place, np.float64)
+        return graph.add("Where", missing, graph.constant(np.nan), number)
+
+
+def look_up(
+    graph: Graph, column: str, keys: Any, values: NDArray[np.int64], default: int
+) -> str:
+    """The value of each number in a column, by keys."""
+    from onnx import numpy_helper
+
+    if len(keys) == 0:  # which the operator does not take
+        keys, values = np.array([np.nan]), np.array([default])
+    return graph.add_ml(
+        "LabelEncoder",
+        column,
+        keys_tensor=numpy_helper.from_array(np.asarray(keys, dtype=np.float64)),
+        values_tensor=numpy_helper.from_array(values),
+        default_tensor=numpy_helper.from_array(np.array([default])),
+    )
+
+
+def _place_of_number(graph: Graph, column: str, labels: Labels) -> str:
+    places = np.append(np.arange(len(labels)), MISSING)
+    return look_up(graph, column, [*labels, np.nan], places, UNKNOWN)
+
+
+def place_in_matrix(graph: Graph, data: Matrix, f: int, labels: Labels) -> str:
+    """As :meth:`Table.place_of`, for a column of numbers."""
+    column = graph.column(data.name, [f])
+    return _place_of_number(graph, column, labels)
+
+
+def without_infinities(graph: Graph, x: str) -> str:
+    """Infinities as missing values: Python refuses them, and a graph cannot."""
+    return graph.add("Where", graph.add("IsInf", x), graph.constant(np.nan), x)
+
+
+def as_matrix(data: Table | Matrix) -> Matrix:
+    """The numbers of a table without categories."""
+    return data.numbers(None) if isinstance(data, Table) else data
+
+
+def kind_of_labels(labels: Labels, name: str) -> str:
+    """How a category comes in: as a text or as a number."""
+    if all(isinstance(label, str) for label in labels):
+        return "text"
+    if all(isinstance(label, int | float | np.number) for label in labels):
+        return "numbered"
+    odd = next(x for x in labels if not isinstance(x, str | int | float | np.number))
+    raise ValueError(
+        f"column {name!r} has a category {odd!r}, which is neither a text nor a number; "
+        f"fit on X[{name!r}].astype(str).astype('category') to export the model"
+    )
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a label that an encoder has learned stands for missing values."""
+    return label is None or (isinstance(label, float | np.floating) and math.isnan(label))
+
+
+Data = Table | Matrix
+
+
+# What a fitted model asks for.
+
+
+def columns_of(fitted: Fitted) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names and kinds of a dataframe's columns; none for an array."""
+    known: list[dict[Any, None]] = [{} for _ in range(fitted.n_features)]
+    for f, labels in _categories_of(fitted):
+        known[f] |= dict.fromkeys(labels)
+    if fitted.feature_names is None and not any(known):
+        return (), ()
+    named = range(len(known)) if fitted.feature_names is None else fitted.feature_names
+    names = tuple(map(str, named))
+    kinds = tuple(
+        kind_of_labels(list(labels), name) if labels else "number"
+        for labels, name in zip(known, names, strict=True)
+    )
+    return names, kinds
+
+
+def _categories_of(fitted: Fitted) -> Iterator[tuple[int, Labels]]:
+    """The categories that voters have learned, by column."""
+    voters = fitted.voters
+    if isinstance(voters, TreeVoters):
+        yield from _by_column(voters.features.categories)
+        return
+    for k in np.flatnonzero(fitted.weights).tolist():
+        voter = voters.estimators[k]
+        for model in voter.models if isinstance(voter, FoldModels) else [voter]:
+            yield from _in_steps(model)
+
+
+def _in_steps(step: Any) -> Iterator[tuple[int, Labels]]:
+    """The first step of a pipeline sees the table; so do the parts of columns."""
+    if isinstance(step, Relabelled):
+        yield from _in_steps(step.estimator)
+    elif hasattr(step, "steps"):
+        yield from _in_steps(step.steps[0][1])
+    elif hasattr(step, "transformers_"):
+        for part, places in parts_of(step):
+            for f, labels in _in_steps(part):
+                yield places[f], labels
+    elif isinstance(step, FastTreeClassifier | FastForestClassifier):
+        yield from _by_column(step.trees_.features.categories)
+    elif type(step).__name__ == "NumberEncoder":
+        yield from _by_column(step.categories_)
+    elif type(step).__name__ == "OneHotEncoder":
+        for f, labels in enumerate(step.categories_):
+            yield f, [label for label in labels.tolist() if not is_missing(label)]
+
+
+def _by_column(categories: Any) -> Iterator[tuple[int, Labels]]:
+    for f, labels in enumerate(() if categories is None else categories.by_column):
+        if labels is not None:
+            yield f, list(labels)
+
+
+def input_names(names: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
+    """Those of the columns, unless outputs have them or they are empty."""
+    taken = {*outputs, ""}
+    inputs: list[str] = []
+    for name in names:
+        while name in taken or (name != names[len(inputs)] and name in names):
+            name += "_"
+        taken.add(name)
+        inputs.append(name)
+    return tuple(inputs)
+
+
+# What stands before a model in a pipeline.
+
+
+def write_step(graph: Graph, step: Any, data: Data) -> Data:
+    """What a fitted transformer makes of the data."""
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return data
+    name = type(step).__name__
+    if name not in WRITERS:
+        known = ", ".join(sorted(WRITERS))
+        raise ValueError(f"its step {name} is not known here; what is: {known}")
+    return WRITERS[name](graph, step, data)
+
+
+def _same(graph: Graph, step: Any, data: Data) -> Data:
+    if step.func is not None:
+        raise ValueError("its FunctionTransformer has a function, which could be any")
+    return data
+
+
+def _pipeline(graph: Graph, pipeline: Any, data: Data) -> Data:
+    for _, step in pipeline.steps:
+        data = write_step(graph, step, data)
+    return data
+
+
+def _numbers(graph: Graph, encoder: Any, data: Data) -> Matrix:
+    categories = encoder.categories_
+    if isinstance(data, Table) and categories is not None:
+        matrix = data.numbers(categories.by_column)
+    else:
+        matrix = as_matrix(data)
+    if not encoder.empty_.any():
+        return matrix
+    empty = graph.constant(encoder.empty_, bool)
+    filled = graph.add("Where", empty, graph.constant(0.0), matrix.name)
+    return Matrix(filled, matrix.width)
+
+
+def _ranks(graph: Graph, scaler: Any, data: Data) -> Matrix:
+    matrix = as_matrix(data)
+    scores, _ = interpolate(graph, matrix.name, scaler.knots_)
+    missing = graph.add("IsNaN", matrix.name)
+    middle = graph.add("Where", missing, graph.constant(0.0), scores)
+    return Matrix(middle, matrix.width)
+
+
+def _fill(graph: Graph, imputer: Any, data: Data) -> Matrix:
+    matrix = as_matrix(data)
+    plain = np.isscalar(imputer.missing_values) and np.isnan(imputer.missing_values)
+    if not plain or imputer.indicator_ is not None:
+        raise ValueError("its SimpleImputer must fill in NaN alone, without an indicator")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no column names here
+        values = imputer.transform(np.full((1, matrix.width), np.nan))
+    if values.shape[1] != matrix.width:
+        raise ValueError(
+            "its SimpleImputer drops empty columns; give it keep_empty_features=True"
+        )
+    missing = graph.add("IsNaN", matrix.name)
+    filled = graph.add("Where", missing, graph.constant(values), matrix.name)
+    return Matrix(filled, matrix.width)
+
+
+def _scale(graph: Graph, scaler: Any, data: Data) -> Matrix:
+    matrix = as_matrix(data)
+    name = matrix.name
+    if scaler.with_mean:
+        name = graph.add("Sub", name, graph.constant(scaler.mean_))
+    if scaler.with_std:
+        name = graph.add("Div", name, graph.constant(scaler.scale_))
+    return Matrix(name, matrix.width)
+
+
+def _columns(graph: Graph, transformer: Any, data: Data) -> Matrix:
+    parts = []
+    for step, places in parts_of(transformer):
+        made = as_matrix(write_step(graph, step, _select(graph, data, places)))
+        if made.width:
+            parts.append(made)
+    joined = graph.add("Concat", *(part.name for part in parts), axis=1)
+    return Matrix(joined, sum(part.width for part in parts))
+
+
+def parts_of(transformer: Any) -> Iterator[tuple[Any, list[int]]]:
+    """The steps of a fitted ``ColumnTransformer`` and the places of their columns."""
+    names = list(getattr(transformer, "feature_names_in_", []))
+    for _, step, columns in transformer.transformers_:
+        if isinstance(step, str) and step == "drop":
+            continue
+        if isinstance(columns, slice) or np.asarray(columns).dtype.kind == "b":
+            columns = np.arange(transformer.n_features_in_)[columns]
+        wanted = np.atleast_1d(np.asarray(columns, dtype=object)).tolist()
+        if not wanted:
+            continue
+        yield (
+            step,
+            [names.index(c) if isinstance(c, str) else int(c) for c in wanted],
+        )
+
+
+def _select(graph: Graph, data: Data, places: list[int]) -> Data:
+    if isinstance(data, Table):
+        return data.select(places)
+    some = graph.column(data.name, places)
+    return Matrix(some, len(places))
+
+
+def _indicators(graph: Graph, encoder: Any, data: Data) -> Matrix:
+    if encoder.handle_unknown == "error":
+        raise ValueError(
+            "its OneHotEncoder refuses unknown categories, which a graph cannot; give it "
+            "handle_unknown='ignore'"
+        )
+    parts, width = [], 0
+    for f, (labels, rows) in enumerate(indicator_rows(encoder)):
+        width += rows.shape[1]
+        if isinstance(data, Table):
+            place = data.place_of(f, labels)
+        else:
+            place = place_in_matrix(graph, data, f, labels)
+        # -1 and -2, for unknown and missing, count from the end of the table.
+        flat = graph.add("Squeeze", place, graph.constant([1], np.int64))
+        parts.append(graph.add("Gather", graph.constant(rows), flat, axis=0))
+    if width != len(encoder.get_feature_names_out()):
+        raise ValueError(
+            "its OneHotEncoder has columns that say nothing; lower its min_frequency"
+        )
+    return Matrix(graph.add("Concat", *parts, axis=1), width)
+
+
+def indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]]:
+    """For each column of a ``OneHotEncoder`` its labels, and the indicators of each.
+
+    The encoder itself is asked. The last two rows are for missing values and for labels
+    that it does not know.
+    """
+    first = [labels[0] for labels in encoder.categories_]
+    for f, known in enumerate(encoder.categories_):
+        labels = [label for label in known.tolist() if not is_missing(label)]
+        missing = next((x for x in known.tolist() if is_missing(x)), np.nan)
+        unknown: Any = "\0unknown"
+        if known.dtype.kind not in "OU":
+            unknown = float(np.nanmax(np.append(known.astype(np.float64), 0.0))) + 1
+        asked = [*labels, missing, unknown]
+        rows = np.empty((len(asked), len(first)), dtype=object)
+        rows[:] = first
+        rows[:, f] = asked
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about unknown labels, and no column names
+            said = encoder.transform(rows)
+        said = np.asarray(said.toarray() if hasattr(said, "toarray") else said)
+        # The columns of one feature follow those of the one before, and each of them is
+        # set for some label and not for another.
+        own = np.flatnonzero((said != said[0]).any(axis=0))
+        yield labels, said[:, own].astype(np.float64)
+
+
+WRITERS: dict[str, Callable[[Graph, Any, Data], Data]] = {
+    "ColumnTransformer": _columns,
+    "FunctionTransformer": _same,
+    "NumberEncoder": _numbers,
+    "OneHotEncoder": _indicators,
+    "Pipeline": _pipeline,
+    "RankScaler": _ranks,
+    "SimpleImputer": _fill,
+    "StandardScaler": _scale,
+}

@@ -1,0 +1,230 @@
+"""A fitted classifier for Python: as scikit-learn's own classes alone, or by skops."""
+
+from __future__ import annotations
+
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from .._compat import make_sklearn_tree, with_leaf_values
+from .._files import write_whole
+from ..classifier import DAMVIClassifier
+from ..voters import BaggedVoters
+from ..voters.relabelling import Relabelled
+from ..voters.trees.voters import TreeVoters
+from .state import Fitted, read_fitted
+
+TIED = 1e-12
+"""Votes this close to each other are tied: the sums round differently there."""
+
+
+def to_sklearn(model: DAMVIClassifier) -> Any:
+    """The model as a threshold on a weighted vote of scikit-learn's trees.
+
+    Parameters
+    ----------
+    model : DAMVIClassifier
+        Fitted, with built-in trees (without splits on categories) or scikit-learn's as
+        voters.
+
+    Returns
+    -------
+    FixedThresholdClassifier, VotingClassifier or Pipeline
+        A :class:`~sklearn.ensemble.VotingClassifier` of the trees that have a weight;
+        nothing of damvi in it. Two classes have a threshold around it. Three or more have
+        none, and where their factors differ a linear model after it, which decides and
+        has no probabilities.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be said in scikit-learn's classes.
+
+    Notes
+    -----
+    scikit-learn's trees round X to single precision before they compare: decisions can
+    differ for values that only double precision tells apart. Probabilities are shares of
+    the votes, also where the model's own are calibrated.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from damvi import DAMVIClassifier
+    >>> from damvi.io import to_sklearn
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> model = DAMVIClassifier(n_estimators=10, random_state=0).fit(X, y)
+    >>> plain = to_sklearn(model)
+    >>> bool((plain.predict(X) == model.predict(X)).all())
+    True
+    """
+    from sklearn.ensemble import VotingClassifier
+    from sklearn.preprocessing import LabelEncoder
+
+    fitted = read_fitted(model)
+    asked = np.flatnonzero(fitted.weights).tolist()
+    trees = _hard_trees(fitted, asked)
+    vote = VotingClassifier(
+        [(f"voter_{k}", tree) for k, tree in zip(asked, trees, strict=True)],
+        voting="soft",
+        weights=fitted.weights[asked].tolist(),
+    )
+    vote.estimators_ = trees
+    vote.le_ = LabelEncoder().fit(fitted.classes)
+    vote.classes_ = vote.le_.classes_
+    decision = _with_threshold if fitted.n_classes == 2 else _with_factors
+    whole = decision(fitted, vote)
+    if fitted.feature_names is not None:
+        named = [*trees, vote]
+        for part in [*named, whole] if fitted.n_classes == 2 else named:
+            part.feature_names_in_ = fitted.feature_names
+    return whole
+
+
+def _with_threshold(fitted: Fitted, vote: Any) -> Any:
+    from sklearn.model_selection import FixedThresholdClassifier
+
+    # From the threshold on means positive there, and here a tie is the majority's.
+    margin = -TIED if fitted.order[0] == fitted.positive else TIED
+    decision = FixedThresholdClassifier(
+        vote,
+        threshold=float((1 + fitted.threshold) / 2 + margin),
+        pos_label=fitted.classes[fitted.positive],
+        response_method="predict_proba",
+    )
+    decision.estimator_ = vote
+    return decision
+
+
+def _with_factors(fitted: Fitted, vote: Any) -> Any:
+    """The vote as it is, or, where classes have factors, as columns of a linear model."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.svm import LinearSVC
+
+    factors, weights = np.asarray(fitted.threshold), np.asarray(vote.weights)
+    if (factors == factors[0]).all():
+        return vote
+    decision = LinearSVC()
+    # Column k * C + c is what voter k says of class c.
+    decision.coef_ = np.kron(weights, np.diag(factors))
+    decision.intercept_ = np.zeros(fitted.n_classes)
+    decision.classes_ = fitted.classes
+    decision.n_features_in_ = len(weights) * fitted.n_classes
+    decision.n_iter_ = 0
+    return Pipeline([("votes", vote), ("factors", decision)])
+
+
+def _hard_trees(fitted: Fitted, asked: list[int]) -> list[Any]:
+    """The voters as scikit-learn's trees, whose leaves say which class they vote for.
+
+    So the mean probability of the trees is the share of the votes. With three classes or
+    more a vote is hardly below 1, the more so the rarer its class, which settles ties.
+    """
+    if not isinstance(fitted.voters, TreeVoters | BaggedVoters):
+        raise ValueError(
+            "a pool's votes are soft, and each is calibrated and rounded before it counts, "
+            "which no class of scikit-learn does; export it to onnx or skops"
+        )
+    if fitted.n_classes == 2:  # voters know the positive class as 1
+        leaf_values = np.eye(2)[[1 - fitted.positive, fitted.positive]]
+    else:
+        height = np.empty(fitted.n_classes)
+        height[fitted.order] = 1 - TIED * np.arange(fitted.n_classes)
+        leaf_values = np.diag(height)
+    estimators = fitted.voters.estimators
+    trees = []
+    for k in asked:
+        voter = estimators[k]
+        try:
+            inner = voter.estimator if isinstance(voter, Relabelled) else voter
+            tree = _tree(inner, fitted.n_features)
+        except ValueError as error:
+            raise ValueError(
+                f"voter {k} ({type(voter).__name__}) cannot be written in scikit-learn's "
+                f"classes: {error}. Export the model to onnx or skops"
+            ) from error
+        votes = tree.tree_.value[:, 0, :].argmax(axis=1)  # of equal shares, the first
+        hard = copy(tree)
+        hard.tree_ = with_leaf_values(
+            tree.tree_, leaf_values[np.asarray(voter.classes_)[votes]]
+        )
+        hard.n_classes_ = fitted.n_classes
+        hard.classes_ = np.arange(fitted.n_classes)
+        trees.append(hard)
+    return trees
+
+
+def _tree(voter: Any, n_features: int) -> Any:
+    if hasattr(voter, "to_sklearn"):
+        return voter.to_sklearn()
+    if type(voter) in (DecisionTreeClassifier, ExtraTreeClassifier):
+        return voter
+    if type(voter).__name__ == "DummyClassifier":  # a sample of one class
+        return _leaf(n_features)
+    raise ValueError("only trees are known here")
+
+
+def _leaf(n_features: int) -> DecisionTreeClassifier:
+    nothing = np.array([-1])
+    tree = DecisionTreeClassifier()
+    tree.tree_ = make_sklearn_tree(
+        left=nothing,
+        right=nothing,
+        feature=np.array([-2]),
+        threshold=np.array([-2.0]),
+        n_node_samples=np.array([1]),
+        weighted_n_node_samples=np.array([1.0]),
+        value=np.ones((1, 1)),
+        max_depth=0,
+        n_features=n_features,
+    )
+    tree.n_outputs_ = 1
+    tree.n_features_in_ = tree.max_features_ = n_features
+    return tree
+
+
+def to_skops(model: Any, path: str | Path) -> list[str]:
+    """Save a fitted model as a skops file, whole or not at all.
+
+    Parameters
+    ----------
+    model : DAMVIClassifier or scikit-learn estimator
+        Such as what :func:`to_sklearn` makes.
+    path : str or Path
+
+    Returns
+    -------
+    list of str
+        The types in it that skops does not trust by itself. Whoever loads the file gives
+        those that they trust: ``skops.io.load(path, trusted=[...])``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import skops.io
+    >>> from sklearn.datasets import make_classification
+    >>> from damvi import DAMVIClassifier
+    >>> from damvi.io import to_skops
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> model = DAMVIClassifier(n_estimators=10, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     types = to_skops(model, Path(folder) / "model.skops")
+    ...     again = skops.io.load(Path(folder) / "model.skops", trusted=types)
+    >>> types[0]
+    'damvi.classifier.DAMVIClassifier'
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            "skops files need the package skops: pip install 'damvi[export]'"
+        ) from error
+    content = skops.io.dumps(model)
+    types: list[str] = skops.io.get_untrusted_types(data=content)
+    write_whole(Path(path), content)
+    return types

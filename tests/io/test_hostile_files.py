@@ -1,0 +1,481 @@
+"""Damaged and hostile files: one class of error, no crash, and nothing is run."""
+
+import io
+import json
+import os
+import pickle
+import zipfile
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
+
+from damvi import DAMVIClassifier, FastTreeClassifier, load_model, save_model
+from damvi.io import ModelFileError, load, save
+from damvi.io.container import MANIFEST, array_from_bytes, array_to_bytes, pack, unpack
+
+from .test_round_trips import whole_model
+
+X, Y = make_classification(300, 5, weights=[0.8], random_state=0)
+X[:, 0] = np.round(X[:, 0])
+
+
+def content_of(model, tmp_path_factory, save=save_model):
+    path = tmp_path_factory.mktemp("sound") / "model.damvi"
+    save(model, path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    voter = FastTreeClassifier(categorical_features=[0])
+    model = DAMVIClassifier(voter, n_estimators=6, random_state=0).fit(X, Y)
+    assert model._voters.forest.on_categories.any()
+    return content_of(model, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return content_of(whole_model(), tmp_path_factory, save)
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory):
+    """Trees of scikit-learn of all kinds, and a member by skops."""
+    named = [
+        ("extra", ExtraTreesClassifier(2)),
+        ("boosted", HistGradientBoostingClassifier(max_iter=2)),
+        ("bayes", GaussianNB()),
+    ]
+    model = DAMVIClassifier(named, cv=2, calibration="isotonic", random_state=0)
+    return content_of(model.fit(X, Y), tmp_path_factory)
+
+
+def refused(content, tmp_path, match="cannot be loaded", **options):
+    path = tmp_path / "hostile.damvi"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=match) as caught:
+        load_model(path, **options)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def opened(content, tmp_path):
+    path = tmp_path / "sound.damvi"
+    path.write_bytes(content)
+    members = unpack(path)
+    return json.loads(members.pop(MANIFEST)), members
+
+
+def sealed(said, members):
+    """A file with a digest that fits, as any attacker can make."""
+    return pack({MANIFEST: json.dumps(said).encode(), **members})
+
+
+def test_200_random_corruptions_are_200_clean_errors(trees, whole, pool, tmp_path):
+    rng = np.random.RandomState(0)
+    errors = 0
+    for trial in range(200):
+        content = bytearray((trees, whole, pool)[trial % 3])
+        here, there = np.sort(rng.randint(0, len(content), 2)).tolist()
+        match trial % 5:
+            case 0:
+                content[here] ^= 1 << rng.randint(8)
+            case 1:
+                del content[here:]
+            case 2:
+                content[here:here] = rng.bytes(1 + rng.randint(50))
+            case 3:
+                del content[here : here + 1 + rng.randint(50)]
+            case 4:
+                middle = (here + there) // 2
+                swapped = content[middle:there] + content[here:middle]
+                if swapped == content[here:there]:
+                    swapped = bytes(len(swapped)) + b"\0"
+                content[here:there] = swapped
+        refused(bytes(content), tmp_path)
+        errors += 1
+    assert errors == 200
+
+
+def test_every_byte_of_the_first_lines_counts(trees, tmp_path):
+    for place in range(len(b"damvi model 1\nsha256 ") + 65):
+        content = bytearray(trees)
+        content[place] ^= 0x10
+        refused(bytes(content), tmp_path)
+
+
+def test_corruption_under_a_fitting_digest(trees, whole, pool, tmp_path):
+    """Random changes of the payload, sealed anew: an error, or a model that answers."""
+    rng = np.random.RandomState(1)
+    path = tmp_path / "hostile.damvi"
+    for trial in range(120):
+        content = (trees, pool)[trial % 2]
+        head, payload = content[: content.index(b"PK")], content[content.index(b"PK") :]
+        changed = bytearray(payload)
+        for _ in range(1 + trial % 4):
+            changed[rng.randint(len(changed))] = rng.randint(256)
+        digest = sha256(bytes(changed)).hexdigest().encode()
+        first = head.split(b"\n")[0]
+        path.write_bytes(first + b"\nsha256 " + digest + b"\n" + bytes(changed))
+        try:
+            loaded = load_model(path)
+        except ModelFileError:
+            continue
+        loaded.vote(X)
+
+
+def test_random_numbers_in_any_array(trees, pool, tmp_path):
+    """Each array in turn, with one odd number; what loads must answer without a crash."""
+    rng = np.random.RandomState(2)
+    path = tmp_path / "hostile.damvi"
+    n_errors = 0
+    for content in (trees, pool):
+        said, members = opened(content, tmp_path)
+        for name in [name for name in members if name.endswith(".npy")]:
+            array = array_from_bytes(members[name], name)
+            if array.dtype.kind == "U" or array.size == 0:
+                continue
+            odd = (-1, 2**31 - 1, 10**4)[rng.randint(3)]
+            changed = array.copy()
+            place = rng.randint(array.size)
+            with np.errstate(all="ignore"):
+                changed.flat[place] = np.array(odd).astype(array.dtype)
+            changed_members = {**members, name: array_to_bytes(changed)}
+            path.write_bytes(sealed(said, changed_members))
+            try:
+                loaded = load_model(path)
+            except ModelFileError:
+                n_errors += 1
+                continue
+            try:
+                loaded.vote(X)
+            except ValueError:
+                n_errors += 1
+    assert n_errors > 20
+
+
+def find(said, kind):
+    """The first object of a kind in a manifest."""
+    if isinstance(said, dict):
+        if str(said.get("is", "")).endswith(kind):
+            return said
+        said = list(said.values())
+    if isinstance(said, list):
+        for item in said:
+            if (found := find(item, kind)) is not None:
+                return found
+    return None
+
+
+def set_node(column, value, inner=True):
+    def change(nodes):
+        places = np.arange(len(nodes))
+        where = np.flatnonzero(
+            (nodes[:, 1] != places) if inner else (nodes[:, 1] == places)
+        )
+        nodes[where[0], column] = value
+        return nodes
+
+    return change
+
+
+def flat(place, value):
+    def change(array):
+        array.flat[place] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "array", "change", "match"),
+    [
+        ("Forest", "nodes", set_node(0, 99), "features out of range"),
+        ("Forest", "nodes", set_node(0, -1), "features out of range"),
+        ("Forest", "nodes", set_node(1, 0, inner=False), "broken"),
+        ("Forest", "nodes", set_node(1, 10**6), "children outside"),
+        ("Forest", "nodes", set_node(1, -5), "children before"),
+        ("Forest", "nodes", set_node(1, 2**31 - 1), "children outside"),
+        ("Forest", "nodes", set_node(2, -1), "thresholds out of range"),
+        ("Forest", "nodes", set_node(2, 300), "thresholds out of range"),
+        ("Forest", "nodes", set_node(2, 7, inner=False), "leaves that send rows on"),
+        ("Forest", "nodes", set_node(3, 7), "unknown kinds of splits"),
+        ("Forest", "nodes", lambda a: a.astype(np.int64), "nodes is of int64"),
+        ("Forest", "nodes", lambda a: a.astype(np.float32), "nodes is of float32"),
+        ("Forest", "nodes", lambda a: a[:, :3], "nodes has the shape"),
+        ("Forest", "nodes", lambda a: a[:0], "broken"),
+        ("Forest", "nodes", np.asfortranarray, "laid out by columns"),
+        ("Forest", "roots", flat(1, 10**9), "broken"),
+        ("Forest", "roots", flat(1, -1), "broken"),
+        ("Forest", "roots", flat(1, 2**63 - 1), "broken"),
+        ("Forest", "set_starts", flat(1, 10**9), "set_starts go back"),
+        ("Forest", "sets", lambda a: a[:, :8], "sets has the shape"),
+        ("Forest", "sets", lambda a: a[:0], "broken"),
+        ("Forest", "weights", lambda a: -a, "weights out of range"),
+        ("Forest", "weights", lambda a: 0 * a, "nodes without weight"),
+        ("Forest", "weights", lambda a: 0 * a + 2**62 + 1, "weights out of range"),
+        ("Forest", "rows", lambda a: -a, "nodes without rows"),
+        ("Forest", "importances", lambda a: a * np.nan, "not finite"),
+        ("Forest", "importances", lambda a: a[:, :2], "broken"),
+        ("Binning", "cuts", flat(3, np.nan), "cuts are NaN"),
+        ("Binning", "cuts", lambda a: a[::-1].copy(), "cuts out of order"),
+        ("Binning", "starts", flat(1, 2**40), "broken"),
+        ("Binning", "starts", lambda a: a[:-1], "broken"),
+        ("Binning", "category_codes", lambda a: a + np.uint8(200), "codes out of range"),
+        ("Binning", "n_codes", flat(1, 10**6), "codes"),
+        ("Binning", "categorical", flat(1, 7), "categorical is not 0 or 1"),
+    ],
+)
+def test_hostile_trees_with_a_fitting_digest(trees, kind, array, change, match, tmp_path):
+    said, members = opened(trees, tmp_path)
+    name = find(said, kind)["state"][array]["at"]
+    members[name] = array_to_bytes(change(array_from_bytes(members[name], name)))
+    refused(sealed(said, members), tmp_path, match)
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "change", "match"),
+    [
+        ("sklearn.Tree", "left_child", flat(0, 0), "children before"),
+        ("sklearn.Tree", "left_child", flat(0, 10**9), "children outside"),
+        ("sklearn.Tree", "right_child", flat(0, -1), "nodes with one child"),
+        ("sklearn.Tree", "right_child", flat(0, 1), "with two"),
+        ("sklearn.Tree", "feature", flat(0, 50), "features out of range"),
+        ("sklearn.Tree", "feature", flat(0, -2), "features out of range"),
+        ("sklearn.Tree", "threshold", flat(0, np.nan), "thresholds are NaN"),
+        ("sklearn.Tree", "left_child", lambda a: a[:-1], "different lengths"),
+        ("sklearn.Tree", "feature", lambda a: a.astype(np.float64), "another type"),
+        ("sklearn.TreePredictor", "left", flat(0, 0), "children before"),
+        ("sklearn.TreePredictor", "right", flat(0, 10**6), "children outside"),
+        ("sklearn.TreePredictor", "feature_idx", flat(0, 50), "features out of range"),
+        ("sklearn.TreePredictor", "num_threshold", lambda a: a * np.nan, "NaN"),
+        ("sklearn.TreePredictor", "is_categorical", lambda a: 0 * a + 1, "broken"),
+        ("sklearn.TreePredictor", "value", lambda a: a * np.nan, "not finite"),
+    ],
+)
+def test_hostile_trees_of_scikit_learn(pool, kind, column, change, match, tmp_path):
+    said, members = opened(pool, tmp_path)
+    columns = dict(find(said, kind)["state"]["nodes"]["items"])
+    name = columns[column]["at"]
+    members[name] = array_to_bytes(change(array_from_bytes(members[name], name)))
+    refused(sealed(said, members), tmp_path, match)
+
+
+def fitted(said):
+    return said["classifier"]["fitted"]
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda said: find(said, "sklearn.Tree")["state"].update(max_depth=1), "depth"),
+        (lambda said: find(said, "sklearn.Tree")["state"].update(n_features=99), "number"),
+        (lambda said: find(said, "sklearn.Tree")["state"].update(n_features=-1), "no feat"),
+        (lambda said: fitted(said).update(threshold_=None), "threshold_"),
+        (lambda said: fitted(said).update(n_features_in_=-1), "n_features_in_"),
+        (lambda said: fitted(said).update(_voters=None), "voters"),
+        (lambda said: fitted(said).pop("weights_"), "not whole"),
+        (lambda said: fitted(said).update(__class__="x"), "not whole"),
+        (lambda said: said["classifier"]["params"].update(odd=1), "parameters"),
+        (lambda said: fitted(said).update(pos_label_="x"), "pos_label_"),
+        (lambda said: fitted(said).update(_majority=5), "majority"),
+        (lambda said: said.pop("classifier"), "makes no sense"),
+        (lambda said: said.update(versions=[]), "makes no sense"),
+        (lambda said: fitted(said).update(tuning_={"is": "os.system"}), "no known kind"),
+        (
+            lambda said: fitted(said).update(
+                tuning_={"is": "os.system", "number": 10**6, "state": {}}
+            ),
+            "'os.system', which this damvi does not know",
+        ),
+        (
+            lambda said: fitted(said).update(
+                tuning_={"is": "sklearn.tree.Pipeline", "number": 10**6, "state": {}}
+            ),
+            "does not know",
+        ),
+        (
+            lambda said: fitted(said).update(weights_=fitted(said)["_row_prints"]),
+            "used twice",
+        ),
+        (lambda said: fitted(said).update(weights_={"is": "array", "at": "../x"}), "there"),
+        (lambda said: fitted(said).update(tuning_={"is": "same", "as": 10**9}), "sense"),
+        (lambda said: fitted(said).update(oob_decision_function_=[1.0]), "oob"),
+    ],
+)
+def test_hostile_manifests(pool, change, match, tmp_path):
+    said, members = opened(pool, tmp_path)
+    change(said)
+    refused(sealed(said, members), tmp_path, match)
+
+
+def test_hostile_json(trees, tmp_path):
+    said, members = opened(trees, tmp_path)
+    text = json.dumps(said)
+    for hostile, match in [
+        ("[" * 10**6, "makes no sense"),
+        ('{"a":' * 10**5 + "1" + "}" * 10**5, "makes no sense"),
+        ("", "has 0 bytes"),
+        ("[]", "holds no model"),
+        ("\ud800", "makes no sense"),
+        (text.replace('"fitted"', '"params": {}, "fitted"', 1), "twice"),
+        (text.replace('"threshold_": 0.0', '"threshold_": NaN', 1), "NaN"),
+        (text.replace('"threshold_": 0.0', '"threshold_": ' + "9" * 5000, 1), "sense"),
+        (text[:-1], "makes no sense"),
+    ]:
+        raw = hostile.encode("utf-8", "surrogatepass")
+        refused(pack({MANIFEST: raw, **members}), tmp_path, match)
+    big = pack({MANIFEST: b'"' + b"ab" * 2**25 + b'"', **members})
+    refused(big, tmp_path, "bytes")
+
+
+def zipped(tmp_path, content, change):
+    """The file with its archive written anew by ``change(archive, members)``."""
+    said, members = opened(content, tmp_path)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        change(archive, {MANIFEST: json.dumps(said).encode(), **members})
+    digest = sha256(out.getvalue()).hexdigest()
+    return f"damvi model 1\nsha256 {digest}\n".encode() + out.getvalue()
+
+
+class Trap:
+    """What a pickle would run."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.fixture
+def trap(tmp_path):
+    """A pickle that leaves a trace when it is loaded."""
+    content = pickle.dumps(Trap(tmp_path / "sprung"))
+    pickle.loads(content)
+    assert (tmp_path / "sprung").exists()
+    (tmp_path / "sprung").rmdir()
+    yield content
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["model.pkl", "members/9.pkl", "../evil", "/etc/evil", "arrays/9.npy", "a\n"]
+)
+def test_a_pickle_as_a_member_is_refused(trees, trap, name, tmp_path):
+    def change(archive, members):
+        for one, content in {**members, name: trap}.items():
+            archive.writestr(one, content)
+
+    refused(zipped(tmp_path, trees, change), tmp_path)
+
+
+def test_a_pickle_as_an_array_is_refused(trees, trap, tmp_path):
+    said, members = opened(trees, tmp_path)
+    name = fitted(said)["weights_"]["at"]
+    out = io.BytesIO()
+    np.save(out, np.array([Trap(tmp_path / "sprung")], dtype=object), allow_pickle=True)
+    for hostile in (trap, out.getvalue(), members[name][:80] + trap):
+        refused(sealed(said, {**members, name: hostile}), tmp_path, name)
+
+
+def hostile_pool(tmp_path, pool, blob):
+    said, members = opened(pool, tmp_path)
+    name = find(said, "skops")["at"]
+    return sealed(said, {**members, name: blob})
+
+
+def test_a_pickle_by_skops_is_refused(pool, trap, tmp_path):
+    skops = pytest.importorskip("skops.io")
+    refused(hostile_pool(tmp_path, pool, trap), tmp_path, "skops cannot read")
+    voter = make_pipeline(FunctionTransformer(os.mkdir), GaussianNB())
+    blob = skops.dumps(voter)
+    refused(hostile_pool(tmp_path, pool, blob), tmp_path, "posix.mkdir.*run code")
+    shrunk = skops.dumps(GaussianNB().fit(X, Y), compression=zipfile.ZIP_DEFLATED)
+    refused(hostile_pool(tmp_path, pool, shrunk), tmp_path, "unpack to more")
+
+
+def test_trees_inside_a_member_by_skops_are_checked(pool, tmp_path):
+    skops = pytest.importorskip("skops.io")
+    tree = DecisionTreeClassifier(max_depth=3).fit(X, Y)
+    state = tree.tree_.__getstate__()
+    state["nodes"]["left_child"][0] = 0
+    tree.tree_.__setstate__(state)
+    blob = skops.dumps(make_pipeline(FunctionTransformer(), tree))
+    refused(hostile_pool(tmp_path, pool, blob), tmp_path, "children before")
+
+
+def test_bombs_and_doubles_are_refused(trees, tmp_path):
+    def shrunk(archive, members):
+        for name, content in members.items():
+            archive.writestr(name, content + b" " * 10**7, zipfile.ZIP_DEFLATED)
+
+    def doubled(archive, members):
+        for name, content in members.items():
+            archive.writestr(name, content)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr(name, content)
+
+    refused(zipped(tmp_path, trees, shrunk), tmp_path, "would unpack to")
+    refused(zipped(tmp_path, trees, doubled), tmp_path, "twice")
+
+
+def header(shape, dtype="<f8"):
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
+    text += " " * (118 - len(text) - 1) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        header((10**15,)),
+        header((2**62, 4)) + bytes(64),
+        header((-1,)) + bytes(8),
+        header((-1, -1)) + bytes(8),
+        header((1,), "|O") + bytes(8),
+        header((1,), "|V8") + bytes(8),
+        header((1,), "<U0"),
+        header("__import__('os').mkdir('x')") + bytes(8),
+        b"\x93NUMPY\x03\x00" + bytes(100),
+        b"",
+    ],
+)
+def test_absurd_arrays_are_refused_before_any_memory_is_asked_for(hostile):
+    with pytest.raises(ModelFileError, match=r"a\.npy"):
+        array_from_bytes(hostile, "a.npy")
+
+
+def test_other_formats_say_what_to_do(trees, tmp_path):
+    refused(
+        trees.replace(b"model 1", b"model 3", 1), tmp_path, "made by a newer damvi.*pip"
+    )
+    refused(trees.replace(b"model 1", b"model 0", 1), tmp_path, "fit the model again")
+    refused(b"", tmp_path, "does not start as")
+    refused(pickle.dumps({"a": 1}), tmp_path, "does not start as")
+    refused(b"a,b\n1,2\n", tmp_path, "does not start as")
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing.damvi")
+
+
+def test_a_save_that_fails_leaves_the_old_file(trees, tmp_path, monkeypatch):
+    path = tmp_path / "model.damvi"
+    path.write_bytes(trees)
+    model = load_model(path)
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("damvi._files.os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_model(model, path)
+    assert path.read_bytes() == trees
+    assert os.listdir(tmp_path) == ["model.damvi"]
