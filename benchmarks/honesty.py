@@ -16,7 +16,7 @@ from setting import print_setting
 from sklearn.metrics import roc_auc_score
 
 from damvi import DAMVIClassifier, crossfit
-from damvi.voters import Draws
+from damvi.voters import BootstrapSampling
 
 CASES = [(1000, 0.5, 60), (1000, 0.05, 60), (20_000, 0.5, 6)]
 
@@ -37,7 +37,7 @@ def scores(n: int, share: float, seed: int) -> list[float]:
         model = DAMVIClassifier(random_state=seed, n_jobs=2).fit(X, y)
         crossfit.MAX_SWEEPS = shipped
         found.append(auc(y, model.oob_decision_function_))
-    draws = Draws.plan(2 * y - 1, max_samples=0.2, seed=model._seed)
+    draws = BootstrapSampling.plan(2 * y - 1, max_samples=0.2, seed=model._seed)
     total, weight = np.zeros(n), np.zeros(n)
     for k in np.flatnonzero(model.weights_):
         unseen = draws.out_of_bag(int(k)) * model.weights_[k]

@@ -35,10 +35,10 @@ class OurTrees(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        from damvi.voters import Draws, FastTreeClassifier
+        from damvi.voters import BootstrapSampling, FastTreeClassifier
         from damvi.voters.trees.voters import TreeVoters
 
-        plan = Draws.plan(y, max_samples=0.2, seed=self.random_state)
+        plan = BootstrapSampling.plan(y, max_samples=0.2, seed=self.random_state)
         self.voters_, _ = TreeVoters.train(
             FastTreeClassifier(),
             X,

@@ -178,7 +178,7 @@ def train_pool(X: Any, y: np.ndarray, X_test: Any, seed: int) -> dict[str, Any]:
     for name, model in strong_pool(drawn):
         start = time.process_time()
         voter, votes, folds = PoolVoters.train(
-            [(name, model)], X, y, seed=drawn, cv=FOLDS, refit=True, n_jobs=1
+            [(name, model)], X, y, seed=drawn, cv=FOLDS, n_jobs=1
         )
         trained = time.process_time()
         names.append(name)

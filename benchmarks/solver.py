@@ -29,7 +29,7 @@ from damvi.datasets import load
 from damvi.reweighting import emphasize_missed_positives
 from damvi.solvers import Solution, exact, slsqp
 from damvi.solvers.solution import certified
-from damvi.voters import BaggedVoters, Draws
+from damvi.voters import BaggedVoters, BootstrapSampling
 
 SIZES = [100, 500, 1000, 2000]
 REPEATS = 11
@@ -41,7 +41,7 @@ def real_votes(n_voters: int):
     data = load("mammography")
     X, _, y, _ = train_test_split(data.data, data.target, test_size=0.3, random_state=0)
     signs = np.where(y == 1, 1, -1).astype(np.int8)
-    draws = Draws.plan(signs, max_samples=0.2, seed=0)
+    draws = BootstrapSampling.plan(signs, max_samples=0.2, seed=0)
     _, votes = BaggedVoters.train(DecisionTreeClassifier(), X, y, draws, n_voters)
     return votes, signs
 

@@ -52,7 +52,7 @@ def steps(tree) -> int:
 def main() -> int:
     from setting import add_data_option, print_setting
 
-    from damvi.voters import Draws, FastTreeClassifier
+    from damvi.voters import BootstrapSampling, FastTreeClassifier
     from damvi.voters.trees.features import Features
     from damvi.voters.trees.forest import Forest
     from damvi.voters.trees.voters import grow_tree
@@ -76,7 +76,7 @@ def main() -> int:
         marks.append(clock())
         codes = features.encode(X)
         marks.append(clock())
-        draws = Draws.plan(signs, max_samples=0.2, seed=0)
+        draws = BootstrapSampling.plan(signs, max_samples=0.2, seed=0)
         spent, trees, in_bag = np.zeros(4), [], 0
         for k in range(TREES + 1):
             stamps = [clock()]

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from damvi import DAMVIClassifier
 from damvi.ballots import Ballots
 from damvi.choosing import Judge, choose_rule
-from damvi.crossfit import deal_folds
+from damvi.folds import deal_folds
 from damvi.weighing import Rule, honest_vote, weigh
 
 RULES = [Rule(emphasis, shrinkage) for shrinkage in (0.0, 0.2) for emphasis in (0.0, 1.0)]

@@ -5,10 +5,11 @@ import pytest
 from scipy.optimize import nnls
 
 from damvi import crossfit
-from damvi.crossfit import N_FOLDS, crossfit_weights, deal_folds, unseen_rows
+from damvi.crossfit import crossfit_weights
+from damvi.folds import deal_folds
 from damvi.moments import Moments
 from damvi.solvers import exact
-from damvi.voters import Draws
+from damvi.voters import BootstrapSampling
 
 
 @pytest.fixture
@@ -20,27 +21,13 @@ def election():
     return votes, signs
 
 
-def test_folds_are_even_within_each_class():
-    signs = np.repeat([1, -1], [13, 94])
-    folds = deal_folds(signs, seed=3)
-    for sign in (1, -1):
-        sizes = np.bincount(folds[signs == sign], minlength=N_FOLDS)
-        assert sizes.max() - sizes.min() <= 1
-
-
-def test_folds_depend_on_the_seed_alone():
-    signs = np.repeat([1, -1], [30, 70])
-    np.testing.assert_array_equal(deal_folds(signs, 1), deal_folds(signs, 1))
-    assert (deal_folds(signs, 1) != deal_folds(signs, 2)).any()
-
-
 def others_of(by_fold):
     whole = sum(by_fold)
     return [whole - fold for fold in by_fold]
 
 
 def out_of_bag_vote(votes, draws, folds, fits):
-    unseen = unseen_rows(draws, *votes.shape)
+    unseen = draws.out_of_bag_bits(votes.shape[1])
     return crossfit.out_of_bag_vote(votes, unseen, folds, fits)
 
 
@@ -88,7 +75,7 @@ def test_each_row_is_judged_as_if_the_voters_that_saw_it_had_never_been(
     election, max_samples
 ):
     votes, signs = election
-    draws = Draws.plan(signs, max_samples=max_samples, seed=7)
+    draws = BootstrapSampling.plan(signs, max_samples=max_samples, seed=7)
     folds = deal_folds(signs, seed=0, n_folds=2)
     by_fold = Moments.by_fold(votes, signs, None, folds, 2)
     fits = crossfit_weights(others_of(by_fold), "exact")
@@ -109,7 +96,7 @@ def test_each_row_is_judged_as_if_the_voters_that_saw_it_had_never_been(
 
 def test_with_many_rows_a_voter_keeps_its_weight_whoever_else_is_out(election):
     votes, signs = (np.repeat(part, 40, axis=0) for part in election)
-    draws = Draws.plan(signs, max_samples=0.2, seed=7)
+    draws = BootstrapSampling.plan(signs, max_samples=0.2, seed=7)
     folds = deal_folds(signs, seed=0, n_folds=2)
     fits = crossfit_weights(
         others_of(Moments.by_fold(votes, signs, None, folds, 2)), "exact"
@@ -124,7 +111,7 @@ def test_with_many_rows_a_voter_keeps_its_weight_whoever_else_is_out(election):
 
 def test_a_plain_vote_is_the_mean_of_the_voters_that_have_not_seen_the_row(election):
     votes, signs = election
-    draws = Draws.plan(signs, max_samples=0.5, seed=7)
+    draws = BootstrapSampling.plan(signs, max_samples=0.5, seed=7)
     folds = deal_folds(signs, seed=0, n_folds=2)
     fits = crossfit_weights(
         others_of(Moments.by_fold(votes, signs, None, folds, 2)), "uniform"

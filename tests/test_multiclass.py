@@ -14,14 +14,14 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import damvi.electing
-import damvi.voters.bagging
 from damvi import DAMVIClassifier
 from damvi.class_ballots import ClassBallots
 from damvi.contest import ManyClasses
-from damvi.crossfit import deal_folds, fold_weights, out_of_bag_vote, out_of_fold_vote
+from damvi.crossfit import fold_weights, out_of_bag_vote, out_of_fold_vote
+from damvi.folds import deal_folds
 from damvi.moments import Moments
 from damvi.reweighting import class_margin, uniform_class_vote, uniform_vote
-from damvi.voters.class_asking import AskClasses
+from damvi.voters import VoteReader
 from damvi.weighing import Rule, weigh
 
 POOL = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3))]
@@ -84,13 +84,11 @@ def numbered(monkeypatch):
             last = (self.votes(X) > 0) @ weights
             return np.column_stack([weights.sum() - last, last])
 
-    def family_of(estimator, known=damvi.electing.family_of):
+    def voters_for(estimator, known=damvi.electing.voters_for):
         return Numbered if known(estimator) is TreeVoters else known(estimator)
 
-    monkeypatch.setattr(damvi.electing, "family_of", family_of)
-    monkeypatch.setattr(
-        damvi.voters.bagging, "asker_of", lambda n: AskClasses("hard", np.arange(n))
-    )
+    monkeypatch.setattr(damvi.electing, "voters_for", voters_for)
+    monkeypatch.setattr(VoteReader, "is_binary", False)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +104,6 @@ def numbered(monkeypatch):
         {"estimator": DecisionTreeClassifier(max_depth=4)},
         {"estimator": LogisticRegression(), "votes": "oob"},
         {"estimator": POOL, "voting": "hard", "threshold": "vote"},
-        {"estimator": POOL, "voting": "hard", "refit": False, "threshold": "vote"},
     ],
     ids=str,
 )
@@ -127,11 +124,15 @@ def test_two_classes_by_the_way_of_many_are_the_same_bits(
     assert (many.c_bound_, many.gibbs_risk_) == (two.c_bound_, two.gibbs_risk_)
 
 
-def test_soft_votes_by_the_way_of_many_differ_by_rounding_alone(table, fresh):
+def test_soft_votes_by_the_way_of_many_differ_by_rounding_alone(
+    table, fresh, numbered, monkeypatch
+):
     options = {"estimator": POOL, "threshold": "vote", "random_state": 0}
-    two, many = (kind(**options).fit(*table) for kind in (DAMVIClassifier, Forced))
-    np.testing.assert_allclose(many.weights_, two.weights_, atol=1e-4)
+    many = Forced(**options).fit(*table)
     vote = many.vote(fresh)
+    monkeypatch.undo()
+    two = DAMVIClassifier(**options).fit(*table)
+    np.testing.assert_allclose(many.weights_, two.weights_, atol=1e-4)
     np.testing.assert_allclose(vote[:, 1] - vote[:, 0], two.vote(fresh), atol=1e-4)
 
 

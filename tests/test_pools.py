@@ -92,13 +92,11 @@ def test_the_unseen_vote_knows_nothing_of_the_row(pool, table):
     assert f1_score(y, unseen > 0) == pytest.approx(pool.tuning_.value)
 
 
-@pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("voting", ["hard", "soft"])
-def test_jobs_change_nothing(table, refit, voting):
+def test_jobs_change_nothing(table, voting):
     X, y = table
     models = [
-        DAMVIClassifier(POOL, voting=voting, refit=refit, n_jobs=n, random_state=1)
-        for n in (1, 2)
+        DAMVIClassifier(POOL, voting=voting, n_jobs=n, random_state=1) for n in (1, 2)
     ]
     one, two = (model.fit(X, y).predict_proba(X) for model in models)
     assert (one == two).all()
@@ -123,7 +121,7 @@ def test_groups_and_splitters(table):
     groups = np.arange(len(y)) // 5
     model = DAMVIClassifier(POOL, cv=GroupKFold(3)).fit(X, y, groups=groups)
     assert len(model.weights_) == 3
-    many = DAMVIClassifier(POOL[1:2], cv=GroupKFold(200), refit=False)
+    many = DAMVIClassifier(POOL[1:2], cv=GroupKFold(200))
     assert np.isfinite(many.fit(X, y, groups=groups).oob_decision_function_).all()
     with pytest.raises(TypeError, match="a pool takes groups, and not colour"):
         DAMVIClassifier(POOL).fit(X, y, colour=groups)

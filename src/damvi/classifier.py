@@ -62,9 +62,6 @@ class DAMVIClassifier(
         classes, the probability of each).
     cv : int, splitter or iterable, default=None
         The folds of a pool's votes; None is 5. ``groups`` may be given to ``fit``.
-    refit : bool, default=True
-        Train the voters of a pool once more on all rows. False keeps the models of the
-        folds, and their mean votes.
     calibration : {"auto", "platt", "isotonic"} or None, default="auto"
         Put the soft votes of a pool right before they are weighted, on rows that the
         voters have not seen; "auto" chooses by the number of positives.
@@ -188,7 +185,6 @@ class DAMVIClassifier(
         "votes": [StrOptions({"auto", "train", "oob", "oof", "prefit"})],
         "voting": [StrOptions({"auto", "hard", "soft"})],
         "cv": "no_validation",  # type: ignore[dict-item]
-        "refit": ["boolean"],
         "calibration": [StrOptions({"auto", "platt", "isotonic"}), None],
         "reweight": [
             "boolean",
@@ -225,7 +221,6 @@ class DAMVIClassifier(
         votes: str = "auto",
         voting: str = "auto",
         cv: Any = None,
-        refit: bool = True,
         calibration: str | None = "auto",
         reweight: bool | float | str = "auto",
         balance: float | str = "auto",
@@ -249,7 +244,6 @@ class DAMVIClassifier(
         self.votes = votes
         self.voting = voting
         self.cv = cv
-        self.refit = refit
         self.calibration = calibration
         self.reweight = reweight
         self.balance = balance

@@ -72,10 +72,6 @@ class TwoClasses:
         majority = int((positive == 1) == (2 * counts[positive] > counts.sum()))
         return cls(classes, classes[positive], majority)
 
-    @property
-    def numbers(self) -> None:
-        """What the models of a pool call the classes, if there are many."""
-
     def targets(self, signs: Labels) -> NDArray[np.int8]:
         """What the voters learn."""
         return (signs > 0).astype(np.int8)
@@ -144,10 +140,11 @@ class TwoClasses:
 
     def lacking(self, voters: Any, rows: NDArray[np.int64]) -> str | None:
         """What to say of voters that have seen no positive."""
-        if not voters.n_without_positive:
+        missed = int(voters.n_without_class[1])
+        if not missed:
             return None
         return (
-            f"{voters.n_without_positive} of {len(voters)} samples drew none of the "
+            f"{missed} of {len(voters)} samples drew none of the "
             f"{_rows(rows[1])} of the positive class ({self.pos_label}), so "
             f"these voters never vote for it; stratified=True draws within each class"
         )
@@ -193,11 +190,6 @@ class ManyClasses:
                 f"against the rest, as in y == {pos_label!r}"
             )
         return cls(classes, np.argsort(-counts, kind="stable"))
-
-    @property
-    def numbers(self) -> NDArray[np.intp]:
-        """What the models of a pool call the classes."""
-        return np.arange(len(self.classes))
 
     def targets(self, labels: Labels) -> Labels:
         """What the voters learn."""

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from ._threads import run_in_threads
 from .moments import Moments
 from .solvers import SOLVERS
-from .voters.draws import AnyDraws
-from .voters.folds import deal_folds as deal_folds
 
 N_FOLDS = 5
 MAX_SWEEPS = 10
@@ -66,14 +64,6 @@ def _solved(others: Moments, solver: str) -> NDArray[np.float64] | None:
     return solution.weights if solution.informative else None
 
 
-def unseen_rows(draws: AnyDraws, n: int, n_voters: int) -> NDArray[np.uint8]:
-    """A bit for each voter and row that it was not trained on, eight rows to a byte."""
-    unseen = np.empty((n_voters, -(-n // 8)), dtype=np.uint8)
-    for k in range(n_voters):
-        unseen[k] = np.packbits(draws.out_of_bag(k))
-    return unseen
-
-
 def out_of_fold_vote(
     votes: NDArray[Any],
     folds: NDArray[Any],
@@ -111,10 +101,10 @@ def out_of_bag_vote(
 ) -> NDArray[np.float64]:
     """The vote on each row, by the voters and the weights that do not know its label.
 
-    ``unseen`` holds a bit for each voter and row (see :func:`unseen_rows`). NaN where no
-    voter was out of bag. With ``n_classes``, votes are numbers of classes, and the vote
-    is (n, C). ``n_rows`` is the number of rows that the weights were learned from, if not
-    all are here.
+    ``unseen`` holds a bit for each voter and row that it was not trained on, (K, n / 8).
+    NaN where no voter was out of bag. With ``n_classes``, votes are numbers of classes,
+    and the vote is (n, C). ``n_rows`` is the number of rows that the weights were learned
+    from, if not all are here.
     """
     kernels = _kernels(n_classes)
     n, n_voters = votes.shape

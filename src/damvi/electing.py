@@ -22,13 +22,19 @@ from .ballots import Ballots
 from .class_ballots import ClassBallots
 from .class_deciding import knows_many
 from .contest import ManyClasses, TwoClasses, contest_of, read_contest
-from .crossfit import N_FOLDS, deal_folds, unseen_rows
+from .crossfit import N_FOLDS
+from .folds import deal_folds, deal_folds_by_rank, split_rows
 from .progress import progress_bar
 from .reading import read_table, read_weights
-from .voters import Draws, FastTreeClassifier, PoolVoters, family_of, strong_pool
-from .voters.draws import AnyDraws
-from .voters.folds import deal_folds_by_rank, split_rows
-from .voters.poisson import PoissonDraws
+from .voters import (
+    BootstrapSampling,
+    FastTreeClassifier,
+    PoissonSampling,
+    PoolVoters,
+    Sampling,
+    strong_pool,
+    voters_for,
+)
 
 POOL_WAYS = ("oof", "prefit")
 POISSON = "poisson"
@@ -45,7 +51,6 @@ class ElectsVoters:
     votes: str
     voting: str
     cv: Any
-    refit: bool
     calibration: str | None
     balance: float | str
     threshold: Any
@@ -171,7 +176,7 @@ class ElectsVoters:
             base,
             self._deal_folds(signs, draws.seed),
             self._balance,
-            unseen_rows(draws, len(signs), votes.shape[1]),
+            draws.out_of_bag_bits(votes.shape[1]),
             only_unseen=way == "oob",
         )
 
@@ -199,9 +204,10 @@ class ElectsVoters:
         voting: Any = "soft" if soft else "hard"
         groups, own_params = self._route(named, fit_params)
         if self._way == "prefit":
-            voters = PoolVoters.prefit(
-                named, classes=self.classes_, positive=self.pos_label_, voting=voting
-            )
+            classes = self.classes_
+            if self.pos_label_ == classes[0]:  # the positive class comes second
+                classes = classes[::-1]
+            voters = PoolVoters.prefit(named, classes=classes, voting=voting)
             votes = voters.votes(X, self.n_jobs)
             cv = N_FOLDS if self.cv is None else self.cv
             targets = contest.targets(signs)
@@ -211,12 +217,11 @@ class ElectsVoters:
                 named,
                 X,
                 contest.targets(signs),
-                classes=contest.numbers,
+                n_classes=len(self.classes_),
                 seed=seed,
                 cv=5 if self.cv is None else self.cv,
                 groups=groups,
                 voting=voting,
-                refit=self.refit,
                 sample_weight=base,
                 fit_params=own_params,
                 n_jobs=self.n_jobs,
@@ -232,7 +237,7 @@ class ElectsVoters:
 
     def _plan_draws(
         self, signs: NDArray[Any], sample_weight: NDArray[np.float64] | None
-    ) -> AnyDraws:
+    ) -> Sampling:
         keeps_voters = self.warm_start and hasattr(self, "weights_")
         seed = self._seed if keeps_voters else self._new_seed()
         draws = self._draws_by(seed, signs, sample_weight)
@@ -257,7 +262,7 @@ class ElectsVoters:
 
     def _draws_by(
         self, seed: int, signs: NDArray[Any], sample_weight: NDArray[np.float64] | None
-    ) -> AnyDraws:
+    ) -> Sampling:
         settings: dict[str, Any] = {
             "max_samples": self.max_samples,
             "seed": seed,
@@ -265,18 +270,18 @@ class ElectsVoters:
             "sample_weight": sample_weight,
         }
         if self.bootstrap == POISSON:
-            return PoissonDraws.plan(self._contest.targets(signs), **settings)
-        return Draws.plan(signs, replace=bool(self.bootstrap), **settings)
+            return PoissonSampling.plan(self._contest.targets(signs), **settings)
+        return BootstrapSampling.plan(signs, replace=bool(self.bootstrap), **settings)
 
     def _deal_folds(self, signs: NDArray[Any], seed: int) -> NDArray[np.int8]:
         if self.bootstrap == POISSON:
             return deal_folds_by_rank(self._contest.targets(signs), seed)
         return deal_folds(signs, seed)
 
-    def _fingerprint_of(self, draws: AnyDraws, signs: NDArray[Any]) -> str:
+    def _fingerprint_of(self, draws: Sampling, signs: NDArray[Any]) -> str:
         """What must not change for voters to be kept."""
         columns = self.n_features_in_, getattr(self, "feature_names_in_", None)
-        family = family_of(self._voter()).__name__
+        family = voters_for(self._voter()).__name__
         digest: str = joblib.hash((draws, signs, columns, family, self._keeps_frames))
         return digest
 
@@ -284,14 +289,14 @@ class ElectsVoters:
         self,
         X: Any,
         signs: NDArray[Any],
-        draws: AnyDraws,
+        draws: Sampling,
         sample_weight: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
     ) -> NDArray[Any]:
         refuse_params(fit_params, self, "fit")
         if routing_enabled():
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
-        family = family_of(self._voter())
+        family = voters_for(self._voter())
         goes_on = self.warm_start and hasattr(self, "weights_")
         self._voters, votes = family.train(
             self._voter(),

@@ -13,14 +13,14 @@ from sklearn.base import clone
 
 from ._compat import take_rows
 from .ballots import Ballots
-from .crossfit import deal_folds
 from .electing import ElectsVoters
+from .folds import deal_folds
 from .progress import progress_bar
 from .unlabelled import Committees, PseudoLabels, centroid_scores, most_confident
 from .unlabelled.committees import N_COMMITTEES, deal_parts
 from .unlabelled.table import stack_rows
-from .voters import Draws, family_of
-from .voters.encoding import scaled_table
+from .voters import BootstrapSampling, voters_for
+from .voters.portfolio import scaled_table
 
 TEACHERS = ("kmeans", "self")
 Rows = NDArray[np.intp]
@@ -136,7 +136,7 @@ class TeachesVoters(ElectsVoters):
             y.append(np.concatenate([signs > 0, np.zeros(n_all - n, bool)]).astype(np.int8))
             y[-1][n + found.rows] = found.positive
             draws.append(
-                Draws.plan(
+                BootstrapSampling.plan(
                     2 * y[-1][members[-1]] - 1,
                     max_samples=self.max_samples,
                     seed=seed,
@@ -147,7 +147,7 @@ class TeachesVoters(ElectsVoters):
             )
         of_voter = np.arange(self.n_estimators) * len(parts) // self.n_estimators
         committees = Committees(n_all, n, members, draws, of_voter)
-        family: Any = family_of(self._voter())
+        family: Any = voters_for(self._voter())
         voters = votes = None
         order: Iterable[int] = range(len(parts))
         if self.verbose:

@@ -6,7 +6,7 @@ from scipy.optimize import minimize, nnls
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier
-from damvi.voters import Draws
+from damvi.voters import BootstrapSampling
 
 SEEDS = [0, 1, 2, 3]
 
@@ -66,7 +66,7 @@ def trained(request, table):
         DecisionTreeClassifier(), n_estimators=30, random_state=request.param
     ).fit(X, y)
     signs = np.where(y == 1, 1, -1)
-    draws = Draws.plan(signs, max_samples=0.2, seed=model._seed)
+    draws = BootstrapSampling.plan(signs, max_samples=0.2, seed=model._seed)
     return model, X, signs, draws
 
 

@@ -32,7 +32,7 @@ def small_pool(random_state=None, *, sparse=False):
     from sklearn.pipeline import make_pipeline
 
     from damvi.voters import FastForestClassifier
-    from damvi.voters.encoding import NumberEncoder
+    from damvi.voters.portfolio import NumberEncoder
 
     seed = random_state
     boosted = LGBMClassifier(n_estimators=20, n_jobs=1, random_state=seed, verbose=-1)

@@ -78,10 +78,10 @@ SMALL = [
     "options",
     [
         {"calibration": "isotonic"},
-        {"calibration": "platt", "refit": False},
+        {"calibration": "platt"},
         {"calibration": None, "threshold": 0.1},
         {"voting": "hard"},
-        {"voting": "hard", "refit": False, "pos_label": "fine"},
+        {"voting": "hard", "pos_label": "fine"},
         {"pos_label": "fine"},
     ],
     ids=str,

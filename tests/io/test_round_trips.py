@@ -230,7 +230,6 @@ POOL = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
 @pytest.mark.parametrize(
     "options",
     [
-        {"refit": False},
         {"voting": "hard"},
         {"calibration": None},
         {"calibration": "isotonic"},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from damvi.ballots import Ballots
-from damvi.crossfit import deal_folds
+from damvi.folds import deal_folds
 from damvi.unlabelled import Crowd
 from damvi.weighing import Rule, weigh
 

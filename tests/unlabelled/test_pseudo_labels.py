@@ -6,7 +6,7 @@ from scipy import sparse
 
 from damvi.unlabelled import Committees, centroid_scores, most_confident
 from damvi.unlabelled.committees import deal_parts
-from damvi.voters import Draws
+from damvi.voters import BootstrapSampling
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.3, 0.5, 0.9])
@@ -55,7 +55,10 @@ def test_parts_hold_two_thirds_of_each_class_and_leave_some_out():
 
 def test_a_voter_has_seen_what_its_committee_knows_and_what_it_drew():
     members = [np.array([0, 1, 4, 5]), np.array([2, 3, 6, 7])]
-    draws = [Draws.plan(np.array([-1, 1, -1, 1]), max_samples=3, seed=5) for _ in members]
+    draws = [
+        BootstrapSampling.plan(np.array([-1, 1, -1, 1]), max_samples=3, seed=5)
+        for _ in members
+    ]
     voters = Committees(8, 4, members, draws, np.array([0, 0, 1, 1]))
     for voter in range(4):
         rows, times = voters.sample(voter)

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi.voters import BaggedVoters, Draws
+from damvi.voters import BaggedVoters, BootstrapSampling
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -32,12 +34,29 @@ class Unweighted(Recorder):
         return super().fit(X, y)
 
 
+class Strict(ClassifierMixin, BaseEstimator):
+    """Insists on labels 0, 1, ... without gaps, as some boosters do."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        if not np.array_equal(self.classes_, np.arange(len(self.classes_))):
+            raise ValueError(f"gaps in {self.classes_}")
+        self.model_ = GaussianNB().fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
 def grown(estimator, X, y, draws, n_voters=4, **options):
     return BaggedVoters.train(estimator, X, y.astype(np.int8), draws, n_voters, **options)
 
 
 def plan(y, **options):
-    return Draws.plan(np.where(y == 1, 1, -1), **{"max_samples": 0.5, "seed": 0, **options})
+    return BootstrapSampling.plan(y, **{"max_samples": 0.5, "seed": 0, **options})
 
 
 def test_a_bootstrap_shows_the_voter_how_often_each_row_was_drawn(table):
@@ -119,7 +138,7 @@ def test_a_sample_of_one_class_makes_a_constant_voter_and_is_counted(table):
     missed = [not draws.counts(k)[:2].any() for k in range(20)]
     assert 0 < sum(missed) < 20
     voters, votes = grown(LogisticRegression(), X, rare, draws, 20)
-    assert voters.n_without_positive == sum(missed)
+    assert voters.n_without_class.tolist() == [0, sum(missed)]
     assert (votes[:, missed] == -1).all()
 
 
@@ -129,7 +148,22 @@ def test_a_sample_of_positives_only_makes_a_constant_voter_too(table):
     common[:2] = 0
     voters, votes = grown(LogisticRegression(), X, common, plan(common, max_samples=5))
     assert (votes == 1).all()
-    assert voters.n_without_positive == 0
+    assert voters.n_without_class.tolist() == [4, 0]
+
+
+@pytest.mark.parametrize("estimator", [Strict(), DecisionTreeClassifier()], ids=str)
+def test_samples_that_missed_one_of_many_classes(estimator):
+    X, y = make_blobs(200, 2, centers=4, random_state=0)
+    y = np.where(np.arange(200) == 7, 1, np.where(y == 1, 0, y))
+    draws = plan(y, max_samples=40)
+    voters, votes = BaggedVoters.train(estimator, X, y, draws, 10, n_classes=4)
+    missed = [draws.counts(k)[7] == 0 for k in range(10)]
+    assert voters.n_without_class.tolist() == [0, sum(missed), 0, 0]
+    assert 0 < sum(missed) < 10
+    np.testing.assert_array_equal(votes, voters.votes(X))
+    assert not (votes[:, missed] == 1).any()
+    more, _ = BaggedVoters.train(estimator, X, y, draws, 12, n_classes=4, known=voters)
+    assert more.n_without_class[1] >= sum(missed)
 
 
 def test_every_nested_random_state_is_seeded(table):
@@ -158,7 +192,7 @@ class Silent(Recorder):
 
 def test_the_weighted_vote_does_not_ask_voters_of_weight_zero(table):
     X, _ = table
-    voters = BaggedVoters([Recorder(), Silent(), Recorder()], n_without_positive=0)
+    voters = BaggedVoters([Recorder(), Silent(), Recorder()], np.zeros(2, np.intp))
     vote = voters.weighted_vote(X, np.array([0.25, 0.0, 0.75]))
     np.testing.assert_array_equal(vote, np.where(X[:, 0] > 0, 1.0, -1.0))
 

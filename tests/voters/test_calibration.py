@@ -11,9 +11,10 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 
+from damvi.folds import deal_folds
 from damvi.voters import calibrate
 from damvi.voters.calibration import ENOUGH_FOR_ISOTONIC, Isotonic
-from damvi.voters.folds import deal_folds
+from damvi.voters.class_calibration import calibrate_classes
 from damvi.voters.platt import Platt, fit_platt, log_odds
 
 METHODS = ["platt", "isotonic"]
@@ -220,3 +221,15 @@ def test_bad_input_is_refused():
         calibrate(2 * votes, signs, folds)
     with pytest.raises(ValueError, match="one fold only"):
         calibrate(votes, signs, 0 * folds)
+
+
+def test_calibration_is_one_against_the_rest_and_adds_up():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([6, 2, 1], size=3000)
+    labels = (rng.random((3000, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    boasts = p**2 / (p**2).sum(axis=1, keepdims=True)
+    votes = np.stack([p, boasts], axis=1).astype(np.float32)
+    right, curves = calibrate_classes(votes, labels, np.arange(3000) % 5)
+    np.testing.assert_allclose(right.sum(axis=2), 1, atol=1e-6)
+    assert abs(right[:, 1] - p).mean() < abs(boasts - p).mean() / 2
+    np.testing.assert_allclose(curves[1](votes[:, 1]), right[:, 1], atol=0.05)

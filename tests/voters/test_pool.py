@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -10,27 +11,22 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    ShuffleSplit,
-    StratifiedKFold,
-    TimeSeriesSplit,
-)
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi.voters import FastForestClassifier, PoolVoters, calibrate
-from damvi.voters.asking import FoldModels
-from damvi.voters.folds import deal_folds
-from damvi.voters.out_of_fold import seed_of
+from damvi.folds import deal_folds
+from damvi.voters import FastForestClassifier, PoolVoters, calibrate, out_of_fold_votes
+from damvi.voters.estimators import Relabelled
+from damvi.voters.pool import seed_of
 
 POOL = [
     ("forest", RandomForestClassifier(10)),
@@ -48,12 +44,15 @@ def trained(named, X, y, **options):
 class Recorder(ClassifierMixin, BaseEstimator):
     """Remembers what it was trained on; says yes above 0 in the first column."""
 
+    fits: ClassVar = []
+
     def __init__(self, random_state=None):
         self.random_state = random_state
 
     def fit(self, X, y, sample_weight=None, note=None):
         self.classes_ = np.unique(y)
         self.X_, self.y_, self.weights_, self.note_ = X, y, sample_weight, note
+        self.fits.append(self)  # those of the folds are not kept elsewhere
         return self
 
     def predict(self, X):
@@ -83,7 +82,7 @@ def test_votes_are_those_of_models_that_have_not_seen_the_fold(table, voting):
     voters, votes, folds = trained(POOL, X, y, voting=voting)
     assert votes.shape == (len(y), 4)
     assert votes.dtype == (np.int8 if voting == "hard" else np.float32)
-    np.testing.assert_array_equal(folds, deal_folds(np.where(y == 1, 1, -1), 0, 3))
+    np.testing.assert_array_equal(folds, deal_folds(y, 0, 3))
     for fold in range(3):
         model = LogisticRegression()
         scaler = StandardScaler().fit(X[folds != fold])
@@ -97,7 +96,7 @@ def test_votes_are_those_of_models_that_have_not_seen_the_fold(table, voting):
         np.testing.assert_allclose(votes[folds == fold, 1], expected, atol=1e-5)
     assert len(voters) == 4
     assert voters.names == ("forest", "linear", "ridge", "boosted")
-    assert voters.n_without_positive == 0
+    assert voters.n_without_class.tolist() == [0, 0]
 
 
 def test_a_voter_that_memorises_is_no_better_than_chance_on_coin_flips():
@@ -125,11 +124,10 @@ def test_groups_are_never_split():
     assert roc_auc_score(y, votes[:, 0]) > 0.9  # the copies give it away
 
 
-@pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("voting", ["hard", "soft"])
-def test_neither_threads_nor_processes_nor_order_change_anything(table, voting, refit):
+def test_neither_threads_nor_processes_nor_order_change_anything(table, voting):
     X, y = table
-    options = {"voting": voting, "refit": refit}
+    options = {"voting": voting}
     one, votes, _ = trained(POOL, X, y, **options)
     two, others, _ = trained(POOL, X, y, **options, n_jobs=2)
     np.testing.assert_array_equal(votes, others)
@@ -158,30 +156,17 @@ def test_seeds_come_from_the_seed_and_the_name(table):
     assert (votes != trained(forest, X, y, seed=2)[1]).any()
 
 
-def test_refit_trains_on_everything_or_keeps_the_folds(table):
+def test_the_voters_know_all_rows(table):
     X, y = table
     voters, _, _ = trained([("r", Recorder())], X, y)
     np.testing.assert_array_equal(voters.estimators[0].X_, X)
-    voters, votes, folds = trained([("tree", DecisionTreeClassifier())], X, y, refit=False)
-    (model,) = voters.estimators
-    assert isinstance(model, FoldModels)
-    assert len(model.models) == 3
-    means = np.mean([one.predict_proba(X)[:, 1] for one in model.models], axis=0)
-    np.testing.assert_allclose(voters.votes(X)[:, 0], 2 * means - 1, atol=1e-6)
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1], means, atol=1e-6)
-    for fold, one in enumerate(model.models):
-        alone = 2 * one.predict_proba(X[folds == fold])[:, 1] - 1
-        np.testing.assert_allclose(votes[folds == fold, 0], alone)
 
 
-def test_the_fold_models_decide_by_majority(table):
+def test_votes_can_be_had_without_voters(table):
     X, y = table
-    pool = [("tree", DecisionTreeClassifier(max_depth=3))]
-    voters, _, _ = trained(pool, X, y, voting="hard", refit=False)
-    (model,) = voters.estimators
-    most = np.sum([one.predict(X) for one in model.models], axis=0) >= 2
-    np.testing.assert_array_equal(voters.votes(X)[:, 0], 2 * most - 1)
-    np.testing.assert_array_equal(model.predict(X), most)
+    _, expected, _ = trained(POOL, X, y)
+    votes = out_of_fold_votes(POOL, X, y.astype(np.int8), seed=0, cv=3)
+    np.testing.assert_array_equal(votes, expected)
 
 
 class Silent(Recorder):
@@ -192,7 +177,7 @@ class Silent(Recorder):
 def test_the_weighted_vote_does_not_ask_voters_of_weight_zero(table):
     X, y = table
     models = [one.fit(X, y) for one in (Recorder(), Silent(), Recorder())]
-    voters = PoolVoters(("a", "b", "c"), models, "hard")
+    voters = PoolVoters(("a", "b", "c"), models, np.arange(2), "hard")
     vote = voters.weighted_vote(X, np.array([0.25, 0.0, 0.75]))
     np.testing.assert_array_equal(vote, np.where(X[:, 0] > 0, 1.0, -1.0))
 
@@ -213,16 +198,6 @@ def test_the_weighted_vote_is_the_sum_of_votes(table, fresh):
     np.testing.assert_array_equal(again.votes(fresh), right.votes(fresh))
 
 
-def test_fold_models_are_calibrated_one_by_one(table, fresh):
-    X, y = table
-    voters, votes, folds = trained(POOL[:1], X, y, refit=False)
-    (calibrator,) = calibrators = calibrate(votes, np.where(y == 1, 1, -1), folds)[1]
-    models = voters.estimators[0].models
-    each = [calibrator(2 * one.predict_proba(fresh)[:, 1] - 1) for one in models]
-    right = voters.calibrated(calibrators).votes(fresh)[:, 0]
-    np.testing.assert_allclose(right, np.mean(each, axis=0), atol=1e-6)
-
-
 def test_calibrators_must_fit(table):
     voters, _, _ = trained(POOL[:2], *table)
     with pytest.raises(ValueError, match="1 calibrators for 2 voters"):
@@ -232,65 +207,14 @@ def test_calibrators_must_fit(table):
         hard.calibrated([np.asarray, np.asarray])
 
 
-def test_a_decision_function_is_read_as_log_odds(table):
-    X, y = table
-    voters, votes, _ = trained([("ridge", RidgeClassifier())], X, y)
-    scores = voters.estimators[0].decision_function(X)
-    np.testing.assert_allclose(voters.votes(X)[:, 0], np.tanh(scores / 2), rtol=1e-5)
-    assert np.unique(votes).size > 100
-
-
-def test_a_model_with_decisions_only_casts_them(table):
-    X, y = table
-    _, votes, _ = trained([("r", Recorder())], X, y, voting="soft")
-    assert votes.dtype == np.float32
-    np.testing.assert_array_equal(votes[:, 0], np.where(X[:, 0] > 0, 1, -1))
-
-
-@pytest.mark.parametrize(
-    "cv", [StratifiedKFold(4), KFold(4), list(KFold(4).split(np.zeros(300)))]
-)
-def test_any_splitter_that_partitions_the_rows_will_do(table, cv):
-    X, y = table
-    _, votes, folds = trained([("tree", DecisionTreeClassifier())], X, y, cv=cv)
-    splits = cv if isinstance(cv, list) else list(cv.split(X, y))
-    for fold, (_, test) in enumerate(splits):
-        assert (folds[test] == fold).all()
-    assert np.isfinite(votes).all()
-
-
-def test_folds_may_train_on_less_than_all_the_others(table):
-    X, y = table
-    rows = np.arange(300)
-    cv = [(rows % 3 == (fold + 1) % 3, rows % 3 == fold) for fold in range(3)]
-    voters, _, folds = trained([("r", Recorder())], X, y, cv=cv, refit=False)
-    np.testing.assert_array_equal(folds, rows % 3)
-    np.testing.assert_array_equal(voters.estimators[0].models[0].X_, X[rows % 3 == 1])
-
-
-@pytest.mark.parametrize(
-    ("cv", "message"),
-    [
-        (TimeSeriesSplit(3), "cv judges row 0 0 times, and 75 of 300 rows"),
-        (ShuffleSplit(3, random_state=0), "not exactly once"),
-        ([(np.arange(300), np.arange(300))], "trains on rows that it judges, in fold 0"),
-        (1, "from 2 to 100"),
-        (True, None),
-    ],
-)
-def test_other_splits_are_refused(table, cv, message):
-    with pytest.raises(ValueError, match=message):
-        trained(POOL[:1], *table, cv=cv)
-
-
 def test_a_fold_that_trains_on_one_class_is_named(table):
     X, y = table
     order = np.argsort(y)
-    with pytest.raises(ValueError, match=r"fold 1 .* 150 rows with no positive"):
+    with pytest.raises(ValueError, match=r"fold 1 .* 150 rows of one class only"):
         trained(POOL[:1], X[order], y[order], cv=KFold(2))
     lonely = np.zeros(300, int)
     lonely[0] = 1
-    with pytest.raises(ValueError, match="no positive among them"):
+    with pytest.raises(ValueError, match="of one class only"):
         trained(POOL[:1], X, lonely, cv=5)
 
 
@@ -317,7 +241,7 @@ def test_failures_name_the_voter(table, n_jobs):
     ):
         trained(pool, X, y, n_jobs=n_jobs)
     with pytest.raises(RuntimeError, match=r"voter 'odd' failed on fold .: KeyError"):
-        trained(pool, X, y, n_jobs=n_jobs, refit=False)
+        out_of_fold_votes(pool, X, y.astype(np.int8), seed=0, cv=3, n_jobs=n_jobs)
     holes = np.where(X > 2, np.nan, X)
     with pytest.raises(ValueError, match=r"(?s)voter '(linear|ridge)' failed on .*: .*NaN"):
         trained(POOL, holes, y, n_jobs=n_jobs)
@@ -355,14 +279,15 @@ def test_weights_reach_every_model_also_in_pipelines(table, routing):
     weights = np.random.RandomState(0).randint(0, 4, len(y)) / 3
     pool = [("r", Recorder()), ("p", make_pipeline(StandardScaler(), Recorder()))]
     with sklearn.config_context(enable_metadata_routing=routing):
+        Recorder.fits.clear()
         voters, votes, folds = trained(pool, X, y, sample_weight=weights)
-        kept, _, _ = trained(pool, X, y, sample_weight=weights, refit=False)
     used = weights > 0
     for model in (voters.estimators[0], voters.estimators[1][-1]):
         np.testing.assert_array_equal(model.weights_, weights[used])
         np.testing.assert_array_equal(model.y_, y[used])
-    others = used & (folds != 1)
-    np.testing.assert_array_equal(kept.estimators[0].models[1].weights_, weights[others])
+    seen = [model.weights_.tolist() for model in Recorder.fits]
+    for fold in range(3):
+        assert seen.count(weights[used & (folds != fold)].tolist()) == 2
     assert len(votes) == len(y)  # rows of weight 0 are judged, too
 
 
@@ -379,14 +304,18 @@ def test_fit_params_go_to_their_voter_row_by_row(table):
     X, y = table
     params = {"a": {"note": np.arange(len(y))}, "b": {"note": "as it is"}}
     pool = [("a", Recorder()), ("b", Recorder()), ("c", Recorder())]
-    voters, _, folds = trained(pool, X, y, fit_params=params, refit=False)
-    a, b, c = (voter.models[2] for voter in voters.estimators)
-    np.testing.assert_array_equal(a.note_, np.flatnonzero(folds != 2))
+    Recorder.fits.clear()
+    voters, _, folds = trained(pool, X, y, fit_params=params)
+    a, b, c = voters.estimators
+    np.testing.assert_array_equal(a.note_, np.arange(len(y)))
     assert (b.note_, c.note_) == ("as it is", None)
+    notes = [model.note_ for model in Recorder.fits]
+    for fold in range(3):
+        rows = np.flatnonzero(folds != fold)
+        assert any(np.array_equal(note, rows) for note in notes)
 
 
-@pytest.mark.parametrize("refit", [True, False])
-def test_progress_follows_every_training(table, refit):
+def test_progress_follows_every_training(table):
     seen = []
 
     def progress(results, length):
@@ -394,8 +323,8 @@ def test_progress_follows_every_training(table, refit):
             seen.append(length)
             yield result
 
-    trained(POOL[:2], *table, refit=refit, progress=progress)
-    assert seen == [8 if refit else 6] * (8 if refit else 6)
+    trained(POOL[:2], *table, progress=progress)
+    assert seen == [8] * 8
 
 
 @pytest.mark.parametrize(
@@ -436,8 +365,8 @@ def test_fitted_models_vote_in_the_labels_that_they_know(table, fresh, voting, p
         ("bayes", GaussianNB().fit(X, labels)),
         ("ridge", RidgeClassifier().fit(X, labels.astype(object))),
     ]
-    options = {"classes": np.array(["no", "yes"]), "positive": positive}
-    voters = PoolVoters.prefit(pool, **options, voting=voting)
+    classes = np.array(["no", "yes"] if positive == "yes" else ["yes", "no"])
+    voters = PoolVoters.prefit(pool, classes=classes, voting=voting)
     votes = voters.votes(fresh)
     assert votes.dtype == (np.int8 if voting == "hard" else np.float32)
     for k, (_, model) in enumerate(pool):
@@ -449,7 +378,7 @@ def test_fitted_models_vote_in_the_labels_that_they_know(table, fresh, voting, p
 
 def test_models_that_are_not_fitted_or_on_other_labels_are_refused(table):
     X, y = table
-    options = {"classes": ["no", "yes"], "positive": "yes"}
+    options = {"classes": ["no", "yes"]}
     with pytest.raises((ValueError, NotFittedError), match=r"voter 'b'.*not fitted yet"):
         PoolVoters.prefit([("b", GaussianNB())], **options)
     with pytest.raises(ValueError, match=r"'b' was fitted on the classes .* y has \['no'"):
@@ -481,3 +410,68 @@ def test_warnings_of_the_models_are_heard(table):
         warnings.simplefilter("always")
         trained([("logit", LogisticRegression(max_iter=1))], *table)
     assert any("failed to converge" in str(one.message) for one in heard)
+
+
+class Strict(ClassifierMixin, BaseEstimator):
+    """Insists on labels 0, 1, ... without gaps, as some boosters do."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        if not np.array_equal(self.classes_, np.arange(len(self.classes_))):
+            raise ValueError(f"gaps in {self.classes_}")
+        self.model_ = GaussianNB().fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(200, 2, centers=4, random_state=0)
+
+
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_a_pool_on_many_classes(blobs, voting):
+    X, y = blobs
+    pool = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3))]
+    voters, votes, folds = trained(pool, X, y, n_classes=4, cv=4, voting=voting)
+    for fold in range(4):
+        model = GaussianNB().fit(X[folds != fold], y[folds != fold])
+        ask = model.predict if voting == "hard" else model.predict_proba
+        expected = ask(X[folds == fold]).astype(votes.dtype)
+        np.testing.assert_array_equal(votes[folds == fold, 0], expected)
+    cast = voters.votes(X)
+    assert cast.shape == ((200, 2, 4) if voting == "soft" else (200, 2))
+    spread = cast if voting == "soft" else np.eye(4)[cast]
+    expected = np.einsum("ikc,k->ic", spread, [0.3, 0.7])
+    np.testing.assert_allclose(voters.weighted_vote(X, np.array([0.3, 0.7])), expected)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_a_class_that_a_fold_never_met_gets_no_share(blobs, lost):
+    X, y = blobs
+    test = np.union1d(np.flatnonzero(y == lost), np.arange(80))
+    rest = np.setdiff1d(np.arange(200), test)
+    splits = [(rest, test), (test, rest)]
+    _, votes, folds = trained([("strict", Strict())], X, y, n_classes=4, cv=splits)
+    assert not votes[folds == 0, 0, lost].any()
+    np.testing.assert_allclose(votes.sum(axis=2), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_voters_that_never_met_a_class_keep_the_numbers_of_the_others(blobs, lost):
+    X, y = blobs
+    weights = np.where(y == lost, 0.0, 1.0)
+    pool = [("bayes", GaussianNB())]
+    voters, _, _ = trained(pool, X, y, n_classes=4, sample_weight=weights)
+    (model,) = voters.estimators
+    assert isinstance(model, Relabelled) == (lost < 3)
+    assert model.classes_.tolist() == [c for c in range(4) if c != lost]
+    assert lost not in model.predict(X)
+    assert not voters.votes(X)[:, 0, lost].any()
+    with pytest.raises(AttributeError, match="feature_importances_"):
+        model.feature_importances_  # noqa: B018

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..census import Census
 from ..contest import TwoClasses
-from ..crossfit import N_FOLDS, FoldWeights, out_of_bag_vote, unseen_rows
-from ..voters.folds import deal_folds_by_rank
-from ..voters.poisson import PoissonDraws, poisson_rates
+from ..crossfit import N_FOLDS, FoldWeights, out_of_bag_vote
+from ..folds import deal_folds_by_rank
+from ..voters.sampling import PoissonSampling, poisson_rates
 from .survey import Contest
 
 
@@ -77,12 +77,12 @@ class Plan:
     def n_classes(self) -> int:
         return len(self.contest.classes)
 
-    def draws(self, block: CodedBlock) -> PoissonDraws:
+    def draws(self, block: CodedBlock) -> PoissonSampling:
         """How often each voter sees each row of the block."""
         rates = poisson_rates(self.census, self.max_samples, self.stratified)
         labels = block.labels if len(rates) > 1 else None
         n = len(block.labels)
-        return PoissonDraws(n, rates, labels, block.weights, self.seed, block.start)
+        return PoissonSampling(n, rates, labels, block.weights, self.seed, block.start)
 
     def folds(self, block: CodedBlock) -> NDArray[np.int8]:
         return deal_folds_by_rank(block.labels, self.seed, block.before, N_FOLDS)
@@ -107,7 +107,7 @@ class Plan:
         )
 
     def unseen(self, forest: Any, block: CodedBlock) -> NDArray[np.uint8]:
-        return unseen_rows(self.draws(block), len(block.labels), len(forest))
+        return self.draws(block).out_of_bag_bits(len(forest))
 
 
 def votes_on(forest: Any, block: CodedBlock) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from .._threads import in_threads
 from ..census import Census
 from ..fingerprint import Prints
 from ..progress import progress_bar
-from ..voters.poisson import PoissonDraws
+from ..voters.sampling import PoissonSampling
 from ..voters.trees.binning import Binning, EdgeSketch, signs_that_count
 from ..voters.trees.features import Categories, Features
 from ..voters.trees.voters import TreeVoters
@@ -151,7 +151,7 @@ def elect_from_disk(model: Any, reader: TableReader, seed: int, balance: float) 
         cache.removed_when_unused()
         raise
     features = Features(categories, binning)
-    draws = PoissonDraws.plan(
+    draws = PoissonSampling.plan(
         labels,
         max_samples=model.max_samples,
         seed=seed,

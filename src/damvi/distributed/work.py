@@ -17,7 +17,7 @@ from ..blocks.coded import CodedBlock, Plan, sample_of
 from ..blocks.survey import Contest, Survey, number
 from ..census import Census
 from ..fingerprint import Prints, row_prints, thinned
-from ..voters.draws import random_state_of
+from ..voters.sampling import random_state_of
 from ..voters.trees.binning import Binning, EdgeSketch, dense, signs_that_count
 from ..voters.trees.features import Categories, Features, FrameTable
 from ..voters.trees.forest import Forest

@@ -24,18 +24,16 @@ from ..voters import (
     FastTreeClassifier,
     PoolVoters,
 )
-from ..voters.asking import FoldModels
 from ..voters.calibration import Isotonic
-from ..voters.class_asking import ClassFoldModels
 from ..voters.class_calibration import ClassCurves
-from ..voters.encoding import (
+from ..voters.estimators import Relabelled
+from ..voters.platt import Platt
+from ..voters.portfolio import (
     NumberEncoder,
     RankScaler,
     categorical_columns,
     numeric_columns,
 )
-from ..voters.platt import Platt
-from ..voters.relabelling import Relabelled
 from ..voters.trees.binning import Binning
 from ..voters.trees.features import Categories, Features
 from ..voters.trees.forest import Forest
@@ -71,9 +69,7 @@ def _by_name(*values: Any) -> dict[str, Any]:
     return {f"damvi.{value.__name__}": value for value in values}
 
 
-OURS = _by_name(
-    ClassFoldModels, FastForestClassifier, FoldModels, NumberEncoder, RankScaler, Relabelled
-)
+OURS = _by_name(FastForestClassifier, NumberEncoder, RankScaler, Relabelled)
 """Stored by their attributes."""
 RECORDS = _by_name(
     BaggedVoters,

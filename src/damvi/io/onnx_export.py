@@ -15,11 +15,10 @@ from ..decision import ClassCalibrator
 from ..decision.calibration import TILT, Calibrator
 from ..decision.curves import BetaCurve, Knots, Line
 from ..voters import BaggedVoters, PoolVoters
-from ..voters.asking import FoldModels
 from ..voters.calibration import Isotonic
 from ..voters.class_calibration import ClassCurves
+from ..voters.estimators import Relabelled
 from ..voters.platt import LARGEST_VOTE, Platt
-from ..voters.relabelling import Relabelled
 from ..voters.trees.voters import TreeVoters
 from .onnx_graph import (
     IR_VERSION,
@@ -221,36 +220,22 @@ def _blaming_voter(voters: PoolVoters | BaggedVoters, k: int) -> Iterator[None]:
 
 
 def _vote_of_model(graph: Graph, fitted: Fitted, k: int, data: Data) -> str:
-    """What voter k says; one that kept the models of its folds, what these say together."""
-    voters, two = fitted.voters, fitted.n_classes == 2
-    voter = voters.estimators[k]
-    models = voter.models if isinstance(voter, FoldModels) else [voter]
-    is_hard = isinstance(voters, BaggedVoters) or voters.voting == "hard"
-    ask = _hard_vote if is_hard else _soft_vote
-    votes = [ask(graph, fitted, model, data) for model in models]
-    if not is_hard and voters.calibrators is not None:
-        votes = [
-            write_vote_calibrator(graph, vote, voters.calibrators[k]) for vote in votes
-        ]
-    total = votes[0]
-    for vote in votes[1:]:  # from left to right
-        total = graph.add("Add", total, vote)
-    if len(votes) == 1:
-        return total
-    if not is_hard:
-        return graph.single(graph.add("Div", total, graph.constant(float(len(votes)))))
-    if two:  # a tie is against
-        more = graph.add("Greater", total, graph.constant(0.0))
-        return graph.add("Where", more, graph.constant(1.0), graph.constant(-1.0))
-    each = graph.constant(np.eye(fitted.n_classes))
-    return graph.add("Gather", each, graph.first_largest(total), axis=0)
+    """The vote of voter k, calibrated if it is."""
+    voters = fitted.voters
+    model = voters.estimators[k]
+    if isinstance(voters, BaggedVoters) or voters.voting == "hard":
+        return _hard_vote(graph, fitted, model, data)
+    vote = _soft_vote(graph, fitted, model, data)
+    if voters.calibrators is None:
+        return vote
+    return write_vote_calibrator(graph, vote, voters.calibrators[k])
 
 
 def _hard_vote(graph: Graph, fitted: Fitted, model: Any, data: Data) -> str:
     """The vote that each of the model's classes stands for, looked up."""
     winner = write_model(graph, model, data).winner
     if fitted.n_classes == 2:
-        positive = getattr(fitted.voters, "positive", 1)
+        positive = fitted.voters.classes[1]
         table = np.where(np.asarray(model.classes_) == positive, 1.0, -1.0)
     else:
         table = np.eye(fitted.n_classes)[_places(fitted, model)]
@@ -262,7 +247,7 @@ def _soft_vote(graph: Graph, fitted: Fitted, model: Any, data: Data) -> str:
     if fitted.n_classes == 2:
         if n_own != 2:
             raise ValueError(f"it knows {n_own} classes, and not two")
-        sides = 1.0 if model.classes_[1] == fitted.voters.positive else -1.0
+        sides = 1.0 if model.classes_[1] == fitted.voters.classes[1] else -1.0
         vote = linear(graph, shares, 2 * sides, -sides)
         return graph.single(clip(graph, vote, -1.0, 1.0))
     if n_own == 2:
@@ -276,9 +261,7 @@ def _soft_vote(graph: Graph, fitted: Fitted, model: Any, data: Data) -> str:
 
 def _places(fitted: Fitted, model: Any) -> Any:
     """Where the classes of a model are among all, as the voters know them."""
-    known = getattr(fitted.voters, "classes", None)
-    known = np.arange(fitted.n_classes) if known is None else known
-    return np.searchsorted(known, np.asarray(model.classes_))
+    return np.searchsorted(fitted.voters.classes, np.asarray(model.classes_))
 
 
 # From the vote to label and probability.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compat import boosted_trees
-from ..voters.relabelling import Relabelled
+from ..voters.estimators import Relabelled
 from ..voters.trees.binning import Binning
 from ..voters.trees.features import Features
 from ..voters.trees.forest import N_CODES, Forest

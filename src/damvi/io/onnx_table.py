@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..voters import FastForestClassifier, FastTreeClassifier
-from ..voters.asking import FoldModels
-from ..voters.relabelling import Relabelled
+from ..voters.estimators import Relabelled
 from ..voters.trees.voters import TreeVoters
 from .onnx_graph import Graph, interpolate
 from .state import Fitted
@@ -207,9 +206,7 @@ def _categories_of(fitted: Fitted) -> Iterator[tuple[int, Labels]]:
         yield from _by_column(voters.features.categories)
         return
     for k in np.flatnonzero(fitted.weights).tolist():
-        voter = voters.estimators[k]
-        for model in voter.models if isinstance(voter, FoldModels) else [voter]:
-            yield from _in_steps(model)
+        yield from _in_steps(voters.estimators[k])
 
 
 def _in_steps(step: Any) -> Iterator[tuple[int, Labels]]:

@@ -13,7 +13,7 @@ from .._compat import make_sklearn_tree, with_leaf_values
 from .._files import write_whole
 from ..classifier import DAMVIClassifier
 from ..voters import BaggedVoters
-from ..voters.relabelling import Relabelled
+from ..voters.estimators import Relabelled
 from ..voters.trees.voters import TreeVoters
 from .state import Fitted, read_fitted
 

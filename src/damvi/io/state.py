@@ -198,10 +198,8 @@ def _check_voters(model: DAMVIClassifier, voters: Any) -> None:
     _require(isinstance(voters.estimators, list), "voters")
     _require(len(voters.estimators) == len(voters), "voters")
     if isinstance(voters, BaggedVoters):
-        _require(voters.n_classes == n_classes, "voters' classes")
-        missing = voters.missing
-        _require(isinstance(missing, tuple), "voters' classes")
-        _require(len(missing) == (0 if n_classes == 2 else n_classes), "voters' classes")
+        missed = voters.n_without_class
+        _require(_is_array(missed, np.intp, (n_classes,)), "voters' classes")
         return
     _require(isinstance(voters.names, tuple), "voters' names")
     _require(all(type(name) is str for name in voters.names), "voters' names")
@@ -209,12 +207,12 @@ def _check_voters(model: DAMVIClassifier, voters: Any) -> None:
     curves = voters.calibrators
     _require(curves is None or len(curves) == len(voters), "calibrators")
     known = voters.classes
-    if n_classes == 2:
-        _require(known is None, "voters' classes")
-        return
     _require(
         isinstance(known, np.ndarray) and known.shape == (n_classes,), "voters' classes"
     )
+    if n_classes == 2:
+        _require(known[0] != known[1], "voters' classes")
+        return
     _require((known[1:] > known[:-1]).all(), "voters' classes")
     for voter in voters.estimators:
         own = np.asarray(getattr(voter, "classes_", known))

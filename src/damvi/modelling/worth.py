@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..classifier import DAMVIClassifier
 from ..decision import crossfit_decisions, crossfit_probability
 from ..evaluation import Figure, compare, measure
-from ..voters import PoolVoters, strong_pool
+from ..voters import PoolVoters, out_of_fold_votes, strong_pool
 from .metrics import Metric
 
 PEERS = {"forest": "plain forest", "lightgbm": "LightGBM"}
@@ -125,14 +125,13 @@ def peer_votes(
         for fold in range(int(folds.max()) + 1)
     ]
     splits = [(train, test) for train, test in splits if len(test)]
-    _, votes, _ = PoolVoters.train(
+    votes = out_of_fold_votes(
         [(name, pool[name]) for name in names],
         X,
         y.astype(np.int8 if classes is None else np.intp),
-        classes=classes,
+        n_classes=2 if classes is None else len(classes),
         seed=seed,
         cv=splits,
-        refit=False,
         n_jobs=classifier.n_jobs,
     )
     return {PEERS[name]: votes[:, k].astype(np.float64) for k, name in enumerate(names)}

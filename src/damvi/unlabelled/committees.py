@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..voters import Draws
+from ..voters import BootstrapSampling
 
 N_COMMITTEES = 10
 PART = 2 / 3
@@ -50,7 +50,7 @@ def deal_parts(signs: NDArray[Any], n_parts: int, seed: int) -> list[Rows]:
 
 @dataclass(frozen=True, eq=False)
 class Committees:
-    """The draws of voters whose committees know different rows; see :class:`Draws`.
+    """The samples of voters whose committees know different rows.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Committees:
     n_labelled : int
     members : sequence of arrays
         The rows that each committee may draw from.
-    draws : sequence of Draws
+    draws : sequence of BootstrapSampling
         From the members, by their place.
     of_voter : array of shape (K,)
         The committee of each voter.
@@ -68,7 +68,7 @@ class Committees:
     n_rows: int
     n_labelled: int
     members: Sequence[Rows]
-    draws: Sequence[Draws]
+    draws: Sequence[BootstrapSampling]
     of_voter: NDArray[np.intp]
 
     @property

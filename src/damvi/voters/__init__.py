@@ -1,4 +1,4 @@
-"""Step 1 of DAMVI: who votes. One interface, several families."""
+"""Step 1 of DAMVI: who votes. One interface, several kinds of voters."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ from typing import Any
 
 from .bagging import BaggedVoters
 from .calibration import calibrate
-from .draws import Draws
-from .interface import Voters, Votes
-from .pool import PoolVoters
-from .strong import strong_pool
+from .interface import VoteReader, Voters
+from .pool import PoolVoters, out_of_fold_votes
+from .portfolio import NumberEncoder, strong_pool
+from .sampling import BootstrapSampling, PoissonSampling, Sampling
 from .trees.estimators import FastForestClassifier, FastTreeClassifier
 
 __all__ = [
     "BaggedVoters",
-    "Draws",
+    "BootstrapSampling",
     "FastForestClassifier",
     "FastTreeClassifier",
+    "NumberEncoder",
+    "PoissonSampling",
     "PoolVoters",
+    "Sampling",
+    "VoteReader",
     "Voters",
-    "Votes",
     "calibrate",
-    "family_of",
+    "out_of_fold_votes",
     "strong_pool",
+    "voters_for",
 ]
 
 
-def family_of(estimator: Any) -> type[Voters]:
-    """The family of voters that an estimator belongs to."""
+def voters_for(estimator: Any) -> type[Voters]:
+    """The kind of voters that clones of an estimator are."""
     if isinstance(estimator, FastTreeClassifier):
         from .trees.voters import TreeVoters  # imports numba
 

@@ -1,26 +1,29 @@
-"""A pool of different models as voters: out of fold, or already fitted."""
+"""A pool of different models as voters: trained fold by fold, or already fitted."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._blas import one_blas_thread
+from .._compat import take_rows
 from .._threads import one_openmp_thread
-from .asking import AskPositive, FoldModels, Voting
-from .class_asking import AskClasses
-from .interface import Progress
-from .out_of_fold import Asker, Named, blame, train_out_of_fold
-from .parallel import in_parallel
+from ..folds import split_rows
+from .estimators import fit_on_rows, in_parallel, seeded, weight_name
+from .interface import Progress, VoteReader, Voting
 
+Named = Sequence[tuple[str, Any]]
 Calibrator = Callable[[NDArray[Any]], NDArray[np.float32]]
+ALL_ROWS = -1
+"""In place of a fold, for the model that is trained on everything."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +34,13 @@ class PoolVoters:
     ----------
     names : tuple of str
     estimators : list of K classifiers
-        A voter that kept the models of its folds is a
-        :class:`~damvi.voters.asking.FoldModels`.
+    classes : ndarray of shape (C,)
+        What the models call the classes, in the order of the targets. Of two classes, the
+        second is the positive one.
     voting : {"hard", "soft"}
-        Votes are decisions (+1 and -1, one byte) or 2p - 1 (float32); see
-        :func:`~damvi.voters.asking.ask` for models without probabilities.
-    positive : label
-        What the models call the positive class.
+        What the votes are; see :class:`~damvi.voters.VoteReader`.
     calibrators : sequence of K functions, optional
         From a voter's soft votes to calibrated ones.
-    classes : ndarray, optional
-        What the models call the classes, if there are more than two; votes are then as
-        :class:`~damvi.voters.class_asking.AskClasses` says.
 
     Examples
     --------
@@ -52,7 +50,7 @@ class PoolVoters:
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = make_classification(500, weights=[0.9], random_state=0)
     >>> pool = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
-    >>> voters, votes, folds = PoolVoters.train(pool, X, y.astype(np.int8), seed=0)
+    >>> voters, votes, folds = PoolVoters.train(pool, X, y, seed=0)
     >>> votes.shape, votes.dtype, np.bincount(folds)
     ((500, 2), dtype('float32'), array([100, 100, 100, 100, 100]))
     >>> voters.weighted_vote(X[:2], np.array([0.5, 0.5])) < 0
@@ -61,30 +59,28 @@ class PoolVoters:
 
     names: tuple[str, ...]
     estimators: list[Any]
+    classes: NDArray[Any]
     voting: Voting = "soft"
-    positive: Any = 1
     calibrators: Sequence[Calibrator] | None = None
-    classes: NDArray[Any] | None = None
 
     @classmethod
     def train(
         cls,
         named: Named,
         X: Any,
-        y: NDArray[Any],
+        targets: NDArray[Any],
         *,
-        classes: NDArray[Any] | None = None,
+        n_classes: int = 2,
         seed: int,
         cv: Any = 5,
         groups: Any = None,
         voting: Voting = "soft",
-        refit: bool = True,
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: Mapping[str, Mapping[str, Any]] | None = None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[PoolVoters, NDArray[Any], NDArray[np.int32]]:
-        """Train the pool, with each voter's votes on rows that it has not seen.
+        """Train the pool on all rows, with each voter's votes by models of the folds.
 
         Parameters
         ----------
@@ -93,18 +89,15 @@ class PoolVoters:
             name, so that a voter is the same in any pool.
         X : array, sparse matrix or dataframe
             The models get its rows as they are.
-        y : array of int8
-            1 for the positives and 0 for the others, which is what the models learn.
-        classes : array, optional
-            If there are more than two: 0, 1, 2, ..., and ``y`` holds these.
+        targets : array of shape (n,)
+            Class numbers from 0, which is what the models learn; of two, 1 is the
+            positive class.
+        n_classes : int, default=2
         seed : int
         cv : int, splitter or iterable of (train, test), default=5
-            See :func:`~damvi.voters.folds.split_rows`.
+            See :func:`damvi.folds.split_rows`.
         groups : array of shape (n,), optional
         voting : {"hard", "soft"}, default="soft"
-        refit : bool, default=True
-            Train each voter once more, on all rows. False keeps the models of the folds,
-            and their mean votes: no more training, but that many models to ask.
         sample_weight : array of shape (n,), optional
             For the models' ``fit``; if weights differ, all models must take them. Rows
             of weight 0 train nobody.
@@ -116,7 +109,7 @@ class PoolVoters:
             processes). No result depends on it. Each model runs on one thread, unless
             its own ``n_jobs`` asks for more: leave that at 1 here.
         progress : callable, optional
-            Follows the trainings, (folds + refit) times K of them.
+            Follows the trainings, (folds + 1) times K of them.
 
         Returns
         -------
@@ -127,34 +120,35 @@ class PoolVoters:
             The fold of each row.
         """
         names = _names_of(named)
-        estimators, votes, folds = train_out_of_fold(
+        classes = np.arange(n_classes)
+        models, votes, folds = _train_out_of_fold(
             named,
             X,
-            y,
+            targets,
+            VoteReader(classes, voting),
+            refit=True,
             seed=seed,
             cv=cv,
             groups=groups,
-            asker=_asker(voting, 1, classes),
-            refit=refit,
             sample_weight=sample_weight,
-            fit_params=fit_params,
+            fit_params=fit_params or {},
             n_jobs=n_jobs,
             progress=progress,
         )
-        return cls(names, estimators, voting, classes=classes), votes, folds
+        return cls(names, models, classes, voting), votes, folds
 
     @classmethod
-    def prefit(
-        cls, named: Named, *, classes: Any, positive: Any, voting: Voting = "soft"
-    ) -> PoolVoters:
-        """Models that are fitted already, on the labels ``classes``, as they are.
+    def prefit(cls, named: Named, *, classes: Any, voting: Voting = "soft") -> PoolVoters:
+        """Models that are fitted already, as they are.
+
+        ``classes`` are their labels, in the order of the targets: of two, the positive
+        one comes second.
 
         Examples
         --------
         >>> from sklearn.naive_bayes import GaussianNB
         >>> model = GaussianNB().fit([[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "b"])
-        >>> pool = [("bayes", model)]
-        >>> voters = PoolVoters.prefit(pool, classes=["a", "b"], positive="b")
+        >>> voters = PoolVoters.prefit([("bayes", model)], classes=["a", "b"])
         >>> voters.votes([[0.0], [5.0]]).ravel()
         array([-1.,  1.], dtype=float32)
         """
@@ -163,21 +157,20 @@ class PoolVoters:
             try:
                 check_is_fitted(model)
             except Exception as error:
-                raise blame(error, f"voter {name!r}") from error
-            known = list(getattr(model, "classes_", classes))
+                raise _blame(error, f"voter {name!r}") from error
+            known = np.asarray(getattr(model, "classes_", classes)).tolist()
             # Of more than two, a model may have missed some.
             lost = len(classes) == 2 and any(label not in known for label in classes)
             if lost or any(label not in classes for label in known):
                 raise ValueError(
                     f"voter {name!r} was fitted on the classes {known}, but y has "
-                    f"{list(classes)}; give labels of the same kind"
+                    f"{np.sort(classes).tolist()}; give labels of the same kind"
                 )
         models = [model for _, model in named]
-        many = None if len(classes) == 2 else np.asarray(classes)
-        return cls(names, models, voting, positive, classes=many)
+        return cls(names, models, np.asarray(classes), voting)
 
     def calibrated(self, calibrators: Sequence[Calibrator]) -> PoolVoters:
-        """The same voters, with their soft votes put right by these functions."""
+        """The same voters, with their soft votes calibrated by these functions."""
         if self.voting != "soft":
             raise ValueError("hard votes cannot be calibrated; use voting='soft'")
         if len(calibrators) != len(self):
@@ -201,33 +194,22 @@ class PoolVoters:
         )
 
     @property
-    def n_without_positive(self) -> int:
-        """None of them: folds that would train without positives are refused."""
-        return 0
-
-    @property
     def n_without_class(self) -> NDArray[np.intp]:
         """None of them, as far as is known."""
-        return np.zeros(2 if self.classes is None else len(self.classes), np.intp)
+        return np.zeros(len(self.classes), np.intp)
 
     def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
         """The votes of all voters on ``X``, (n, K), or (n, K, C)."""
-        said = list(self._ask(range(len(self)), X, n_jobs))
-        stacked = np.stack(said, axis=1)
+        stacked = np.stack(list(self._ask(range(len(self)), X, n_jobs)), axis=1)
         return stacked if stacked.ndim == 3 else np.asfortranarray(stacked)
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Sum of the voters' votes on ``X``; voters of weight 0 are not asked.
-
-        With more than two classes: the weight behind each, (n, C).
-        """
-        asked = np.flatnonzero(weights).tolist()
-        total: Any = 0.0
-        for k, said in zip(asked, self._ask(asked, X, n_jobs), strict=True):
-            total = total + weights[k] * self._asker.spread(said)
-        return np.asarray(total)
+        """See :meth:`damvi.voters.Voters.weighted_vote`."""
+        asked = np.flatnonzero(weights)
+        votes = self._ask(asked.tolist(), X, n_jobs)
+        return self._read.weighted_sum(votes, weights[asked])
 
     def _ask(
         self, asked: Iterable[int], X: Any, n_jobs: int | None
@@ -236,29 +218,142 @@ class PoolVoters:
             yield from in_parallel((delayed(self._vote)(k, X) for k in asked), n_jobs)
 
     def _vote(self, k: int, X: Any) -> NDArray[Any]:
-        model = self.estimators[k]
-        models = model.models if isinstance(model, FoldModels) else [model]
-        ask = self._asker
         try:
             with one_openmp_thread():
-                said = [ask(one, X) for one in models]
+                vote = self._read(self.estimators[k], X)
         except Exception as error:
-            raise blame(error, f"voter {self.names[k]!r} failed") from error
-        if self.calibrators is not None:
-            # One by one, as the votes that the calibrator was fitted on were cast.
-            said = [self.calibrators[k](one) for one in said]
-        return ask.together(said)
+            raise _blame(error, f"voter {self.names[k]!r} failed") from error
+        return vote if self.calibrators is None else self.calibrators[k](vote)
 
     @property
-    def _asker(self) -> Asker:
-        return _asker(self.voting, self.positive, self.classes)
+    def _read(self) -> VoteReader:
+        return VoteReader(self.classes, self.voting)
 
 
-def _asker(voting: Voting, positive: Any, classes: NDArray[Any] | None) -> Asker:
-    """How the models are asked, of one class or of many."""
-    if classes is None:
-        return AskPositive(voting, positive)
-    return AskClasses(voting, classes)
+def out_of_fold_votes(
+    named: Named,
+    X: Any,
+    targets: NDArray[Any],
+    *,
+    n_classes: int = 2,
+    seed: int,
+    cv: Any = 5,
+    n_jobs: int | None = None,
+) -> NDArray[np.float32]:
+    """The soft votes of :meth:`PoolVoters.train`, without models to keep."""
+    _names_of(named)
+    _, votes, _ = _train_out_of_fold(
+        named,
+        X,
+        targets,
+        VoteReader(np.arange(n_classes), "soft"),
+        refit=False,
+        seed=seed,
+        cv=cv,
+        groups=None,
+        sample_weight=None,
+        fit_params={},
+        n_jobs=n_jobs,
+        progress=None,
+    )
+    return votes
+
+
+def _train_out_of_fold(
+    named: Named,
+    X: Any,
+    targets: NDArray[Any],
+    read: VoteReader,
+    *,
+    refit: bool,
+    seed: int,
+    cv: Any,
+    groups: Any,
+    sample_weight: NDArray[np.float64] | None,
+    fit_params: Mapping[str, Mapping[str, Any]],
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> tuple[list[Any], NDArray[Any], NDArray[np.int32]]:
+    """The models of all rows (if ``refit``), the votes out of fold, and the folds."""
+    weights = _weights_for(named, sample_weight)
+    train, folds = split_rows(cv, X, targets, groups, seed=seed)
+    rows_of = dict(enumerate(train))
+    if refit:
+        rows_of[ALL_ROWS] = np.arange(len(targets))
+    if weights is not None:
+        rows_of = {fold: rows[weights[rows] > 0] for fold, rows in rows_of.items()}
+    _refuse_single_class([rows_of[fold] for fold in range(len(train))], targets)
+    # The largest tasks first, so that none is left alone at the end.
+    largest_first = sorted(rows_of, key=lambda fold: (-len(rows_of[fold]), fold))
+    tasks = [(k, fold) for fold in largest_first for k in range(len(named))]
+    work = (
+        delayed(_train)(
+            *named[k],
+            fold,
+            X,
+            targets,
+            rows_of[fold],
+            np.flatnonzero(folds == fold),
+            weights,
+            fit_params.get(named[k][0], {}),
+            read,
+            seed,
+        )
+        for k, fold in tasks
+    )
+    votes = read.empty(len(targets), len(named))
+    models: dict[int, Any] = {}
+    with one_blas_thread():
+        results: Any = in_parallel(work, n_jobs)
+        if progress:
+            results = progress(results, len(tasks))
+        for (k, fold), (model, vote) in zip(tasks, results, strict=True):
+            if fold == ALL_ROWS:
+                models[k] = model
+            else:
+                votes[folds == fold, k] = vote
+    return [models[k] for k in sorted(models)], votes, folds
+
+
+def _train(
+    name: str,
+    estimator: Any,
+    fold: int,
+    X: Any,
+    targets: NDArray[Any],
+    rows: NDArray[np.intp],
+    judged: NDArray[np.intp],
+    weights: NDArray[np.float64] | None,
+    params: Mapping[str, Any],
+    read: VoteReader,
+    seed: int,
+) -> tuple[Any, NDArray[Any] | None]:
+    """The model of all rows, or a fold's votes: nobody needs both."""
+    try:
+        model = seeded(clone(estimator), seed_of(seed, name))
+        own = None if weights is None else weights[rows]
+        with one_openmp_thread():
+            model = fit_on_rows(model, X, targets, rows, own, params)
+            if fold == ALL_ROWS:
+                return model, None
+            return None, read(model, take_rows(X, judged))
+    except Exception as error:
+        where = "all rows" if fold == ALL_ROWS else f"fold {fold}"
+        raise _blame(error, f"voter {name!r} failed on {where}") from error
+
+
+def seed_of(seed: int, name: str) -> int:
+    """A seed for the voter of this name, whatever its place in the pool."""
+    digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
+    return int.from_bytes(digest[:4], "little") >> 1
+
+
+def _blame(error: Exception, where: str) -> Exception:
+    """The same kind of error, as far as callers tell kinds apart, with a place."""
+    for kind in (ValueError, TypeError, ImportError, MemoryError):
+        if isinstance(error, kind):
+            return kind(f"{where}: {error}")
+    return RuntimeError(f"{where}: {type(error).__name__}: {error}")
 
 
 def _names_of(named: Named) -> tuple[str, ...]:
@@ -275,3 +370,27 @@ def _names_of(named: Named) -> tuple[str, ...]:
                 f"only classifiers can vote"
             )
     return names
+
+
+def _weights_for(
+    named: Named, sample_weight: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """The weights, or None where they are all the same."""
+    if sample_weight is None or np.ptp(sample_weight) == 0:
+        return None
+    for name, estimator in named:
+        if weight_name(estimator) is None:
+            raise ValueError(
+                f"voter {name!r} ({type(estimator).__name__}) does not accept "
+                f"sample_weight; leave it out of the pool, or fit without weights"
+            )
+    return sample_weight
+
+
+def _refuse_single_class(train: Iterable[NDArray[np.intp]], targets: NDArray[Any]) -> None:
+    for fold, rows in enumerate(train):
+        if len(np.unique(targets[rows])) < 2:
+            raise ValueError(
+                f"the models for fold {fold} would be trained on {len(rows)} rows of "
+                f"one class only; use fewer folds, or a splitter that stratifies"
+            )

@@ -97,11 +97,13 @@ def test_views_of_the_voters_vote_as_the_ensemble_counts_them(table):
 
 
 def test_a_voter_is_the_tree_grown_alone_on_its_draw(table):
-    from damvi.voters import Draws
+    from damvi.voters import BootstrapSampling
 
     X, y = table
     model = DAMVIClassifier(n_estimators=5, max_samples=0.6, random_state=3).fit(X, y)
-    draws = Draws.plan(np.where(y == 1, 1, -1), max_samples=0.6, seed=model._seed)
+    draws = BootstrapSampling.plan(
+        np.where(y == 1, 1, -1), max_samples=0.6, seed=model._seed
+    )
     for k, voter in enumerate(model.estimators_):
         in_bag = draws.counts(k) > 0
         # Few values, so that the shared bins are the draw's own; leaves are then pure.

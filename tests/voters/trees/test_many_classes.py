@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import FastTreeClassifier
-from damvi.voters import Draws, FastForestClassifier
+from damvi.voters import BootstrapSampling, FastForestClassifier
 from damvi.voters.trees.binning import MAX_BINS, class_quantile_edges, signs_that_count
 from damvi.voters.trees.voters import TreeVoters, fixed_point
 
@@ -32,7 +32,7 @@ def table():
 def voters_of(X, y, n_voters=6, max_samples=0.5, **options):
     n_classes = options.pop("n_classes", int(y.max()) + 1)
     tree = options.pop("tree", FastTreeClassifier())
-    draws = Draws.plan(y, max_samples=max_samples, seed=3)
+    draws = BootstrapSampling.plan(y, max_samples=max_samples, seed=3)
     return TreeVoters.train(tree, X, y, draws, n_voters, n_classes=n_classes, **options)
 
 
@@ -163,7 +163,7 @@ def test_a_class_of_one_row_is_learned_and_may_be_missing_from_a_draw(table):
     y[7] = 5
     assert FastTreeClassifier(random_state=0).fit(X, y).predict(X[7:8]) == [5]
     voters, votes = voters_of(X, y, 30)
-    draws = Draws.plan(y, max_samples=0.5, seed=3)
+    draws = BootstrapSampling.plan(y, max_samples=0.5, seed=3)
     drawn = np.array([draws.counts(k)[7] > 0 for k in range(30)])
     assert 0 < drawn.sum() < 30
     np.testing.assert_array_equal(votes[7] == 5, drawn)

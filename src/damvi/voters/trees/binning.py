@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..._jit import kernel
 from ..._threads import in_threads, run_in_threads
-from ..hashing import row_hashes
+from ...folds import row_hashes
 
 MAX_BINS = 255
 BLOCK_CELLS = 2**17

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import Interval, StrOptions, fit_context, make_sklearn_tree
 from ...reading import read_classes, read_table, read_weights
-from ..draws import Draws
+from ..sampling import BootstrapSampling
 from .features import Features, needs_reading
 
 if TYPE_CHECKING:
@@ -373,7 +373,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
 
     def _plan_draws(
         self, labels: NDArray[np.intp], weights: NDArray[np.float64] | None, seed: int
-    ) -> Draws:
+    ) -> BootstrapSampling:
         size = self.max_samples
         if self.balanced:
             own = np.ones(len(labels)) if weights is None else weights
@@ -383,7 +383,9 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
             weights = own / np.where(sums > 0, sums, 1)[labels]
             if not isinstance(size, Integral):
                 size = max(1, round(float(size) * len(rows) * min(rows)))
-        return Draws.plan(labels, max_samples=size, seed=seed, sample_weight=weights)
+        return BootstrapSampling.plan(
+            labels, max_samples=size, seed=seed, sample_weight=weights
+        )
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest mean share; of those that tie, the first."""

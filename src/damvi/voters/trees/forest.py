@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._jit import kernel
-from ..interface import Votes
 
 FEATURE, LEFT, THRESHOLD, SHIFT, NODE_COLUMNS = 0, 1, 2, 3, 4
 """Columns of a node; see :class:`Forest`."""
@@ -27,6 +26,7 @@ ABREAST = 8
 """Rows that walk together: a step waits on memory, so eight take little more than one."""
 
 
+Votes = NDArray[np.int8]
 ClassVotes = NDArray[np.uint8]
 
 

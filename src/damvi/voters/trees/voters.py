@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..._threads import in_threads, run_in_threads
-from ..draws import AnyDraws
-from ..interface import Progress, Votes
+from ..interface import Progress
+from ..sampling import Sampling
 from .binning import row_slices, signs_that_count
 from .class_keys import CLASS_SHIFT, MAX_TOTAL_BITS
 from .features import Features
-from .forest import ClassVotes, Forest, add_shares, find_leaves, weigh, weigh_by_class
+from .forest import (
+    ClassVotes,
+    Forest,
+    Votes,
+    add_shares,
+    find_leaves,
+    weigh,
+    weigh_by_class,
+)
 from .grow import grow
 from .grow_classes import grow_classes
 from .homes import NEAR_CELLS
@@ -47,7 +55,7 @@ class TreeVoters:
         estimator: FastTreeClassifier,
         X: Any,
         y: NDArray[np.integer[Any]],
-        draws: AnyDraws,
+        draws: Sampling,
         n_voters: int,
         *,
         n_classes: int = 2,
@@ -81,7 +89,7 @@ class TreeVoters:
         estimator: FastTreeClassifier,
         X: Any,
         y: NDArray[np.integer[Any]],
-        draws: AnyDraws,
+        draws: Sampling,
         n_voters: int,
         *,
         n_classes: int = 2,
@@ -125,7 +133,7 @@ class TreeVoters:
         features: Features,
         codes: NDArray[np.uint8],
         labels: NDArray[np.uint8],
-        draws: AnyDraws,
+        draws: Sampling,
         n_voters: int,
         *,
         n_classes: int,
@@ -171,11 +179,6 @@ class TreeVoters:
     def n_without_class(self) -> NDArray[np.intp]:
         """For each class, the trees that have seen none of it."""
         return np.asarray((self.forest.weights[self.forest.roots[:-1]] == 0).sum(axis=0))
-
-    @property
-    def n_without_positive(self) -> int:
-        """Trees that have seen no positive."""
-        return int(self.n_without_class[1])
 
     def votes(self, X: Any, n_jobs: int | None = None) -> Any:
         """The votes of all trees on ``X``, (n, K), +1 and -1.
@@ -313,7 +316,7 @@ def _grow_some(
     grow_one: Callable[..., Forest],
     codes: NDArray[np.uint8],
     labels: NDArray[np.uint8],
-    draws: AnyDraws,
+    draws: Sampling,
     voters: range,
     own_weight: NDArray[np.int64] | None,
 ) -> list[Forest]:

@@ -11,10 +11,15 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 
-from damvi.voters import PoolVoters, strong
-from damvi.voters.encoding import NumberEncoder, RankScaler, scaled_table
-from damvi.voters.fitting import weight_name
-from damvi.voters.strong import BOOSTERS, strong_pool
+from damvi.voters import PoolVoters, out_of_fold_votes, portfolio
+from damvi.voters.estimators import weight_name
+from damvi.voters.portfolio import (
+    BOOSTERS,
+    NumberEncoder,
+    RankScaler,
+    scaled_table,
+    strong_pool,
+)
 
 ALWAYS = {
     "hist_boosting",
@@ -58,7 +63,7 @@ def test_it_holds_what_is_installed():
 
 @pytest.mark.parametrize("packages", [(), ("lightgbm",), ("xgboost", "lightgbm")])
 def test_missing_packages_are_left_out(monkeypatch, packages):
-    monkeypatch.setattr(strong, "find_spec", only_finds(*packages))
+    monkeypatch.setattr(portfolio, "find_spec", only_finds(*packages))
     present = installed() & set(packages)
     assert {name for name, _ in strong_pool()} == ALWAYS | present
 
@@ -105,9 +110,8 @@ def test_threads_change_nothing(tables):
 def test_weights_are_taken(tables):
     X, y, _, _ = tables
     weights = np.random.RandomState(0).rand(len(y))
-    options = {"seed": 0, "cv": 2, "refit": False}
-    _, plain, _ = PoolVoters.train(small_pool(), X, y, **options)
-    _, votes, _ = PoolVoters.train(small_pool(), X, y, **options, sample_weight=weights)
+    plain = out_of_fold_votes(small_pool(), X, y, seed=0, cv=2)
+    _, votes, _ = PoolVoters.train(small_pool(), X, y, seed=0, cv=2, sample_weight=weights)
     assert (votes != plain).any(axis=0).all()
 
 

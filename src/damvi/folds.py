@@ -1,4 +1,4 @@
-"""Which rows are judged together, by models trained on the others."""
+"""Folds: which rows are judged together, by models or weights learned on the others."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 
-from .hashing import row_hashes
-
 Rows = NDArray[np.intp]
 
 
-def deal_folds(signs: NDArray[Any], seed: int, n_folds: int = 5) -> NDArray[np.int8]:
+def deal_folds(targets: NDArray[Any], seed: int, n_folds: int = 5) -> NDArray[np.int8]:
     """Deal the rows of each class over the folds, at random and evenly.
 
     Even by class, since a fold short of positives would leave more of them to the
     others, and so tell its labels to the weights that judge it.
     """
     rng = np.random.RandomState([seed, 2**31])
-    folds = np.empty(len(signs), dtype=np.int8)
-    for side in np.unique(signs)[::-1]:
-        rows = np.flatnonzero(signs == side)
+    folds = np.empty(len(targets), dtype=np.int8)
+    for number in np.unique(targets)[::-1]:
+        rows = np.flatnonzero(targets == number)
         folds[rng.permutation(rows)] = np.arange(len(rows)) % n_folds
     return folds
 
 
 def deal_folds_by_rank(
-    labels: NDArray[Any], seed: int, before: Any = None, n_folds: int = 5
+    targets: NDArray[Any], seed: int, before: Any = None, n_folds: int = 5
 ) -> NDArray[np.int8]:
     """The same, where a row's fold depends on nothing but its rank in its class.
 
@@ -37,9 +35,9 @@ def deal_folds_by_rank(
     rows of each class that come before these. Of each ``n_folds`` rows of a class in turn,
     every fold gets one.
     """
-    folds = np.empty(len(labels), dtype=np.int8)
-    for number in np.unique(labels).tolist():
-        rows = np.flatnonzero(labels == number)
+    folds = np.empty(len(targets), dtype=np.int8)
+    for number in np.unique(targets).tolist():
+        rows = np.flatnonzero(targets == number)
         first = 0 if before is None else int(before[number])
         rank = first + np.arange(len(rows), dtype=np.int64)
         lot = rank - rank % n_folds
@@ -50,8 +48,19 @@ def deal_folds_by_rank(
     return folds
 
 
+def row_hashes(rows: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
+    """A random number for each row, a function of (seed, row number) alone."""
+    with np.errstate(over="ignore"):
+        x = rows.astype(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            x ^= x >> np.uint64(shift)
+            x *= np.uint64(factor)
+        x ^= x >> np.uint64(31)
+    return x
+
+
 def split_rows(
-    cv: Any, X: Any, y: NDArray[Any], groups: Any = None, *, seed: int
+    cv: Any, X: Any, targets: NDArray[Any], groups: Any = None, *, seed: int
 ) -> tuple[list[Rows], NDArray[np.int32]]:
     """The rows that train for each fold, and the fold of each row.
 
@@ -60,15 +69,17 @@ def split_rows(
     cv : int, splitter or iterable of (train, test)
         A number of folds is dealt evenly by class, with ``seed``; with ``groups``, as
         evenly as whole groups allow.
-    X, y : table and array of the numbers of classes
+    X : table
+    targets : array of shape (n,)
+        The class numbers of the rows.
     groups : array of shape (n,), optional
         Rows of a group are never split, if ``cv`` is a number or heeds groups.
 
     Examples
     --------
     >>> import numpy as np
-    >>> y = np.array([0, 0, 0, 0, 1, 1], dtype=np.int8)
-    >>> train, folds = split_rows(2, y[:, None], y, seed=0)
+    >>> targets = np.array([0, 0, 0, 0, 1, 1], dtype=np.int8)
+    >>> train, folds = split_rows(2, targets[:, None], targets, seed=0)
     >>> folds
     array([0, 0, 1, 1, 1, 0], dtype=int32)
     >>> train[0]
@@ -78,11 +89,11 @@ def split_rows(
         if not 2 <= cv <= 100:
             raise ValueError(f"cv={cv} must be a number of folds from 2 to 100")
         if groups is None:
-            folds = deal_folds(y, seed, int(cv)).astype(np.int32)
+            folds = deal_folds(targets, seed, int(cv)).astype(np.int32)
             return [np.flatnonzero(folds != fold) for fold in range(int(cv))], folds
         cv = StratifiedGroupKFold(int(cv), shuffle=True, random_state=seed)
-    splits = [_as_rows(*split) for split in check_cv(cv, y).split(X, y, groups)]
-    folds = _fold_of_each_row([test for _, test in splits], len(y))
+    splits = [_as_rows(*split) for split in check_cv(cv, targets).split(X, targets, groups)]
+    folds = _fold_of_each_row([test for _, test in splits], len(targets))
     for fold, (some, test) in enumerate(splits):
         if np.isin(test, some).any():
             raise ValueError(f"cv trains on rows that it judges, in fold {fold}")
@@ -113,22 +124,3 @@ def _fold_of_each_row(tests: Sequence[Rows], n_rows: int) -> NDArray[np.int32]:
             f"StratifiedKFold or GroupKFold"
         )
     return folds
-
-
-def check_classes(train: Sequence[Rows], y: NDArray[Any]) -> None:
-    """Refuse to train on a single class."""
-    for fold, rows in enumerate(train):
-        present = np.unique(y[rows])
-        if len(present) < 2 and y.max() > 1:
-            raise ValueError(
-                f"the models for fold {fold} would be trained on {len(rows)} rows of "
-                f"one class only; use fewer folds, or a splitter that stratifies"
-            )
-        positives = int((y[rows] > 0).sum())
-        if len(present) < 2:
-            lacking = "positive" if positives == 0 else "negative"
-            raise ValueError(
-                f"the models for fold {fold} would be trained on {len(rows)} rows with "
-                f"no {lacking} among them; use fewer folds, or a splitter that "
-                f"stratifies"
-            )
