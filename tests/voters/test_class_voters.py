@@ -11,7 +11,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from damvi.voters import BaggedVoters, Draws, PoolVoters
 from damvi.voters.class_asking import AskClasses, ClassFoldModels
-from damvi.voters.class_calibration import calibrate_classes
 from damvi.voters.folds import deal_folds, split_rows
 from damvi.voters.relabelling import Relabelled
 
@@ -152,15 +151,3 @@ def test_folds_and_draws_are_even_by_class():
     for k in range(5):
         rows = np.repeat(y, draws.counts(k))
         assert np.bincount(rows).tolist() == [10, 4, 2, 1]
-
-
-def test_calibration_is_one_against_the_rest_and_adds_up():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet([6, 2, 1], size=3000)
-    labels = (rng.random((3000, 1)) > p.cumsum(axis=1)).sum(axis=1)
-    boasts = p**2 / (p**2).sum(axis=1, keepdims=True)
-    votes = np.stack([p, boasts], axis=1).astype(np.float32)
-    right, curves = calibrate_classes(votes, labels, np.arange(3000) % 5)
-    np.testing.assert_allclose(right.sum(axis=2), 1, atol=1e-6)
-    assert abs(right[:, 1] - p).mean() < abs(boasts - p).mean() / 2
-    np.testing.assert_allclose(curves[1](votes[:, 1]), right[:, 1], atol=0.05)

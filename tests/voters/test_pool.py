@@ -27,7 +27,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi.voters import FastForestClassifier, PoolVoters, calibrate
+from damvi.decision import calibrate_votes
+from damvi.voters import FastForestClassifier, PoolVoters
 from damvi.voters.asking import FoldModels
 from damvi.voters.folds import deal_folds
 from damvi.voters.out_of_fold import seed_of
@@ -108,7 +109,7 @@ def test_a_voter_that_memorises_is_no_better_than_chance_on_coin_flips():
     assert roc_auc_score(y, voters.votes(X)[:, 0]) == 1  # where it has seen the rows
     for k in range(2):
         assert roc_auc_score(y, votes[:, k]) == pytest.approx(0.5, abs=0.05)
-    calibrated, _ = calibrate(votes, np.where(y == 1, 1, -1), folds)
+    calibrated, _ = calibrate_votes(votes, y, folds)
     for k in range(2):
         assert roc_auc_score(y, calibrated[:, k]) == pytest.approx(0.5, abs=0.05)
 
@@ -203,7 +204,7 @@ def test_the_weighted_vote_is_the_sum_of_votes(table, fresh):
     weights = np.array([0.1, 0.2, 0.3, 0.4])
     expected = voters.votes(fresh).astype(float) @ weights
     np.testing.assert_allclose(voters.weighted_vote(fresh, weights), expected)
-    calibrators = calibrate(votes, np.where(y == 1, 1, -1), folds)[1]
+    calibrators = calibrate_votes(votes, y, folds)[1]
     right = voters.calibrated(calibrators)
     for k, calibrator in enumerate(calibrators):
         np.testing.assert_allclose(
@@ -216,7 +217,7 @@ def test_the_weighted_vote_is_the_sum_of_votes(table, fresh):
 def test_fold_models_are_calibrated_one_by_one(table, fresh):
     X, y = table
     voters, votes, folds = trained(POOL[:1], X, y, refit=False)
-    (calibrator,) = calibrators = calibrate(votes, np.where(y == 1, 1, -1), folds)[1]
+    (calibrator,) = calibrators = calibrate_votes(votes, y, folds)[1]
     models = voters.estimators[0].models
     each = [calibrator(2 * one.predict_proba(fresh)[:, 1] - 1) for one in models]
     right = voters.calibrated(calibrators).votes(fresh)[:, 0]

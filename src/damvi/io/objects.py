@@ -15,9 +15,24 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from ..decision import Calibrator, ClassCalibrator, ClassTuning, Tuning
-from ..decision.curves import BetaCurve, Knots, Line
-from ..decision.objectives import Cost, FBeta, Fixed, Floor
+from ..decision import (
+    Calibrator,
+    Cost,
+    FBeta,
+    Fixed,
+    Floor,
+    MacroF1,
+    Tuning,
+)
+from ..decision.calibration import (
+    BetaCurve,
+    ClassCurves,
+    Isotonic,
+    Knots,
+    Line,
+    Platt,
+    ProbabilityCurve,
+)
 from ..voters import (
     BaggedVoters,
     FastForestClassifier,
@@ -25,16 +40,13 @@ from ..voters import (
     PoolVoters,
 )
 from ..voters.asking import FoldModels
-from ..voters.calibration import Isotonic
 from ..voters.class_asking import ClassFoldModels
-from ..voters.class_calibration import ClassCurves
 from ..voters.encoding import (
     NumberEncoder,
     RankScaler,
     categorical_columns,
     numeric_columns,
 )
-from ..voters.platt import Platt
 from ..voters.relabelling import Relabelled
 from ..voters.trees.binning import Binning
 from ..voters.trees.features import Categories, Features
@@ -81,9 +93,7 @@ RECORDS = _by_name(
     Binning,
     Calibrator,
     Categories,
-    ClassCalibrator,
     ClassCurves,
-    ClassTuning,
     Cost,
     FBeta,
     Features,
@@ -93,8 +103,10 @@ RECORDS = _by_name(
     Isotonic,
     Knots,
     Line,
+    MacroF1,
     Platt,
     PoolVoters,
+    ProbabilityCurve,
     TreeVoters,
     Tuning,
 )

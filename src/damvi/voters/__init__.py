@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .bagging import BaggedVoters
-from .calibration import calibrate
 from .draws import Draws
 from .interface import Voters, Votes
 from .pool import PoolVoters
@@ -20,7 +19,6 @@ __all__ = [
     "PoolVoters",
     "Voters",
     "Votes",
-    "calibrate",
     "family_of",
     "strong_pool",
 ]
