@@ -20,7 +20,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict, train_test_split
 
 from damvi import DAMVIClassifier, datasets
-from damvi.decision import calibrate, tune, tune_threshold
+from damvi.decision import calibrate_vote, tune, tune_threshold
 
 RATE = 0.05
 CURVES = ("platt", "beta", "isotonic")
@@ -38,8 +38,8 @@ def coin_flips(seeds: int = 100) -> None:
     table = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        signs = rng.permutation(np.repeat([1, -1], [50, 950]))
-        tuning = tune(rng.standard_normal(1000), signs, "f1", seed=seed)
+        targets = rng.permutation(np.repeat([1, 0], [50, 950]))
+        tuning = tune(rng.standard_normal(1000), targets, "f1", seed=seed)
         table.append((tuning.value, tuning.honest_value))
     means, errors = np.mean(table, 0), np.std(table, 0, ddof=1) / np.sqrt(seeds)
     for words, mean, error in zip(("tuned on", "cross-fitted"), means, errors, strict=True):
@@ -48,13 +48,13 @@ def coin_flips(seeds: int = 100) -> None:
 
 
 def known_votes(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    signs = rng.permutation(np.repeat([1, -1], [round(RATE * n), n - round(RATE * n)]))
-    return np.tanh(0.5 * signs - 0.5 + 0.4 * rng.standard_normal(n)), signs
+    targets = rng.permutation(np.repeat([1, 0], [round(RATE * n), n - round(RATE * n)]))
+    return np.tanh(targets - 1 + 0.4 * rng.standard_normal(n)), targets
 
 
-def worth(aim: object, threshold: float, vote: np.ndarray, signs: np.ndarray) -> float:
+def worth(aim: object, threshold: float, vote: np.ndarray, targets: np.ndarray) -> float:
     """What a threshold gives on rows that it was not tuned on."""
-    flagged, positive = vote > threshold, signs > 0
+    flagged, positive = vote > threshold, targets == 1
     found, alarms = (flagged & positive).sum(), (flagged & ~positive).sum()
     missed = positive.sum() - found
     if aim == "f1":
@@ -70,14 +70,14 @@ def worth(aim: object, threshold: float, vote: np.ndarray, signs: np.ndarray) ->
 def coverage(draws: int = 200) -> None:
     print(f"Coverage of 90 % intervals, {draws} draws, 5 % positive")
     print("    rows  objective         value  threshold")
-    vote, signs = known_votes(400_000, np.random.default_rng(10**6))
+    vote, targets = known_votes(400_000, np.random.default_rng(10**6))
     for n in (400, 2000):
         for words, aim in AIMS.items():
-            best = tune_threshold(vote, signs, aim)
+            best = tune_threshold(vote, targets, aim)
             held = []
             for seed in range(draws):
                 tuning = tune(*known_votes(n, np.random.default_rng(seed)), aim, seed=seed)
-                true = worth(aim, tuning.threshold, vote, signs)
+                true = worth(aim, tuning.threshold, vote, targets)
                 low, high = tuning.value_interval
                 lowest, highest = tuning.threshold_interval
                 held.append((low <= true <= high, lowest <= best <= highest))
@@ -91,8 +91,8 @@ def soft(scale: float) -> Draw:
 
     def draw(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         odds = rng.normal(-4.2, 1.9, n)
-        signs = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), 1, -1)
-        return np.tanh(scale * odds / 2), signs
+        targets = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), 1, 0)
+        return np.tanh(scale * odds / 2), targets
 
     return draw
 
@@ -100,9 +100,9 @@ def soft(scale: float) -> Draw:
 def hard(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The mean of 100 voters' decisions, on rows of different difficulty."""
     odds = rng.normal(-4.2, 1.9, n)
-    signs = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), 1, -1)
+    targets = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), 1, 0)
     share = rng.binomial(100, 1 / (1 + np.exp(-(odds + 2)))) / 100
-    return 2 * share - 1, signs
+    return 2 * share - 1, targets
 
 
 def steps(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -113,17 +113,17 @@ def steps(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gaussian(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    signs = np.where(rng.random(n) < RATE, 1, -1)
-    return rng.standard_normal(n) + 1.2 * signs, signs
+    targets = np.where(rng.random(n) < RATE, 1, 0)
+    return rng.standard_normal(n) + 1.2 * (2 * targets - 1), targets
 
 
 def losses(old: tuple[np.ndarray, np.ndarray], new: tuple[np.ndarray, np.ndarray]) -> list:
-    (vote, signs), (new_vote, new_signs) = old, new
-    positive = new_signs > 0
-    bare = log_loss(positive, np.full(len(positive), (signs > 0).mean()))
+    (vote, targets), (new_vote, new_targets) = old, new
+    positive = new_targets == 1
+    bare = log_loss(positive, np.full(len(positive), (targets == 1).mean()))
     shares = []
     for method in CURVES:
-        chance = calibrate(vote, signs, method=method)(new_vote)
+        chance = calibrate_vote(vote, targets, method=method)(new_vote)
         shares.append(100 * log_loss(positive, chance) / bare)
     return shares
 
@@ -152,9 +152,9 @@ def curves() -> None:
                 found.append(losses(old, new))
             tell(words, positives, found)
     data = datasets.load("mammography")
-    signs = np.where(data.target == 1, 1, -1)
+    targets = np.where(data.target == 1, 1, 0)
     boosting = HistGradientBoostingClassifier(random_state=0)
-    folded = cross_val_predict(boosting, data.data, signs, cv=5, method="predict_proba")
+    folded = cross_val_predict(boosting, data.data, targets, cv=5, method="predict_proba")
     model = DAMVIClassifier(random_state=0).fit(data.data, data.target)
     for words, vote in (
         ("Mammography, DAMVI out of bag", model.oob_decision_function_),
@@ -164,12 +164,12 @@ def curves() -> None:
             found = []
             for seed in range(20):
                 train, test = train_test_split(
-                    np.arange(len(signs)),
-                    train_size=positives / (signs > 0).sum(),
-                    stratify=signs,
+                    np.arange(len(targets)),
+                    train_size=positives / (targets == 1).sum(),
+                    stratify=targets,
                     random_state=seed,
                 )
-                old, new = (vote[train], signs[train]), (vote[test], signs[test])
+                old, new = (vote[train], targets[train]), (vote[test], targets[test])
                 found.append(losses(old, new))
             tell(words, positives, found)
 

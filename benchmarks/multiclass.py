@@ -71,7 +71,7 @@ def balanced_forest(X: Any, y: Any, X_new: Any, seed: int) -> Iterator[Judged]:
 def lightgbm(X: Any, y: Any, X_new: Any, seed: int) -> Iterator[Judged]:
     from lightgbm import LGBMClassifier
 
-    from damvi.decision import tune_factors
+    from damvi.decision import tune_threshold
 
     model = LGBMClassifier(
         n_estimators=200,
@@ -84,7 +84,7 @@ def lightgbm(X: Any, y: Any, X_new: Any, seed: int) -> Iterator[Judged]:
     out_of_fold = cross_val_predict(model, X, y, cv=3, method="predict_proba")
     chances = model.fit(X, y).predict_proba(X_new)
     yield "LightGBM", model.predict(X_new), chances
-    factors = tune_factors(out_of_fold, y)
+    factors = tune_threshold(out_of_fold, y, "macro_f1")
     yield "LightGBM, factors", (chances * factors).argmax(axis=1), chances
 
 

@@ -31,9 +31,8 @@ from sklearn.metrics import (
 from damvi import DAMVIClassifier
 from damvi.ballots import Ballots
 from damvi.choosing import choose_rule
-from damvi.decision import calibrate, tune_threshold
-from damvi.voters.calibration import calibrate as calibrate_voters
-from damvi.voters.platt import log_odds
+from damvi.decision import calibrate_vote, calibrate_votes, tune_threshold
+from damvi.decision.calibration import log_odds
 from damvi.weighing import Rule, weigh
 
 Array = NDArray[Any]
@@ -59,7 +58,7 @@ MAKE_UPS: dict[str, Callable[[str], bool]] = {
     "DAMVI without boosted trees": lambda name: name not in BOOSTED,
 }
 FINAL = ("auto", "platt", "beta", "isotonic")
-"""Curves from the vote to a probability, by damvi.decision.calibrate."""
+"""Curves from the vote to a probability, by damvi.decision.calibrate_vote."""
 RELIABILITY = ((DAMVI, "auto"), (LIGHTGBM, "isotonic"))
 THEIRS = "isotonic, scikit-learn"
 """What CalibratedClassifierCV(method="isotonic", ensemble=False) does."""
@@ -155,8 +154,8 @@ class Pool:
             return self
         lean = self.lean(balance)
         counts = np.where(self.signs > 0, min(lean, 1.0), min(1 / lean, 1.0))
-        unseen, curves = calibrate_voters(
-            self.unseen, self.signs, self.folds, method=method, sample_weight=counts
+        unseen, curves = calibrate_votes(
+            self.unseen, self.signs > 0, self.folds, method=method, sample_weight=counts
         )
         test = [curve(self.test[:, k]) for k, curve in enumerate(curves)]
         return replace(self, unseen=unseen, test=np.asfortranarray(np.stack(test, axis=1)))
@@ -194,7 +193,7 @@ def crossfit_f1(vote: Array, signs: Array, folds: Array) -> float:
     flagged = np.zeros(len(vote), dtype=bool)
     for fold in np.unique(folds):
         here = folds == fold
-        flagged[here] = vote[here] > tune_threshold(vote[~here], signs[~here], "f1")
+        flagged[here] = vote[here] > tune_threshold(vote[~here], signs[~here] > 0, "f1")
     return float(f1_score(signs > 0, flagged, zero_division=0))
 
 
@@ -271,8 +270,9 @@ def ballots_of(pool: Pool, balance: float) -> Ballots:
 
 def score(vote: Vote, signs: Array, truth: Array) -> dict[str, Any]:
     """The threshold and the curve by the honest vote; what they give on the test rows."""
-    threshold = tune_threshold(vote.unseen, signs, "f1")
-    flagged, chance = vote.test > threshold, calibrate(vote.unseen, signs)(vote.test)
+    threshold = tune_threshold(vote.unseen, signs > 0, "f1")
+    flagged = vote.test > threshold
+    chance = calibrate_vote(vote.unseen, signs > 0)(vote.test)
     weights = {} if vote.weights is None else {"weights": vote.weights.round(4).tolist()}
     return {
         "ap": float(average_precision_score(truth, vote.test)),
@@ -291,7 +291,7 @@ def score(vote: Vote, signs: Array, truth: Array) -> dict[str, Any]:
 def probabilities(vote: Vote, signs: Array) -> dict[str, Array]:
     """The test rows' probabilities by each final curve, learned on the honest vote."""
     chances: dict[str, Array] = {
-        method: calibrate(vote.unseen, signs, method=method)(vote.test)  # type: ignore[arg-type]
+        method: calibrate_vote(vote.unseen, signs > 0, method=method)(vote.test)  # type: ignore[arg-type]
         for method in FINAL
     }
     steps = IsotonicRegression(out_of_bounds="clip")

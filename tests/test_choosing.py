@@ -42,13 +42,13 @@ def test_f1_is_judged_at_thresholds_of_the_other_folds():
     from damvi.decision import tune_threshold
 
     ballots = ballots_of()
-    vote, signs = weigh(ballots).unseen_vote, ballots.signs
+    vote, targets = weigh(ballots).unseen_vote, ballots.targets
     flagged = np.empty(len(vote), bool)
     for fold in range(5):
         here = ballots.folds == fold
-        flagged[here] = vote[here] > tune_threshold(vote[~here], signs[~here], "f1")
+        flagged[here] = vote[here] > tune_threshold(vote[~here], targets[~here], "f1")
     value, worth = Judge.of(ballots, "f1")([vote] * 5)
-    assert value == worth == pytest.approx(f1_score(signs > 0, flagged))
+    assert value == worth == pytest.approx(f1_score(targets, flagged))
 
 
 def test_a_fold_is_judged_by_what_does_not_know_its_labels():

@@ -19,6 +19,7 @@ from damvi.class_ballots import ClassBallots
 from damvi.contest import ManyClasses
 from damvi.crossfit import fold_weights, out_of_bag_vote, out_of_fold_vote
 from damvi.folds import deal_folds
+from damvi.decision import Fixed
 from damvi.moments import Moments
 from damvi.reweighting import class_margin, uniform_class_vote, uniform_vote
 from damvi.voters import VoteReader
@@ -58,15 +59,22 @@ def pooled(data):
     return DAMVIClassifier(POOL, random_state=0).fit(*data)
 
 
+class TwoOfMany(ManyClasses):
+    """Two classes, each with a factor."""
+
+    def aim(self, wanted):
+        return Fixed(np.ones(2))
+
+
 class Forced(DAMVIClassifier):
     """Two classes by the way of many."""
 
     def _read_labels(self, y):
-        return ManyClasses.read(y, None)
+        return TwoOfMany.read(y, None)
 
     @property
     def _contest(self):
-        return ManyClasses(self.classes_, self._majority)
+        return TwoOfMany(self.classes_, self._majority)
 
 
 @pytest.fixture
@@ -330,7 +338,7 @@ def test_it_comes_back_from_a_pickle(name, new, request):
 def test_a_pool_is_tuned_for_macro_f1(pooled, data):
     tuning = pooled.tuning_
     assert tuning.objective == "macro F1"
-    assert tuning.factors == tuple(pooled.threshold_)
+    assert tuning.threshold == tuple(pooled.threshold_)
     assert tuning.value_interval[0] < tuning.honest_value < tuning.value_interval[1]
     labels = np.searchsorted(pooled.classes_, data[1])
     seen = pooled.oob_decision_function_.argmax(axis=1)

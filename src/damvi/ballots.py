@@ -150,6 +150,11 @@ class Ballots(Sheet):
 
     n_classes: ClassVar[int] = 2
 
+    @property
+    def targets(self) -> NDArray[np.intp]:
+        """The number of each row's class; 1 is the positive one."""
+        return (self.signs > 0).astype(np.intp)
+
     def vote_by(
         self, found: Sequence[FoldWeights], n_jobs: int | None
     ) -> NDArray[np.float64]:

@@ -17,9 +17,9 @@ from sklearn.metrics import average_precision_score
 
 from .ballots import Ballots, Tally
 from .class_judging import ClassJudge
-from .deciding import AVERAGE_PRECISION
 from .decision import Fixed, Objective, parse_objective
-from .decision.counts import counts_of
+from .decision.decision import AVERAGE_PRECISION
+from .decision.objectives import Counts
 from .decision.rows import read_rows
 from .decision.threshold import search
 from .weighing import Rule, honest_vote
@@ -105,11 +105,11 @@ class Judge:
             if self.aim is not None and fold != left_out:
                 rows = read_rows(
                     np.where(known & ~here, votes[fold], np.nan),
-                    ballots.signs,
+                    ballots.targets,
                     ballots.base,
                 )
                 flagged[here] = vote[here] > search(rows, self.aim)
-        rows = read_rows(np.where(known, vote, np.nan), ballots.signs, ballots.base)
+        rows = read_rows(np.where(known, vote, np.nan), ballots.targets, ballots.base)
         if self.aim is None:
             if not rows.positive.any():  # the only ones are in the fold left out
                 return 0.0, 0.0
@@ -117,8 +117,7 @@ class Judge:
                 average_precision_score(rows.positive, rows.vote, sample_weight=rows.weight)
             )
             return value, value
-        total = float(rows.weight.sum())
-        counts = counts_of(flagged[rows.index], rows.positive, self.aim.mass(rows), total)
+        counts = Counts.of(rows, flagged[rows.index], self.aim.mass(rows))
         return float(self.aim.value(counts)), float(self.aim.preference(counts)[0])
 
 

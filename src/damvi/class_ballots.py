@@ -56,6 +56,10 @@ class ClassBallots(Sheet):
     plain: Weights | None = None
 
     @property
+    def targets(self) -> NDArray[np.intp]:
+        return self.labels
+
+    @property
     def n_classes(self) -> int:
         return len(self.rare)
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
 from .class_ballots import ClassBallots
-from .class_deciding import MACRO_F1
-from .deciding import AVERAGE_PRECISION
-from .decision import tune_factors
-from .decision.class_factors import confusion, decide, f1_by_class
+from .decision import MacroF1, decide, tune_threshold
+from .decision.decision import AVERAGE_PRECISION
+from .decision.objectives import confusion, f1_by_class
 
 Votes = NDArray[np.float64]
+MACRO_F1 = "macro_f1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,8 @@ class ClassJudge:
     @classmethod
     def of(cls, ballots: ClassBallots, metric: Any) -> ClassJudge:
         """``metric`` is "average_precision" or "macro_f1"."""
+        if isinstance(metric, MacroF1):
+            metric = MACRO_F1
         if not isinstance(metric, str) or metric not in (AVERAGE_PRECISION, MACRO_F1):
             raise ValueError(
                 f"metric={metric!r} does not go with {ballots.n_classes} classes; give "
@@ -56,9 +58,10 @@ class ClassJudge:
             vote[here] = votes[fold][here]
             if self.tunes and fold != left_out:
                 rest = known & ~here
-                factors = tune_factors(
+                factors = tune_threshold(
                     votes[fold][rest],
                     ballots.labels[rest],
+                    MACRO_F1,
                     sample_weight=weight[rest],
                     order=order,
                 )

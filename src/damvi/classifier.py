@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._compat import HasMethods, Interval, StrOptions, fit_context
-from .contest import TIE as TIE
-from .decision import Calibrator, ClassTuning, Tuning
+from .decision import Calibrator, Tuning
 from .enrolling import EnrolsTables
 from .reading import read_table
 from .showing import ShowsVoters
@@ -131,7 +130,7 @@ class DAMVIClassifier(
         The two quantities behind it: mean error of a voter, and diversity.
     threshold_ : float or ndarray of shape (n_classes,)
         The vote above which a row is flagged, or the factors of three or more classes.
-    tuning_ : Tuning, ClassTuning or None
+    tuning_ : Tuning or None
         How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
     oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
         The decision function on each training row by voters that have not seen it (out
@@ -301,7 +300,7 @@ class DAMVIClassifier(
         return self._weigh_and_decide(self._settle_eta())
 
     @property
-    def tuning_(self) -> Tuning | ClassTuning | None:
+    def tuning_(self) -> Tuning | None:
         """How the threshold was tuned, with an honest figure of what it gives."""
         check_is_fitted(self, "weights_")
         return self._decision.tuning

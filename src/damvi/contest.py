@@ -15,13 +15,8 @@ from numpy.typing import NDArray
 from .ballots import Ballots
 from .census import Census
 from .class_ballots import ClassBallots
-from .class_deciding import MACRO_F1, ClassDecision, parse_factors
-from .deciding import JOINT, Decision, is_joint
-from .decision import parse_objective
-from .decision.class_factors import settled
+from .decision import Decision, Fixed, calibrate_votes, parse_objective, settle
 from .reading import check_classes, encode_labels, positive_of, read_classes
-from .voters.calibration import calibrate
-from .voters.class_calibration import calibrate_classes
 from .weighing import Weighing
 
 Labels = NDArray[Any]
@@ -29,8 +24,8 @@ Numbers = NDArray[np.float64]
 
 MAX_CLASSES = 256
 """A vote for a class is one byte."""
-TIE = 2.0**-52
-"""A tie, where the majority is classes_[1]: the smallest step that votes can make."""
+JOINT = "joint"
+"""The threshold that is fitted along with the weights."""
 
 
 def _rows(n: Any) -> str:
@@ -113,14 +108,19 @@ class TwoClasses:
         # On the same scale of classes as the weights: nobody counts for more than 1.
         counts = np.where(signs > 0, min(lean, 1.0), min(1 / lean, 1.0))
         weights = counts if base is None else counts * base
-        return calibrate(votes, signs, folds, method=method, sample_weight=weights)
+        return calibrate_votes(
+            votes, self.targets(signs), folds, method=method, sample_weight=weights
+        )
 
     def aim(self, wanted: Any) -> Any:
         """What the threshold is for, checked."""
-        return JOINT if is_joint(wanted) else parse_objective(wanted)
+        joint = isinstance(wanted, str) and wanted == JOINT
+        return JOINT if joint else parse_objective(wanted)
 
     def decide(self, weighing: Weighing, aim: Any, *, calibrates: bool) -> Decision:
-        return Decision.make(weighing, aim, calibrates=calibrates)
+        objective = Fixed(weighing.threshold) if isinstance(aim, str) else aim
+        majority = int(self.classes[self.majority] == self.pos_label)
+        return Decision(weighing, objective, calibrates, np.array([majority, 1 - majority]))
 
     def scores(self, vote: Numbers, threshold: Any) -> Numbers:
         """The decision function: above 0 means ``classes[1]``."""
@@ -152,7 +152,7 @@ class TwoClasses:
     def _orient(self, vote: Numbers) -> Numbers:
         """From a vote for ``pos_label`` to one for ``classes[1]``, ties settled."""
         towards_last = vote if self.pos_label == self.classes[1] else -vote
-        return np.where(vote == 0, TIE if self.majority == 1 else 0.0, towards_last)
+        return settle(towards_last, (self.majority, 1 - self.majority))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ class ManyClasses:
     majority: NDArray[np.intp]
 
     pos_label: ClassVar[None] = None
-    tuned_for: ClassVar[str] = MACRO_F1
+    tuned_for: ClassVar[str] = "macro_f1"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @classmethod
@@ -234,18 +234,18 @@ class ManyClasses:
         # On the same scale of classes as the weights: nobody counts for more than 1.
         counts = (lean / lean.max())[labels]
         weights = counts if base is None else counts * base
-        return calibrate_classes(votes, labels, folds, method=method, sample_weight=weights)
+        return calibrate_votes(votes, labels, folds, method=method, sample_weight=weights)
 
     def aim(self, wanted: Any) -> Any:
         """What the factors of the classes are for, checked."""
-        return parse_factors(wanted, len(self.classes))
+        return parse_objective(wanted, len(self.classes))
 
-    def decide(self, weighing: Weighing, aim: Any, *, calibrates: bool) -> ClassDecision:
-        return ClassDecision(weighing, aim, calibrates, self.majority)
+    def decide(self, weighing: Weighing, aim: Any, *, calibrates: bool) -> Decision:
+        return Decision(weighing, aim, calibrates, self.majority)
 
     def scores(self, vote: Numbers, threshold: Any) -> Numbers:
         """The decision function (n, C), votes times factors: the largest one decides."""
-        return settled(vote * threshold, self.majority)
+        return settle(vote * threshold, self.majority)
 
     def winners(self, scores: Numbers) -> NDArray[np.intp]:
         return scores.argmax(axis=1)
@@ -253,7 +253,7 @@ class ManyClasses:
     def chances(self, vote: Numbers, calibrator: Any) -> Numbers:
         """Probabilities (n, C)."""
         if calibrator is None:
-            return settled(vote, self.majority)
+            return settle(vote, self.majority)
         chances: Numbers = calibrator(vote)
         return chances
 

@@ -20,10 +20,10 @@ from sklearn.utils.metadata_routing import (
 from ._compat import refuse_params, routing_enabled
 from .ballots import Ballots
 from .class_ballots import ClassBallots
-from .class_deciding import knows_many
 from .contest import ManyClasses, TwoClasses, contest_of, read_contest
 from .crossfit import N_FOLDS
 from .folds import deal_folds, deal_folds_by_rank, split_rows
+from .decision import supports_many_classes
 from .progress import progress_bar
 from .reading import read_table, read_weights
 from .voters import (
@@ -373,6 +373,8 @@ class ElectsVoters:
         tags.input_tags.sparse = all(input_tags.sparse for input_tags in inputs)
         tags.input_tags.allow_nan = all(input_tags.allow_nan for input_tags in inputs)
         tags.classifier_tags.multi_class = (
-            self._voters_know_many and self.pos_label is None and knows_many(self.threshold)
+            self._voters_know_many
+            and self.pos_label is None
+            and supports_many_classes(self.threshold)
         )
         return tags

@@ -12,7 +12,7 @@ from scipy import linalg
 
 from .choosing import judge_of
 from .crossfit import FoldWeights, fold_weights
-from .deciding import AVERAGE_PRECISION
+from .decision.decision import AVERAGE_PRECISION
 from .moments import Moments
 from .solvers import SOLVERS
 from .weighing import Rule

@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from .ballots import Ballots
 from .choosing import choose_rule
 from .class_ballots import ClassBallots
-from .deciding import AVERAGE_PRECISION, JOINT, Decision
+from .contest import JOINT
+from .decision import Decision
+from .decision.decision import AVERAGE_PRECISION
 from .enlisting import EnlistsUnlabelled
 from .pruning import price
 from .weighing import Rule, weigh

@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
 
-from damvi.decision import Cost, FBeta, Fixed, Floor, parse_objective, tune_threshold
+from damvi.decision import (
+    Cost,
+    FBeta,
+    Fixed,
+    Floor,
+    MacroF1,
+    parse_objective,
+    supports_many_classes,
+    tune_threshold,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +66,32 @@ def test_errors_name_the_culprit_and_the_cure(spec, culprit):
         parse_objective(spec)
 
 
+def test_what_a_threshold_stands_for_with_many_classes():
+    assert parse_objective("vote", 3).threshold.tolist() == [1, 1, 1]
+    assert parse_objective([1, 2, 0.5], 3).threshold.tolist() == [1, 2, 0.5]
+    assert type(parse_objective("macro_f1", 3)) is MacroF1
+    for known in ("macro_f1", [1, 2, 3]):
+        parsed = parse_objective(known, 3)
+        assert supports_many_classes(known)
+        assert supports_many_classes(parsed)
+        assert parse_objective(parsed, 3).name == "macro F1"
+        with pytest.raises(ValueError, match="not known"):
+            parse_objective(parsed)
+
+
+@pytest.mark.parametrize("spec", ["f1", {"recall": 0.9}, 0.1, FBeta(2.0), Fixed(0.1)])
+def test_what_two_classes_alone_can_have(spec):
+    assert not supports_many_classes(spec)
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        parse_objective(spec, 3)
+
+
+@pytest.mark.parametrize("factors", [[1, 2], [1, 2, 0], [1, 2, np.inf]])
+def test_factors_must_fit_the_classes(factors):
+    with pytest.raises(ValueError, match="give 3 finite numbers above 0"):
+        parse_objective(factors, 3)
+
+
 def test_a_cost_for_each_row_must_fit_the_rows():
     with pytest.raises(ValueError, match="cost of a miss has 3 entries for 2 rows"):
-        tune_threshold([0, 1], [-1, 1], {"cost": (1, [1, 2, 3])})
+        tune_threshold([0, 1], [0, 1], {"cost": (1, [1, 2, 3])})

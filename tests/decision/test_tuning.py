@@ -3,11 +3,9 @@ import time
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from damvi.decision import FBeta, Tuning, tune, tune_threshold
-from damvi.decision.rows import read_rows
-from damvi.decision.tuning import _crossfit_decisions
+from damvi.decision import Tuning, crossfit_decisions, decide, tune, tune_threshold
 
 from .simulate import rare_votes
 
@@ -15,36 +13,34 @@ SPECS = ["vote", "f1", 0.1, ("fbeta", 2), {"recall": 0.8}, {"cost": (1, 20)}]
 
 
 def test_the_honest_value_is_that_of_thresholds_tuned_on_other_folds():
-    vote, signs = rare_votes(800)
+    vote, targets = rare_votes(800)
     folds = np.arange(800) % 4
     flagged = np.empty(800, dtype=bool)
     for fold in range(4):
         here = folds == fold
-        flagged[here] = vote[here] > tune_threshold(vote[~here], signs[~here], "f1")
-    tuning = tune(vote, signs, "f1", folds=folds)
-    assert tuning.honest_value == pytest.approx(f1_score(signs > 0, flagged))
-    assert tuning.threshold == tune_threshold(vote, signs, "f1")
-    assert tuning.value == pytest.approx(f1_score(signs > 0, vote > tuning.threshold))
-    assert tuning.honest_recall == pytest.approx(flagged[signs > 0].mean())
-    assert tuning.honest_precision == pytest.approx((signs[flagged] > 0).mean())
+        flagged[here] = vote[here] > tune_threshold(vote[~here], targets[~here], "f1")
+    tuning = tune(vote, targets, "f1", folds=folds)
+    assert tuning.honest_value == pytest.approx(f1_score(targets, flagged))
+    assert tuning.threshold == tune_threshold(vote, targets, "f1")
+    assert tuning.value == pytest.approx(f1_score(targets, vote > tuning.threshold))
+    assert tuning.honest_recall == pytest.approx(flagged[targets == 1].mean())
+    assert tuning.honest_f1 == tuning.honest_value
+    assert tuning.honest_precision == pytest.approx(targets[flagged].mean())
 
 
 def test_what_is_judged_on_a_fold_does_not_depend_on_its_labels():
-    vote, signs = rare_votes(800)
+    vote, targets = rare_votes(800)
     folds = np.arange(800) % 2
-    turned = np.where(folds == 0, -signs, signs)
-    one, two = (
-        _crossfit_decisions(read_rows(vote, s, None), FBeta(1.0), folds)
-        for s in (signs, turned)
-    )
+    turned = np.where(folds == 0, 1 - targets, targets)
+    one, two = (crossfit_decisions(vote, own, "f1", folds) for own in (targets, turned))
     assert (one == two)[folds == 0].all()
     assert (one != two)[folds == 1].any()
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_intervals_hold_what_they_are_about(spec):
-    vote, signs = rare_votes(3000, seed=1)
-    tuning = tune(vote, signs, spec)
+    vote, targets = rare_votes(3000, seed=1)
+    tuning = tune(vote, targets, spec)
     low, high = tuning.threshold_interval
     assert low <= tuning.threshold <= high
     low, high = tuning.value_interval
@@ -55,9 +51,9 @@ def test_intervals_hold_what_they_are_about(spec):
 
 
 def test_tuning_is_repeatable_and_seeded():
-    vote, signs = rare_votes(1000)
-    assert tune(vote, signs, "f1") == tune(vote, signs, "f1")
-    assert tune(vote, signs, "f1") != tune(vote, signs, "f1", seed=1)
+    vote, targets = rare_votes(1000)
+    assert tune(vote, targets, "f1") == tune(vote, targets, "f1")
+    assert tune(vote, targets, "f1") != tune(vote, targets, "f1", seed=1)
 
 
 def test_more_rows_make_narrower_intervals():
@@ -73,31 +69,31 @@ def test_the_interval_of_the_value_covers():
     fresh, truth = rare_votes(200_000, seed=10**6)
     worth, intervals = [], []
     for seed in range(60):
-        vote, signs = rare_votes(1000, seed=seed)
-        tuning = tune(vote, signs, "f1", seed=seed)
+        vote, targets = rare_votes(1000, seed=seed)
+        tuning = tune(vote, targets, "f1", seed=seed)
         intervals.append(tuning.value_interval)
-        worth.append(f1_score(truth > 0, fresh > tuning.threshold))
+        worth.append(f1_score(truth, fresh > tuning.threshold))
     low, high = np.transpose(intervals)
     covered = np.mean((low <= np.mean(worth)) & (np.mean(worth) <= high))
     assert 0.78 <= covered <= 0.99
 
 
 def test_a_weight_for_all_changes_nothing():
-    vote, signs = rare_votes(1000)
-    plain = tune(vote, signs, {"cost": (1, 20)})
-    scaled = tune(vote, signs, {"cost": (1, 20)}, sample_weight=np.full(1000, 4.0))
+    vote, targets = rare_votes(1000)
+    plain = tune(vote, targets, {"cost": (1, 20)})
+    scaled = tune(vote, targets, {"cost": (1, 20)}, sample_weight=np.full(1000, 4.0))
     assert scaled == plain
 
 
 def test_costs_are_a_mean_over_the_rows_and_may_differ_by_row():
-    vote, signs = rare_votes(1000)
+    vote, targets = rare_votes(1000)
     vote[::10] = np.nan
     amounts = np.random.default_rng(0).exponential(50, 1000)
-    tuning = tune(vote, signs, {"cost": (2, amounts)})
+    tuning = tune(vote, targets, {"cost": (2, amounts)})
     seen = ~np.isnan(vote)
     flagged = vote > tuning.threshold
-    missed = amounts[seen & (signs > 0) & ~flagged].sum()
-    alarms = 2 * (seen & (signs < 0) & flagged).sum()
+    missed = amounts[seen & (targets == 1) & ~flagged].sum()
+    alarms = 2 * (seen & (targets == 0) & flagged).sum()
     assert tuning.value == pytest.approx((missed + alarms) / seen.sum())
     assert tuning.value <= tuning.honest_value
 
@@ -106,16 +102,16 @@ def test_costs_are_a_mean_over_the_rows_and_may_differ_by_row():
 @pytest.mark.parametrize("inverted", [1, -1])
 def test_one_positive(spec, inverted):
     vote = inverted * np.linspace(-1, 1, 30)
-    signs = np.full(30, -1)
-    signs[-1] = 1
-    tuning = tune(vote, signs, spec)
+    targets = np.zeros(30)
+    targets[-1] = 1
+    tuning = tune(vote, targets, spec)
     numbers = [tuning.threshold, tuning.honest_value, *tuning.value_interval]
     assert np.isfinite([*numbers, *tuning.threshold_interval]).all()
 
 
 def test_huge_weights_and_equal_votes():
-    signs = np.tile([1, -1, -1], 20)
-    tuning = tune(np.zeros(60), signs, "f1", sample_weight=np.full(60, 1e306))
+    targets = np.tile([1, 0, 0], 20)
+    tuning = tune(np.zeros(60), targets, "f1", sample_weight=np.full(60, 1e306))
     assert tuning.value == tuning.honest_value == pytest.approx(0.5)
 
 
@@ -123,8 +119,8 @@ def test_coin_flips_are_at_chance():
     """Tuned on themselves they beat every constant rule; on other folds they do not."""
     rate, seen, honest = 0.05, [], []
     for seed in range(40):
-        vote, signs = rare_votes(1000, rate=rate, seed=seed, strength=0)
-        tuning = tune(vote, signs, "f1", seed=seed)
+        vote, targets = rare_votes(1000, rate=rate, seed=seed, strength=0)
+        tuning = tune(vote, targets, "f1", seed=seed)
         seen.append(tuning.value)
         honest.append(tuning.honest_value)
     flag_all = 2 * rate / (1 + rate)
@@ -134,18 +130,71 @@ def test_coin_flips_are_at_chance():
     assert np.mean(honest) >= flag_all - 0.03
 
 
+def coin_votes(seed, n):
+    """Votes on three classes, and targets that have nothing to do with them."""
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.full(3, 0.7), size=n), rng.integers(0, 3, n)
+
+
+def test_coin_flips_of_many_classes_are_worth_nothing_on_rows_not_tuned_on():
+    seen, honest = [], []
+    for seed in range(20):
+        vote, targets = coin_votes(seed, n=200)
+        tuning = tune(vote, targets, "macro_f1", folds=np.arange(200) % 5)
+        seen.append(tuning.value)
+        honest.append(tuning.honest_value)
+        assert tuning.as_dict()["objective"] == "macro F1"
+    assert np.mean(honest) == pytest.approx(1 / 3, abs=0.02)
+    assert np.mean(seen) > np.mean(honest) + 0.02
+
+
+def test_the_interval_of_macro_f1_holds_what_other_rows_say():
+    vote, targets = coin_votes(3, n=3000)
+    vote = vote + 0.3 * np.eye(3)[targets]
+    half = np.arange(3000) < 600
+    tuning = tune(vote[half], targets[half], "macro_f1", folds=np.arange(600) % 5)
+    decided = decide(vote[~half], np.array(tuning.threshold))
+    low, high = tuning.value_interval
+    assert low < f1_score(targets[~half], decided, average="macro") < high
+    assert high - low < 0.1
+
+
+def test_the_honest_figures_of_many_classes_are_those_of_other_folds():
+    vote, targets = coin_votes(0, n=400)
+    vote[7] = np.nan
+    folds, order = np.arange(400) % 4, np.array([2, 0, 1])
+    tuning = tune(vote, targets, "macro_f1", folds=folds, order=order)
+    decided = crossfit_decisions(vote, targets, "macro_f1", folds, order=order)
+    assert decided[7] == 2
+    known = np.arange(400) != 7
+    for fold in range(4):
+        here = known & (folds == fold)
+        rest = folds != fold
+        factors = tune_threshold(vote[rest], targets[rest], "macro_f1", order=order)
+        np.testing.assert_array_equal(decide(vote[here], factors, order), decided[here])
+    rates = precision_recall_fscore_support(targets[known], decided[known])
+    honest = tuning.honest_precision, tuning.honest_recall, tuning.honest_f1
+    np.testing.assert_allclose(honest, rates[:3])
+    assert tuning.honest_value == pytest.approx(np.mean(tuning.honest_f1))
+    assert "F1 by class" in str(tuning)
+    assert Tuning(**tuning.as_dict()) == tuning
+    fixed = tune(vote, targets, "vote", folds=folds)
+    assert fixed.value == fixed.honest_value
+    assert fixed.threshold == (1.0, 1.0, 1.0)
+
+
 def test_a_single_fold_is_refused():
-    vote, signs = rare_votes(100)
+    vote, targets = rare_votes(100)
     with pytest.raises(ValueError, match="single fold"):
-        tune(vote, signs, "f1", folds=np.zeros(100, dtype=int))
+        tune(vote, targets, "f1", folds=np.zeros(100, dtype=int))
     with pytest.raises(ValueError, match="folds has shape"):
-        tune(vote, signs, "f1", folds=np.zeros(99, dtype=int))
+        tune(vote, targets, "f1", folds=np.zeros(99, dtype=int))
 
 
 def test_an_unreachable_floor_is_said_once():
-    vote, signs = rare_votes(500, strength=0)
+    vote, targets = rare_votes(500, strength=0)
     with pytest.warns(UserWarning, match="no threshold reaches") as caught:
-        tune(vote, signs, {"precision": 1.0})
+        tune(vote, targets, {"precision": 1.0})
     assert len(caught) == 1
     assert caught[0].filename == __file__
 
@@ -161,7 +210,7 @@ def test_the_result_reads_and_goes_to_json():
 
 
 def test_speed():
-    vote, signs = rare_votes(200_000, rate=0.05)
+    vote, targets = rare_votes(200_000, rate=0.05)
     start = time.process_time()
-    tune(vote, signs, "f1")
+    tune(vote, targets, "f1")
     assert time.process_time() - start < 1  # 0.3 on a quiet machine

@@ -109,12 +109,10 @@ def test_probabilities_by_each_curve(method):
     pool = [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(max_depth=3))]
     model = DAMVIClassifier(pool, cv=2, random_state=0).fit(X, y)
     if method != "isotonic":  # which 300 positives or more choose
-        from damvi.decision import calibrate
+        from damvi.decision import calibrate_vote
 
-        model._decision.calibrator = calibrate(
-            model.vote(X), np.where(y, 1, -1), method=method
-        )
-    assert model._calibrator.method == method
+        model._decision.calibrator = calibrate_vote(model.vote(X), y, method=method)
+    assert model._calibrator.curves[0].method == method
     far = np.concatenate([X, 100 * X])
     agree(model, far, atol=1e-6)
 

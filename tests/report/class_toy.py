@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from damvi import DAMVIClassifier
-from damvi.decision import calibrate_classes
+from damvi.decision import calibrate_vote
 from damvi.evaluation.voters import voters_of_fit
 from damvi.fingerprint import row_prints
 from damvi.io import Model, Target, Training
@@ -46,7 +46,7 @@ def make_class_model(frame, pool=None, threshold="macro_f1", with_voters=True):
     ).fit(X, labels)
     vote = classifier._decision.unseen_vote
     if classifier._calibrator is None:
-        classifier._decision.calibrator = calibrate_classes(vote, labels)
+        classifier._decision.calibrator = calibrate_vote(vote, labels)
     return Model(
         classifier,
         schema,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from damvi.decision.class_factors import decide
+from damvi.decision import decide
 from damvi.evaluation.rates import share
 from damvi.report import write_report
 from damvi.report.class_weights import OWN, STEPS

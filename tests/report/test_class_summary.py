@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from damvi.decision.class_factors import decide
+from damvi.decision import decide
 from damvi.evaluation import honest_rows
 from damvi.report import render, summarise
 from damvi.report.class_weights import OWN, STEPS, offer_weights

@@ -42,9 +42,8 @@ def test_counts_are_those_of_the_rows_and_nothing_cheaper_is_left_out(
     assert cuts.found[0] == cuts.alarms[0] == 0
     assert (cuts.found[-1], cuts.alarms[-1]) == (positive.sum(), (~positive).sum())
 
-    signs = np.where(positive, 1, -1)
     for miss in (0.1, 1, 2.5, 7, 40, 300, 1e4):
-        best = vote > tune_threshold(vote, signs, {"cost": (1, miss)})
+        best = vote > tune_threshold(vote, positive, {"cost": (1, miss)})
         least = miss * (positive & ~best).sum() + (best & ~positive).sum()
         k = cheapest(cuts, miss)
         assert miss * (cuts.positives - cuts.found[k]) + cuts.alarms[k] == pytest.approx(
@@ -57,7 +56,7 @@ def test_a_floor_of_recall_is_kept_at_the_highest_precision(floor):
     vote, positive = votes_of(400, 0.1, 3)
     cuts = offer_cuts(vote, positive, own=0.0)
     k = best_with_recall(cuts, floor)
-    best = vote > tune_threshold(vote, np.where(positive, 1, -1), {"recall": floor})
+    best = vote > tune_threshold(vote, positive, {"recall": floor})
     precision = (best & positive).sum() / best.sum()
     assert cuts.found[k] >= floor * positive.sum() - 1e-9
     assert cuts.found[k] / (cuts.found[k] + cuts.alarms[k]) == pytest.approx(precision)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from damvi import DAMVIClassifier
-from damvi.decision import calibrate
+from damvi.decision import calibrate_vote
 from damvi.evaluation.voters import voters_of_fit
 from damvi.fingerprint import row_prints
 from damvi.io import Model, Target, Training
@@ -47,7 +47,7 @@ def make_model(frame, pool=None, threshold="f1", with_voters=True):
     ).fit(X, positive)
     vote = classifier.oob_decision_function_ + classifier.threshold_
     if classifier._calibrator is None:
-        classifier._decision.calibrator = calibrate(vote, np.where(positive, 1, -1))
+        classifier._decision.calibrator = calibrate_vote(vote, positive)
     return Model(
         classifier,
         schema,

@@ -23,8 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from damvi.decision import calibrate_votes
 from damvi.folds import deal_folds
-from damvi.voters import FastForestClassifier, PoolVoters, calibrate, out_of_fold_votes
+from damvi.voters import FastForestClassifier, PoolVoters, out_of_fold_votes
 from damvi.voters.estimators import Relabelled
 from damvi.voters.pool import seed_of
 
@@ -107,7 +108,7 @@ def test_a_voter_that_memorises_is_no_better_than_chance_on_coin_flips():
     assert roc_auc_score(y, voters.votes(X)[:, 0]) == 1  # where it has seen the rows
     for k in range(2):
         assert roc_auc_score(y, votes[:, k]) == pytest.approx(0.5, abs=0.05)
-    calibrated, _ = calibrate(votes, np.where(y == 1, 1, -1), folds)
+    calibrated, _ = calibrate_votes(votes, y, folds)
     for k in range(2):
         assert roc_auc_score(y, calibrated[:, k]) == pytest.approx(0.5, abs=0.05)
 
@@ -188,7 +189,7 @@ def test_the_weighted_vote_is_the_sum_of_votes(table, fresh):
     weights = np.array([0.1, 0.2, 0.3, 0.4])
     expected = voters.votes(fresh).astype(float) @ weights
     np.testing.assert_allclose(voters.weighted_vote(fresh, weights), expected)
-    calibrators = calibrate(votes, np.where(y == 1, 1, -1), folds)[1]
+    calibrators = calibrate_votes(votes, y, folds)[1]
     right = voters.calibrated(calibrators)
     for k, calibrator in enumerate(calibrators):
         np.testing.assert_allclose(

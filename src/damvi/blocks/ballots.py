@@ -69,6 +69,10 @@ class BlockBallots:
         return np.concatenate([*self.blocks.each(partial(_truth, self.plan))])
 
     @property
+    def targets(self) -> NDArray[Any]:
+        return (self.signs > 0).astype(np.intp) if self.n_classes == 2 else self.signs
+
+    @property
     def labels(self) -> NDArray[Any]:
         return self.signs
 

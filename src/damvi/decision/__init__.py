@@ -1,37 +1,46 @@
 """From a vote to a decision: thresholds that fit what errors cost, and probabilities.
 
 It knows nothing of estimators or voters, only of arrays: the out-of-sample vote on each
-training row (any real scale, NaN where a row was never out of sample), the signs (+1 for
-the positive class, -1 for the other) and, optionally, weights and folds. A row is flagged
-when its vote is above the threshold, strictly.
+training row, the targets and, optionally, weights and folds. Targets are the numbers of
+the classes; of two, 1 is the positive class. A vote is (n,), for the positive class, or
+(n, C) for three or more classes; NaN where a row was never out of sample. A row is flagged
+when its vote is above the threshold, strictly; of three or more classes the largest vote
+times factor decides.
 """
 
-from .calibration import Calibrator, calibrate, crossfit_probability
-from .class_calibration import ClassCalibrator, calibrate_classes
-from .class_factors import tune_factors
-from .class_tuning import ClassTuning, crossfit_classes, tune_classes
-from .objectives import Cost, FBeta, Fixed, Floor, Objective, parse_objective
-from .threshold import tune_threshold
+from .calibration import Calibrator, calibrate_vote, calibrate_votes, crossfit_probability
+from .decision import Decision
+from .objectives import (
+    Cost,
+    FBeta,
+    Fixed,
+    Floor,
+    MacroF1,
+    Objective,
+    parse_objective,
+    supports_many_classes,
+)
+from .threshold import decide, settle, tune_threshold
 from .tuning import Tuning, crossfit_decisions, tune
 
 __all__ = [
     "Calibrator",
-    "ClassCalibrator",
-    "ClassTuning",
     "Cost",
+    "Decision",
     "FBeta",
     "Fixed",
     "Floor",
+    "MacroF1",
     "Objective",
     "Tuning",
-    "calibrate",
-    "calibrate_classes",
-    "crossfit_classes",
+    "calibrate_vote",
+    "calibrate_votes",
     "crossfit_decisions",
     "crossfit_probability",
+    "decide",
     "parse_objective",
+    "settle",
+    "supports_many_classes",
     "tune",
-    "tune_classes",
-    "tune_factors",
     "tune_threshold",
 ]

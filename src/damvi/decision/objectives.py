@@ -1,4 +1,7 @@
-"""What a threshold is for: each objective says which of two decisions it prefers."""
+"""What a threshold is for: each objective says which of two decisions it prefers.
+
+To add one, write a subclass of :class:`Objective` and name it in :func:`parse_objective`.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,88 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .counts import Counts, Number
-from .rows import Rows
+from .rows import Classes, Number, Rows
 
 SLACK = 1e-12
 """Rates within this of a floor, or of each other, count as equal: sums are rounded."""
+TINY = np.finfo(np.float64).tiny
 
-HOW = (
+TWO_CLASSES = (
     '"vote", "f1", "fbeta", ("fbeta", 2), {"recall": 0.9}, {"precision": 0.8}, '
     '{"cost": (false_alarm, miss)} or a number'
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Weighted counts of decisions on two classes: numbers, or one a cut (and a draw).
+
+    Attributes
+    ----------
+    found, alarms : ndarray
+        Positives and negatives that are flagged.
+    positives, negatives : ndarray
+        All of them.
+    total : float
+        The weight of all rows. It differs from positives + negatives where these are
+        counted in costs.
+    """
+
+    found: Number
+    alarms: Number
+    positives: Number
+    negatives: Number
+    total: float
+
+    @classmethod
+    def of(cls, rows: Rows, flagged: NDArray[np.bool_], mass: Number) -> Counts:
+        """The counts of given decisions, each row counting for its ``mass``."""
+        positive = rows.positive
+        return cls(
+            found=np.asarray(mass[flagged & positive].sum()),
+            alarms=np.asarray(mass[flagged & ~positive].sum()),
+            positives=np.asarray(mass[positive].sum()),
+            negatives=np.asarray(mass[~positive].sum()),
+            total=rows.total,
+        )
+
+    @property
+    def recall(self) -> Number:
+        """The share of the positives that is found; 0 of none."""
+        return share(self.found, self.positives)
+
+    @property
+    def precision(self) -> Number:
+        """The share of positives among the flagged; 0 of none."""
+        return share(self.found, self.found + self.alarms)
+
+    def f_score(self, beta: float) -> Number:
+        """The weighted harmonic mean of precision and recall; 0 without positives."""
+        squared = beta * beta
+        whole = squared * self.positives + self.found + self.alarms
+        return share((1 + squared) * self.found, whole)
+
+
+def share(part: Number, whole: Number) -> Number:
+    """``part / whole``, and 0 of nothing."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Number = np.where(whole > 0, part / whole, 0.0)
+    return found
+
+
+def confusion(targets: Classes, decided: Classes, weight: Number, n_classes: int) -> Number:
+    """The weight of the rows by class (row) and decision (column)."""
+    places = targets * n_classes + decided
+    cells = np.bincount(places, weight, minlength=n_classes**2).astype(np.float64)
+    return cells.reshape(n_classes, n_classes)
+
+
+def f1_by_class(table: Number) -> Number:
+    """F1 of each class from tables (..., C, C); 0 if it is neither there nor named."""
+    found = np.diagonal(table, axis1=-2, axis2=-1)
+    both = table.sum(axis=-1) + table.sum(axis=-2)
+    score: Number = 2 * found / np.maximum(both, TINY)
+    return score
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +118,44 @@ class Objective:
         """What each row counts for."""
         return rows.weight
 
+    def judge(self, rows: Rows, decided: Classes) -> float:
+        """The value of given decisions."""
+        return float(self.value(Counts.of(rows, decided == 1, self.mass(rows))))
+
 
 @dataclass(frozen=True, eq=False)
-class Fixed(Objective):
-    """A threshold taken as it is, judged by F1; 0 is the paper's sign of the vote."""
-
-    threshold: float = 0.0
+class MacroF1(Objective):
+    """The mean of the F1 of three or more classes."""
 
     @property
     def name(self) -> str:
-        return "F1"
+        return "macro F1"
+
+    def judge(self, rows: Rows, decided: Classes) -> float:
+        table = confusion(rows.targets, decided, rows.weight, rows.n_classes)
+        return float(f1_by_class(table).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(Objective):
+    """A threshold taken as it is, judged by F1; 0 is the paper's sign of the vote.
+
+    With three or more classes it is the factor of each, judged by macro F1.
+    """
+
+    threshold: Any = 0.0
+
+    @property
+    def name(self) -> str:
+        return "F1" if np.ndim(self.threshold) == 0 else MacroF1().name
 
     def value(self, counts: Counts) -> Number:
         return counts.f_score(1)
+
+    def judge(self, rows: Rows, decided: Classes) -> float:
+        if rows.n_classes > 2:
+            return MacroF1().judge(rows, decided)
+        return super().judge(rows, decided)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,18 +237,32 @@ class Cost(Objective):
         return (-self.value(counts),)
 
 
-def parse_objective(spec: Any) -> Objective:
+def supports_many_classes(threshold: Any) -> bool:
+    """Whether such a threshold can be had with three or more classes."""
+    if isinstance(threshold, str):
+        return threshold in ("auto", "vote", "macro_f1")
+    if isinstance(threshold, Fixed):
+        return np.ndim(threshold.threshold) == 1
+    if isinstance(threshold, (list, tuple, np.ndarray)):
+        return all(isinstance(factor, Real) for factor in threshold)
+    return isinstance(threshold, MacroF1)
+
+
+def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
     """The objective that a user's ``threshold`` stands for.
 
     Parameters
     ----------
-    spec : str, number, tuple, dict or Objective
+    threshold : str, number, tuple, dict, array or Objective
         ``"vote"`` (the sign of the vote), ``"f1"``, ``"fbeta"`` (beta = 2),
         ``("fbeta", beta)`` or ``{"fbeta": beta}``; ``{"recall": floor}`` for the highest
         precision with at least that recall, ``{"precision": floor}`` for the highest
         recall with at least that precision; ``{"cost": (false_alarm, miss)}`` for the
         lowest cost, where each is a number or an array with one a row, or
         ``{"cost": [[tn, fp], [fn, tp]]}``; a number is a threshold taken as it is.
+        With three or more classes: ``"vote"`` (the largest vote decides), ``"macro_f1"``,
+        or a factor for each class.
+    n_classes : int, default=2
 
     Examples
     --------
@@ -156,21 +270,25 @@ def parse_objective(spec: Any) -> Objective:
     'precision at recall >= 0.9'
     >>> parse_objective(("fbeta", 2)), parse_objective("vote")
     (FBeta(beta=2.0), Fixed(threshold=0.0))
+    >>> parse_objective("macro_f1", n_classes=3).name
+    'macro F1'
     """
-    if isinstance(spec, Objective):
-        return spec
-    if isinstance(spec, Real) and not isinstance(spec, bool):
-        threshold = float(spec)
-        if not np.isfinite(threshold):
-            raise ValueError(f"threshold={spec!r} is not finite; give a finite number")
-        return Fixed(threshold)
-    if isinstance(spec, str):
+    if n_classes > 2:
+        return _parse_factors(threshold, n_classes)
+    if isinstance(threshold, Objective) and not supports_many_classes(threshold):
+        return threshold
+    if isinstance(threshold, Real) and not isinstance(threshold, bool):
+        number = float(threshold)
+        if not np.isfinite(number):
+            raise ValueError(f"threshold={threshold!r} is not finite; give a finite number")
+        return Fixed(number)
+    if isinstance(threshold, str):
         plain = {"vote": Fixed(0.0), "f1": FBeta(1.0), "fbeta": FBeta(2.0)}
-        if spec in plain:
-            return plain[spec]
-    pair = spec
-    if isinstance(spec, Mapping) and len(spec) == 1:
-        pair = next(iter(spec.items()))
+        if threshold in plain:
+            return plain[threshold]
+    pair = threshold
+    if isinstance(threshold, Mapping) and len(threshold) == 1:
+        pair = next(iter(threshold.items()))
     if isinstance(pair, (tuple, list)) and len(pair) == 2:
         name, wanted = pair
         if name == "fbeta":
@@ -179,7 +297,30 @@ def parse_objective(spec: Any) -> Objective:
             return Floor(name, _number(wanted, f"{name} floor", 0, 1))
         if name == "cost":
             return _parse_cost(wanted)
-    raise ValueError(f"threshold={spec!r} is not known; give {HOW}")
+    raise ValueError(f"threshold={threshold!r} is not known; give {TWO_CLASSES}")
+
+
+def _parse_factors(threshold: Any, n_classes: int) -> Objective:
+    known = supports_many_classes(threshold)
+    if not known or (isinstance(threshold, str) and threshold == "auto"):
+        raise ValueError(
+            f"Only binary classification is supported with threshold={threshold!r}, and y "
+            f"has {n_classes} classes; give 'vote' (the largest vote decides), 'macro_f1' "
+            f"(votes count by factors that are tuned) or these factors, {n_classes} "
+            f"numbers above 0; or name one class against the rest, as in y == label"
+        )
+    if isinstance(threshold, MacroF1):
+        return threshold
+    if isinstance(threshold, str):
+        return MacroF1() if threshold == "macro_f1" else Fixed(np.ones(n_classes))
+    given = threshold.threshold if isinstance(threshold, Fixed) else threshold
+    factors = np.asarray(given, dtype=np.float64)
+    if len(factors) == n_classes and (np.isfinite(factors) & (factors > 0)).all():
+        return Fixed(factors)
+    raise ValueError(
+        f"threshold={threshold!r}: of {n_classes} classes each has a factor, in the order "
+        f"of classes_; give {n_classes} finite numbers above 0"
+    )
 
 
 def _number(value: Any, what: str, low: float, high: float) -> float:

@@ -1,12 +1,18 @@
-"""The rows that decisions are tuned on, checked."""
+"""The rows that decisions are learned on, checked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+Number = NDArray[np.float64]
+"""One number, or many."""
+Classes = NDArray[np.intp]
+"""Numbers of classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,51 +23,79 @@ class Rows:
     ----------
     index : ndarray of shape (n_kept,)
         Where the rows are among those given.
-    vote : ndarray of shape (n_kept,)
-    positive : ndarray of bool of shape (n_kept,)
+    vote : ndarray of shape (n_kept,), or (n_kept, C) for three or more classes
+    targets : ndarray of shape (n_kept,)
+        The number of each row's class; of two classes, 1 is the positive one.
     weight : ndarray of shape (n_kept,)
         Divided by a power of 2, which changes no ratio and no tie, so that sums stay
         finite.
     n_given : int
     """
 
-    index: NDArray[np.intp]
-    vote: NDArray[np.float64]
-    positive: NDArray[np.bool_]
-    weight: NDArray[np.float64]
+    index: Classes
+    vote: Number
+    targets: Classes
+    weight: Number
     n_given: int
 
     def __len__(self) -> int:
         return len(self.vote)
+
+    @property
+    def n_classes(self) -> int:
+        return 2 if self.vote.ndim == 1 else self.vote.shape[1]
+
+    @cached_property
+    def positive(self) -> NDArray[np.bool_]:
+        return self.targets == 1
+
+    @cached_property
+    def total(self) -> float:
+        """The weight of all rows."""
+        return float(self.weight.sum())
 
     def take(self, part: NDArray[Any]) -> Rows:
         """Some of the rows, by a mask or by their places among those kept."""
         return Rows(
             self.index[part],
             self.vote[part],
-            self.positive[part],
+            self.targets[part],
             self.weight[part],
             self.n_given,
         )
 
+    def one_against_the_rest(self) -> list[Rows]:
+        """For each of three or more classes the rows with a vote in [-1, 1] for it."""
+        return [
+            Rows(
+                self.index,
+                2 * self.vote[:, c] - 1,
+                (self.targets == c).astype(np.intp),
+                self.weight,
+                self.n_given,
+            )
+            for c in range(self.n_classes)
+        ]
 
-def read_rows(vote: ArrayLike, signs: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+
+def read_rows(vote: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
     """Check what was given, and keep the rows that count."""
     votes = np.asarray(vote, dtype=np.float64)
-    if votes.ndim != 1:
-        raise ValueError(f"vote has shape {votes.shape}; give one number a row")
+    if votes.ndim != 1 and not (votes.ndim == 2 and votes.shape[1] > 2):
+        raise ValueError(
+            f"vote has shape {votes.shape}; give one number a row (two classes), or one "
+            f"for each of three or more classes"
+        )
     if np.isinf(votes).any():
         raise ValueError("vote holds infinities; NaN is for rows that have no vote")
-    truth = column(signs, "signs", len(votes))
-    if not np.isin(truth, (-1, 1)).all():
-        odd = truth[~np.isin(truth, (-1, 1))][0]
-        raise ValueError(f"signs are +1 (positive) and -1, but {odd!r} is among them")
+    missing = np.isnan(votes) if votes.ndim == 1 else np.isnan(votes).any(axis=1)
+    numbers = _read_targets(targets, len(votes), 2 if votes.ndim == 1 else votes.shape[1])
     weight = np.ones(len(votes))
     if sample_weight is not None:
-        weight = column(sample_weight, "sample_weight", len(votes)).astype(np.float64)
+        weight = _column(sample_weight, "sample_weight", len(votes)).astype(np.float64)
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
             raise ValueError("sample_weight must be finite and not negative")
-    index = np.flatnonzero(~np.isnan(votes) & (weight > 0))
+    index = np.flatnonzero(~missing & (weight > 0))
     if not len(index):
         raise ValueError(
             "no row has both a vote and a weight above 0; votes are NaN where a row was "
@@ -69,38 +103,56 @@ def read_rows(vote: ArrayLike, signs: ArrayLike, sample_weight: ArrayLike | None
         )
     weight = weight[index]
     weight = np.ldexp(weight, -np.frexp(weight.max())[1])
-    return Rows(index, votes[index], truth[index] > 0, weight, len(votes))
+    return Rows(index, votes[index], numbers[index], weight, len(votes))
 
 
-def need_both_classes(rows: Rows) -> None:
-    """Refuse rows of one class, from which nothing can be learned."""
-    for name, some in (("positive", rows.positive), ("negative", ~rows.positive)):
-        if not some.any():
-            raise ValueError(
-                f"none of the {len(rows)} rows that have a vote and a weight is "
-                f"{name}; both classes are needed"
-            )
+def _read_targets(targets: ArrayLike, n: int, n_classes: int) -> Classes:
+    given = _column(targets, "targets", n)
+    with np.errstate(invalid="ignore"):
+        numbers = given.astype(np.intp)
+    wrong = (numbers != given) | (numbers < 0) | (numbers >= n_classes)
+    if wrong.any():
+        known = "1 (positive) and 0" if n_classes == 2 else f"0 to {n_classes - 1}"
+        raise ValueError(
+            f"targets are the numbers of the classes, {known}, but {given[wrong][0]!r} is "
+            f"among them"
+        )
+    return numbers
 
 
-def read_folds(folds: ArrayLike, rows: Rows) -> NDArray[np.intp]:
+def need_all_classes(rows: Rows) -> None:
+    """Refuse rows that lack a class, of which nothing can be learned."""
+    lacking = np.flatnonzero(np.bincount(rows.targets, minlength=rows.n_classes) == 0)
+    if len(lacking):
+        c = int(lacking[-1])
+        two = rows.n_classes == 2
+        name = ("negative", "positive")[c] if two else f"of class {c}"
+        raise ValueError(
+            f"none of the {len(rows)} rows that have a vote and a weight is "
+            f"{name}; {'both' if two else 'all'} classes are needed"
+        )
+
+
+def read_folds(folds: ArrayLike, rows: Rows) -> Classes:
     """The fold of each kept row, numbered from 0."""
-    given = column(folds, "folds", rows.n_given)[rows.index]
+    given = _column(folds, "folds", rows.n_given)[rows.index]
     known, numbers = np.unique(given, return_inverse=True)
     if len(known) < 2:
         raise ValueError("folds has a single fold; what is judged on it has no other rows")
     return numbers.reshape(-1)
 
 
-def deal_folds(rows: Rows, n_folds: int, seed: int) -> NDArray[np.intp]:
+def deal_folds(rows: Rows, n_folds: int, seed: int) -> Classes:
     """Deal the rows of each class over the folds, at random and evenly."""
     rng = np.random.RandomState([seed, 5])
     folds = np.empty(len(rows), dtype=np.intp)
-    for side in (rows.positive, ~rows.positive):
-        folds[rng.permutation(np.flatnonzero(side))] = np.arange(side.sum()) % n_folds
+    for c in reversed(range(rows.n_classes)):
+        own = rng.permutation(np.flatnonzero(rows.targets == c))
+        folds[own] = np.arange(len(own)) % n_folds
     return folds
 
 
-def column(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
+def _column(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
     """One value a row, or an error that says what was given."""
     array = np.asarray(values)
     if array.shape != (n,):

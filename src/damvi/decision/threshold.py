@@ -1,4 +1,10 @@
-"""The best threshold among all: one sort, then a look at every way to cut the votes."""
+"""Where to cut the vote: a threshold for two classes, a factor for each of more.
+
+A threshold is the factor of one class against the other: it says how many votes outweigh
+those for the rest. For two classes all ways to cut the votes are looked at in one sort. For
+three or more, a rare class whose votes count for more is found more often, and flagged
+wrongly more often; the factors weigh that up for macro F1, one class at a time.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +14,121 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .counts import Number, all_cuts, counts_of
-from .objectives import SLACK, Fixed, Floor, Objective, parse_objective
-from .rows import Rows, need_both_classes, read_rows
+from .objectives import (
+    SLACK,
+    TINY,
+    Counts,
+    Fixed,
+    Floor,
+    Objective,
+    confusion,
+    f1_by_class,
+    parse_objective,
+)
+from .rows import Classes, Number, Rows, need_all_classes, read_rows
 
+Threshold = float | NDArray[np.float64]
+
+TIE = 2.0**-52
+"""The score of a tie that class 1 of two wins: the smallest step that votes can make."""
 LARGEST = float(np.finfo(np.float64).max)
+GAIN = 1e-12
+"""What counts as a better macro F1: sums are rounded."""
+BEYOND = 2.0
+"""How far outside the switching points the outermost factors are put."""
+MAX_SWEEPS = 20
+
+
+def settle(scores: Number, order: ArrayLike) -> Number:
+    """Scores in which ties go to the class that is first in ``order``.
+
+    Scores (n,) of two classes are for class 1, and a tie is 0; it becomes ``TIE`` where
+    class 1 wins. Of scores (n, C) the winner of a tie is raised by the smallest step there
+    is. So the sign, or the largest score, always decides.
+    """
+    classes = np.asarray(order, dtype=np.intp)
+    if scores.ndim == 1:
+        return np.where(scores == 0, TIE if classes[0] == 1 else 0.0, scores)
+    best = scores.max(axis=1, keepdims=True)
+    ties = scores == best
+    tied = np.flatnonzero(ties.sum(axis=1) > 1)
+    if not len(tied):
+        return scores
+    scores = scores.copy()
+    winner = classes[np.argmax(ties[tied][:, classes], axis=1)]
+    scores[tied, winner] = np.nextafter(best[tied, 0], np.inf)
+    return scores
+
+
+def decide(vote: Number, threshold: Any, order: ArrayLike | None = None) -> Classes:
+    """The class of each row: 1 above the threshold, or the largest vote times factor.
+
+    Parameters
+    ----------
+    vote : ndarray of shape (n,), or (n, C) for three or more classes
+    threshold : float, or ndarray of shape (C,)
+    order : array of int, shape (C,), optional
+        The classes by their claim to a tie, the most frequent first; by default as they
+        are numbered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.decision import decide
+    >>> decide(np.array([-0.5, 0.1, 0.3]), 0.1)
+    array([0, 0, 1])
+    >>> decide(np.array([[0.5, 0.4, 0.1], [0.4, 0.3, 0.3]]), np.array([1.0, 1.0, 2.0]))
+    array([0, 2])
+    """
+    if vote.ndim == 1:
+        wins_ties = order is not None and np.asarray(order)[0] == 1
+        flagged = vote >= threshold if wins_ties else vote > threshold
+        return flagged.astype(np.intp)
+    places = np.arange(vote.shape[1]) if order is None else order
+    return settle(vote * threshold, places).argmax(axis=1)
 
 
 def tune_threshold(
     vote: ArrayLike,
-    signs: ArrayLike,
+    targets: ArrayLike,
     objective: Any,
     *,
     sample_weight: ArrayLike | None = None,
-) -> float:
-    """The threshold that is best for an objective on these rows.
+    order: ArrayLike | None = None,
+) -> Any:
+    """The threshold, or the factors of three or more classes, best for an objective.
 
-    Every way to cut the votes is looked at, so no better one exists. Rows of equal vote
-    are decided together. The threshold lies in the middle between two neighbouring
-    votes; where all rows, or none, are best flagged, it is the next float outside their
-    range. Of neighbouring cuts that are equally good, the middle one is taken; of
-    several such runs the longest, then the one that flags fewest. So the decisions depend
-    on the order of the votes alone, and a weight of 2 is the same as the row twice.
+    Of two classes every way to cut the votes is looked at, so no better one exists. Rows
+    of equal vote are decided together. The threshold lies in the middle between two
+    neighbouring votes; where all rows, or none, are best flagged, it is the next float
+    outside their range. Of neighbouring cuts that are equally good, the middle one is
+    taken; of several such runs the longest, then the one that flags fewest. So the
+    decisions depend on the order of the votes alone, and a weight of 2 is the same as the
+    row twice.
+
+    Of three or more classes one is taken after the other, and all factors that decide the
+    rows differently are tried, until no single one can be bettered. The search starts from
+    the plain vote and, a second time, from factors that even out how much is voted for
+    each class; the better end is taken.
 
     Parameters
     ----------
-    vote : array of shape (n,)
-        Out-of-sample votes; rows with NaN are left out.
-    signs : array of shape (n,), -1 or +1
-    objective : str, number, tuple, dict or Objective
+    vote : array of shape (n,) or (n, C)
+        Out-of-sample votes for the positive class, or (0 or more) for each of three or
+        more classes; rows with NaN are left out.
+    targets : array of int, shape (n,)
+        The number of each row's class; of two classes, 1 is the positive one.
+    objective : str, number, tuple, dict, array or Objective
         See :func:`parse_objective`.
     sample_weight : array of shape (n,), optional
+    order : array of int, shape (C,), optional
+        Three or more classes by their claim to a tie; by default as they are numbered.
 
     Returns
     -------
-    threshold : float
-        Finite. Rows with a vote above it, strictly, are to be flagged.
+    threshold : float, or ndarray of shape (C,)
+        Finite. Rows with a vote above it, strictly, are to be flagged. Of factors only the
+        ratios matter; that of ``order[0]`` is 1.
 
     Warns
     -----
@@ -52,27 +137,55 @@ def tune_threshold(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from damvi.decision import tune_threshold
-    >>> vote, signs = [-0.9, -0.4, -0.2, 0.1, 0.3], [-1, -1, 1, -1, 1]
-    >>> round(tune_threshold(vote, signs, "f1"), 3)
+    >>> vote, targets = [-0.9, -0.4, -0.2, 0.1, 0.3], [0, 0, 1, 0, 1]
+    >>> round(tune_threshold(vote, targets, "f1"), 3)
     -0.3
-    >>> round(tune_threshold(vote, signs, {"precision": 0.9}), 3)
+    >>> round(tune_threshold(vote, targets, {"precision": 0.9}), 3)
     0.2
+    >>> votes = np.array([[0.7, 0.2, 0.1], [0.6, 0.4, 0.0], [0.5, 0.2, 0.3]])
+    >>> factors = tune_threshold(votes, [0, 1, 2], "macro_f1")
+    >>> (votes * factors).argmax(axis=1)
+    array([0, 1, 2])
     """
-    aim = parse_objective(objective)
-    rows = read_rows(vote, signs, sample_weight)
-    need_both_classes(rows)
-    threshold = search(rows, aim)
+    rows = read_rows(vote, targets, sample_weight)
+    aim = parse_objective(objective, rows.n_classes)
+    if rows.n_classes == 2:
+        need_all_classes(rows)
+    threshold = search(rows, aim, order)
     warn_if_out_of_reach(rows, aim, threshold)
     return threshold
 
 
-def search(rows: Rows, aim: Objective) -> float:
-    """The best threshold; above all votes if no positive is known."""
+def search(rows: Rows, aim: Objective, order: ArrayLike | None = None) -> Any:
+    """The best threshold, or the best factors."""
     if isinstance(aim, Fixed):
         return aim.threshold
-    total = float(rows.weight.sum())
-    votes, counts = all_cuts(rows.vote, rows.positive, aim.mass(rows), total)
+    return _best_cut(rows, aim) if rows.n_classes == 2 else _best_factors(rows, order)
+
+
+def warn_if_out_of_reach(rows: Rows, aim: Objective, threshold: Any) -> None:
+    """Say so if a floor was not reached."""
+    if not isinstance(aim, Floor):
+        return
+    counts = Counts.of(rows, rows.vote > threshold, rows.weight)
+    if not aim.reached(counts):
+        warnings.warn(
+            f"no threshold reaches the {aim.rate} floor of {aim.floor:g} on these rows; "
+            f"the closest has {float(aim.kept(counts)):.3g}. Lower the floor, or improve "
+            f"the model",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+# Two classes: all cuts at once.
+
+
+def _best_cut(rows: Rows, aim: Objective) -> float:
+    """The best threshold; above all votes if no positive is known."""
+    votes, counts = all_cuts(rows.vote, rows.positive, aim.mass(rows), rows.total)
     if not rows.positive.any():
         return _threshold_at(len(votes), votes)
     good = np.flatnonzero(best(aim.preference(counts)))
@@ -105,16 +218,205 @@ def _threshold_at(cut: int, votes: Number) -> float:
     return middle if below <= middle < above else below
 
 
-def warn_if_out_of_reach(rows: Rows, aim: Objective, threshold: float) -> None:
-    """Say so if a floor was not reached."""
-    if not isinstance(aim, Floor):
-        return
-    counts = counts_of(rows.vote > threshold, rows.positive, rows.weight, 1.0)
-    if not aim.reached(counts):
-        warnings.warn(
-            f"no threshold reaches the {aim.rate} floor of {aim.floor:g} on these rows; "
-            f"the closest has {float(aim.kept(counts)):.3g}. Lower the floor, or improve "
-            f"the model",
-            UserWarning,
-            stacklevel=3,
+def all_cuts(
+    vote: Number, positive: NDArray[np.bool_], mass: Number, total: float
+) -> tuple[Number, Counts]:
+    """The m distinct votes, ascending, and the counts of all m + 1 ways to cut them.
+
+    Cut j flags the distinct votes from the j-th on: all of them at 0, none at m.
+    """
+    each = [_common(mass[side]) for side in (positive, ~positive)]
+    if None not in each:
+        return _cuts_of_equals(vote, positive, each, total)
+    order = np.argsort(vote)
+    ranked = vote[order]
+    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+    mass, positive = mass[order], positive[order]
+    found = _from_the_top(np.where(positive, mass, 0.0), starts)
+    alarms = _from_the_top(np.where(positive, 0.0, mass), starts)
+    return ranked[starts], Counts(found, alarms, found[0], alarms[0], total)
+
+
+def _common(mass: Number) -> float | None:
+    """What all rows count for, if it is the same."""
+    if not len(mass):
+        return 0.0
+    low, high = float(mass.min()), float(mass.max())
+    return low if low == high else None
+
+
+def _cuts_of_equals(
+    vote: Number, positive: NDArray[np.bool_], each: list[Any], total: float
+) -> tuple[Number, Counts]:
+    """The same where a class's rows count alike: a sort of values, which is faster."""
+    ranked = np.sort(vote)
+    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+    votes = ranked[starts]
+    places = np.searchsorted(votes, vote[positive])
+    above = np.bincount(places, minlength=len(votes) + 1)[::-1].cumsum()[::-1]
+    flagged = np.append(len(ranked) - starts, 0)
+    found, alarms = above * each[0], (flagged - above) * each[1]
+    return votes, Counts(found, alarms, found[0], alarms[0], total)
+
+
+def _from_the_top(mass: Number, starts: NDArray[np.intp]) -> Number:
+    sums = np.add.reduceat(mass, starts)
+    return np.append(np.cumsum(sums[::-1])[::-1], 0.0)
+
+
+# Three or more classes: all factors of one class at once, one class after the other.
+
+
+def _best_factors(rows: Rows, order: ArrayLike | None) -> Number:
+    """The factors that are best for macro F1; even ones if nothing is known."""
+    n_classes = rows.n_classes
+    places = np.arange(n_classes) if order is None else np.asarray(order, np.intp)
+    # Columns by their claim to a tie, so that the first of the largest is the winner.
+    votes = np.ascontiguousarray(rows.vote[:, places])
+    targets = np.argsort(places)[rows.targets]
+    level = votes.mean(axis=0)
+    starts = [np.ones(n_classes), level.max() / np.where(level > 0, level, level.max())]
+    ends = [_climb(votes, targets, rows.weight, start) for start in starts]
+    _, found = ends[int(ends[1][0] > ends[0][0] + GAIN)]
+    factors = np.empty(n_classes)
+    factors[places] = found / found[0]
+    return factors
+
+
+def _climb(
+    vote: Number, targets: Classes, weight: Number, factors: Number
+) -> tuple[float, Number]:
+    """From these factors upwards, one class at a time; the sum of F1 reached."""
+    search = FactorSearch(vote, targets, weight, factors.copy())
+    reached = search.sum_of_f1()
+    for _ in range(MAX_SWEEPS):
+        before = reached
+        for c in reversed(range(len(factors))):  # the rarest first: most to gain
+            value, factor = search.best_factor(c)
+            if value > reached + GAIN:
+                reached = value
+                search.set_factor(c, factor)
+        if reached <= before + GAIN:
+            break
+    return reached, search.factors
+
+
+class FactorSearch:
+    """Votes times factors, and the first two classes on each row, as factors change.
+
+    With a hundred classes, all votes looked at anew for each factor of each class would
+    take minutes. What a factor can do depends on the rows that have a vote for its class,
+    and on the best of the other classes there.
+
+    Parameters
+    ----------
+    vote : ndarray of shape (n, C)
+        0 or more; of equal scores the class that is numbered first wins.
+    targets : ndarray of shape (n,)
+    weight : ndarray of shape (n,)
+    factors : ndarray of shape (C,)
+        Changed by :meth:`set_factor`.
+    """
+
+    def __init__(
+        self, vote: Number, targets: Classes, weight: Number, factors: Number
+    ) -> None:
+        self.vote, self.targets, self.weight, self.factors = vote, targets, weight, factors
+        n, n_classes = vote.shape
+        self._total = np.bincount(targets, weight, minlength=n_classes).astype(np.float64)
+        self._voted = [np.flatnonzero(vote[:, c] > 0) for c in range(n_classes)]
+        self._places = np.empty((2, n), np.intp)
+        self._scores = np.empty((2, n))
+        self._rank(np.arange(n))
+
+    def sum_of_f1(self) -> float:
+        """What the factors as they are give."""
+        table = confusion(self.targets, self._places[0], self.weight, len(self.factors))
+        return float(f1_by_class(table).sum())
+
+    def set_factor(self, c: int, factor: float) -> None:
+        self.factors[c] = factor
+        was_there = (self._places == c).any(axis=0)
+        gets_there = self.vote[:, c] * factor >= self._scores[1]
+        self._rank(np.flatnonzero(was_there | gets_there))
+
+    def _rank(self, rows: Classes) -> None:
+        """Find the first two of these rows."""
+        scores, here = self.vote[rows] * self.factors, np.arange(len(rows))
+        for place in range(2):
+            first = scores.argmax(axis=1)
+            self._places[place, rows] = first
+            self._scores[place, rows] = scores[here, first]
+            scores[here, first] = -np.inf
+
+    def best_factor(self, c: int) -> tuple[float, float]:
+        """The sum of F1 at the best factor of one class, the others fixed, and the factor.
+
+        A row turns to the class where its factor passes rival / own vote. In the order of
+        these points the rows are counted off from their rivals. Rows without a vote for
+        the class never turn.
+        """
+        is_first = self._places[0] == c
+        rival = np.where(is_first, self._places[1], self._places[0])
+        rows = self._voted[c]
+        if not len(rows):
+            return -np.inf, float(self.factors[c])
+        other = np.where(is_first, self._scores[1], self._scores[0])[rows]
+        point = other / self.vote[rows, c]
+        by_point = np.argsort(point, kind="stable")
+        point, rows = point[by_point], rows[by_point]
+        # Cuts between rows that turn at different points; a cut at i turns the first i.
+        changes = np.flatnonzero(point[1:] > point[:-1]) + 1
+        cuts = np.concatenate([[0], changes, [len(point)]])
+        low = np.append(0.0, point)[cuts]
+        high = np.append(point, np.inf)[cuts]
+        usable = np.isfinite(low) & (high > 0)
+        usable &= (low > 0) | np.isfinite(high)
+        if not usable.any():
+            return -np.inf, float(self.factors[c])
+        cuts, low, high = cuts[usable], low[usable], high[usable]
+        mass, of_class = self.weight[rows], self.targets[rows] == c
+        value = _f1_of_joined(mass, of_class, self._total[c])[cuts]
+        value += self._f1_of_left(rival, rows)[cuts]
+        low = np.where(low > 0, low, high / BEYOND**2)
+        high = np.where(np.isfinite(high), high, low * BEYOND**2)
+        good = np.flatnonzero(value >= value.max() - GAIN)
+        widest = good[np.argmax(high[good] / low[good])]
+        return float(value[widest]), float(np.sqrt(low[widest] * high[widest]))
+
+    def _f1_of_left(self, rival: Classes, rows: Classes) -> Number:
+        """The sum of the F1 of all rivals when the first i of ``rows`` have left them.
+
+        A row that leaves changes the F1 of its own rival alone, so that one pass over the
+        rows, rival by rival, finds all changes.
+        """
+        total, n_classes = self._total, len(self._total)
+        right = self.weight * (rival == self.targets)
+        named = np.bincount(rival, self.weight, minlength=n_classes)
+        found = np.bincount(rival, right, minlength=n_classes)
+        start = 2 * found / np.maximum(total + named, TINY)
+        own = rival[rows].astype(np.uint16)  # whole numbers of 16 bits are sorted fastest
+        by_rival = np.argsort(own, kind="stable")
+        starts = np.cumsum(np.bincount(own, minlength=n_classes))
+        own = own[by_rival]
+        first = np.append(0, starts)[own]  # where the rows of the same rival begin
+        gone, gone_hits = (
+            running - (running - values)[first]
+            for values in (self.weight[rows][by_rival], right[rows][by_rival])
+            for running in (np.cumsum(values),)
         )
+        left = np.maximum(total[own] + named[own] - gone, TINY)
+        after = 2 * (found[own] - gone_hits) / left
+        is_first = first == np.arange(len(own))
+        before = np.where(is_first, start[own], np.roll(after, 1))
+        change = np.empty(len(own))
+        change[by_rival] = after - before
+        return float(start.sum()) + np.concatenate([[0.0], np.cumsum(change)])
+
+
+def _f1_of_joined(mass: Number, of_class: NDArray[np.bool_], total: float) -> Number:
+    """F1 of a class when the first i rows, and no others, are named it: (n + 1,)."""
+    named = np.concatenate([[0.0], np.cumsum(mass)])
+    hits = np.concatenate([[0.0], np.cumsum(mass * of_class)])
+    score: Number = 2 * hits / np.maximum(total + named, TINY)
+    return score

@@ -8,13 +8,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .bootstrap import Interval, bootstrap
-from .counts import counts_of
-from .objectives import Objective, parse_objective
-from .rows import Rows, deal_folds, need_both_classes, read_folds, read_rows
-from .threshold import search, warn_if_out_of_reach
+from .objectives import (
+    Counts,
+    Fixed,
+    Objective,
+    confusion,
+    f1_by_class,
+    parse_objective,
+    share,
+)
+from .rows import (
+    Classes,
+    Number,
+    Rows,
+    deal_folds,
+    need_all_classes,
+    read_folds,
+    read_rows,
+)
+from .threshold import best, decide, search, warn_if_out_of_reach
 
 N_FOLDS = 5
+N_DRAWS = 300
+MAX_CUTS = 400
+LEVEL = 0.9
+"""How much of the draws an interval holds."""
+
+Interval = tuple[float, float]
+ByClass = float | tuple[float, ...]
+"""Of the positive class, or of each of three or more classes."""
 
 
 @dataclass(frozen=True)
@@ -25,25 +47,31 @@ class Tuning:
     ----------
     objective : str
         What ``value`` and ``honest_value`` measure.
-    threshold : float
-        Tuned on all rows. Votes above it are flagged.
+    threshold : float or tuple of float
+        Tuned on all rows. Votes above it are flagged; of three or more classes, the factor
+        of each.
     value : float
         The objective on the rows that the threshold was tuned on: too good.
     honest_value : float
         The objective where every row is decided by a threshold tuned on other folds.
-    honest_recall, honest_precision : float
-        The two rates of these decisions, which say whether a floor holds.
-    threshold_interval, value_interval : (float, float)
-        Where 90 % of bootstrap draws put the threshold and the honest value.
+    honest_recall, honest_precision, honest_f1 : float or tuple of float
+        What these decisions are worth for the positive class, or for each of three or more
+        classes. The rates say whether a floor holds.
+    threshold_interval : (float, float) or None
+        Where 90 % of bootstrap draws put the threshold; None for factors.
+    value_interval : (float, float)
+        Where they put the honest value. Of three or more classes, with the decisions taken
+        as given.
     """
 
     objective: str
-    threshold: float
+    threshold: ByClass
     value: float
     honest_value: float
-    honest_recall: float
-    honest_precision: float
-    threshold_interval: Interval
+    honest_recall: ByClass
+    honest_precision: ByClass
+    honest_f1: ByClass
+    threshold_interval: Interval | None
     value_interval: Interval
 
     def as_dict(self) -> dict[str, Any]:
@@ -51,31 +79,45 @@ class Tuning:
         return asdict(self)
 
     def __str__(self) -> str:
-        low, high = self.threshold_interval
-        worst, best = self.value_interval
-        return (
-            f"threshold  {self.threshold:.3g}  (90 %: {low:.3g} to {high:.3g})\n"
-            f"{self.objective}  {self.honest_value:.3g}  (90 %: {worst:.3g} to {best:.3g}) "
-            f"on rows not tuned on, {self.value:.3g} on those that were\n"
-            f"recall  {self.honest_recall:.3g}, precision  {self.honest_precision:.3g} "
-            f"on rows not tuned on"
-        )
+        low, high = self.value_interval
+        lines = [
+            f"{self.objective}  {self.honest_value:.3g}  (90 %: {low:.3g} to {high:.3g}) "
+            f"on rows not tuned on, {self.value:.3g} on those that were"
+        ]
+        if self.threshold_interval is None:
+            lines.insert(0, f"factors  {_listed(self.threshold)}")
+            lines.append(f"F1 by class  {_listed(self.honest_f1)} on rows not tuned on")
+        else:
+            low, high = self.threshold_interval
+            lines.insert(
+                0, f"threshold  {self.threshold:.3g}  (90 %: {low:.3g} to {high:.3g})"
+            )
+            lines.append(
+                f"recall  {self.honest_recall:.3g}, precision  {self.honest_precision:.3g} "
+                f"on rows not tuned on"
+            )
+        return "\n".join(lines)
+
+
+def _listed(numbers: Any) -> str:
+    return ", ".join(f"{number:.3g}" for number in numbers)
 
 
 def tune(
     vote: ArrayLike,
-    signs: ArrayLike,
+    targets: ArrayLike,
     objective: Any,
     *,
-    sample_weight: ArrayLike | None = None,
     folds: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    order: ArrayLike | None = None,
     seed: int = 0,
 ) -> Tuning:
     """Tune a threshold and say what it is worth on rows it was not tuned on.
 
     Parameters
     ----------
-    vote, signs, objective, sample_weight
+    vote, targets, objective, sample_weight, order
         As for :func:`tune_threshold`.
     folds : array of int of shape (n,), optional
         The fold of each row. By default rows are dealt over 5 folds, class by class.
@@ -97,72 +139,209 @@ def tune(
     >>> import numpy as np
     >>> from damvi.decision import tune
     >>> rng = np.random.default_rng(0)
-    >>> signs = np.where(rng.random(5000) < 0.05, 1, -1)
-    >>> vote = np.tanh(0.5 * signs - 0.5 + 0.4 * rng.standard_normal(5000))
-    >>> tuning = tune(vote, signs, "f1")
+    >>> targets = (rng.random(5000) < 0.05).astype(int)
+    >>> vote = np.tanh(targets - 1 + 0.4 * rng.standard_normal(5000))
+    >>> tuning = tune(vote, targets, "f1")
     >>> tuning.honest_value <= tuning.value
     True
     >>> low, high = tuning.threshold_interval
     >>> low <= tuning.threshold <= high
     True
     """
-    aim = parse_objective(objective)
-    rows = read_rows(vote, signs, sample_weight)
-    need_both_classes(rows)
+    rows = read_rows(vote, targets, sample_weight)
+    aim = parse_objective(objective, rows.n_classes)
+    if rows.n_classes == 2:
+        need_all_classes(rows)
     numbers = deal_folds(rows, N_FOLDS, seed) if folds is None else read_folds(folds, rows)
-    threshold = search(rows, aim)
+    threshold = search(rows, aim, order)
     warn_if_out_of_reach(rows, aim, threshold)
-    mass, total = aim.mass(rows), float(rows.weight.sum())
-    seen = counts_of(rows.vote > threshold, rows.positive, mass, total)
-    unseen = _crossfit_decisions(rows, aim, numbers)
-    rates = counts_of(unseen, rows.positive, rows.weight, total)
-    threshold_interval, value_interval = bootstrap(rows, aim, numbers, seed)
+    seen = _decide(rows, threshold, order)
+    unseen = _crossfit(rows, aim, numbers, order)
+    if rows.n_classes == 2:
+        counts = Counts.of(rows, unseen == 1, rows.weight)
+        rates: Any = [counts.recall, counts.precision, counts.f_score(1)]
+        threshold_interval, value_interval = _redraw_cuts(rows, aim, numbers, seed)
+    else:
+        table = confusion(rows.targets, unseen, rows.weight, rows.n_classes)
+        found = np.diagonal(table)
+        rates = [share(found, table.sum(axis=axis)) for axis in (1, 0)]
+        rates.append(f1_by_class(table))
+        threshold_interval, value_interval = None, _redraw_table(table, rows, seed)
+    recall, precision, f1 = (_plain(rate) for rate in rates)
     return Tuning(
         objective=aim.name,
-        threshold=threshold,
-        value=float(aim.value(seen)),
-        honest_value=float(aim.value(counts_of(unseen, rows.positive, mass, total))),
-        honest_recall=float(rates.recall),
-        honest_precision=float(rates.precision),
+        threshold=_plain(threshold),
+        value=aim.judge(rows, seen),
+        honest_value=aim.judge(rows, unseen),
+        honest_recall=recall,
+        honest_precision=precision,
+        honest_f1=f1,
         threshold_interval=threshold_interval,
         value_interval=value_interval,
     )
 
 
+def _plain(values: Any) -> ByClass:
+    return tuple(values.tolist()) if np.ndim(values) else float(values)
+
+
 def crossfit_decisions(
     vote: ArrayLike,
-    signs: ArrayLike,
+    targets: ArrayLike,
     objective: Any,
     folds: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-) -> NDArray[np.bool_]:
-    """Each row, flagged or not by the threshold that is best for the other folds.
+    order: ArrayLike | None = None,
+) -> Classes:
+    """The class of each row, decided by the threshold that is best for the other folds.
 
-    What :func:`tune` judges for its honest figures. Rows without a vote or a weight are
-    not flagged; the parameters are those of :func:`tune`.
+    What :func:`tune` judges for its honest figures. Rows without a vote or a weight get the
+    class that is first in a tie; the parameters are those of :func:`tune`.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from damvi.decision import crossfit_decisions
-    >>> vote, signs = [-0.9, 0.8, -0.5, 0.3], [-1, 1, -1, 1]
-    >>> crossfit_decisions(vote, signs, "f1", [0, 0, 1, 1])
-    array([False,  True, False,  True])
+    >>> vote, targets = [-0.9, 0.8, -0.5, 0.3], [0, 1, 0, 1]
+    >>> crossfit_decisions(vote, targets, "f1", [0, 0, 1, 1])
+    array([0, 1, 0, 1])
+    >>> targets = np.arange(6) % 3
+    >>> votes, folds = np.eye(3)[targets] * 0.5 + 0.1, np.arange(6) // 3
+    >>> crossfit_decisions(votes, targets, "macro_f1", folds)
+    array([0, 1, 2, 0, 1, 2])
     """
-    rows = read_rows(vote, signs, sample_weight)
-    flagged = np.zeros(rows.n_given, dtype=np.bool_)
-    flagged[rows.index] = _crossfit_decisions(
-        rows, parse_objective(objective), read_folds(folds, rows)
-    )
-    return flagged
+    rows = read_rows(vote, targets, sample_weight)
+    aim = parse_objective(objective, rows.n_classes)
+    decided = np.full(rows.n_given, 0 if order is None else np.asarray(order)[0], np.intp)
+    decided[rows.index] = _crossfit(rows, aim, read_folds(folds, rows), order)
+    return decided
 
 
-def _crossfit_decisions(
-    rows: Rows, aim: Objective, folds: NDArray[np.intp]
-) -> NDArray[np.bool_]:
-    """Each row, flagged or not by the threshold that is best for the other folds."""
-    flagged = np.empty(len(rows), dtype=np.bool_)
+def _crossfit(
+    rows: Rows, aim: Objective, folds: Classes, order: ArrayLike | None
+) -> Classes:
+    decided = np.empty(len(rows), dtype=np.intp)
     for fold in range(int(folds.max()) + 1):
         here = folds == fold
-        flagged[here] = rows.vote[here] > search(rows.take(~here), aim)
-    return flagged
+        threshold = search(rows.take(~here), aim, order)
+        decided[here] = _decide(rows.take(here), threshold, order)
+    return decided
+
+
+def _decide(rows: Rows, threshold: Any, order: ArrayLike | None) -> Classes:
+    # Tuned thresholds lie between votes, so who wins a tie is for factors alone.
+    return decide(rows.vote, threshold, None if rows.n_classes == 2 else order)
+
+
+# How far a threshold, and its worth, would move on other rows of the same kind.
+#
+# Rows are drawn again within each class. Of two classes, what counts of a draw is how many
+# rows of each class and fold fall between two candidate thresholds: a multinomial, drawn at
+# once and never row by row. The candidates lie just below the positives, where every
+# objective here has its best threshold (a lower one only adds false alarms); beyond
+# MAX_CUTS positives they are thinned evenly. A draw is exact while rows of the same cell
+# weigh the same; otherwise they count with their mean weight. Of three or more classes the
+# confusion table is drawn again, since to tune factors for each draw would take too long.
+
+
+def _redraw_cuts(
+    rows: Rows, aim: Objective, folds: Classes, seed: int
+) -> tuple[Interval, Interval]:
+    """Intervals for the threshold, and for its cross-fitted value.
+
+    Each draw is tuned on all its rows for the former. For the latter it is tuned anew
+    without each fold, and judged there.
+    """
+    rng = np.random.RandomState([seed, 7])
+    cuts = _candidates(rows, aim)
+    n_folds = int(folds.max()) + 1
+    mass = aim.mass(rows)
+    found, alarms = (
+        _flagged(rng, rows.vote[side], mass[side], folds[side], n_folds, cuts)
+        for side in (rows.positive, ~rows.positive)
+    )
+    whole = _counts(found.sum(axis=1), alarms.sum(axis=1), rows.total)
+    threshold = cuts[_choose(aim, whole)]
+
+    pooled = np.zeros((2, N_DRAWS))
+    for fold in range(n_folds):
+        rest = np.arange(n_folds) != fold
+        others = _counts(
+            found[:, rest].sum(axis=1), alarms[:, rest].sum(axis=1), rows.total
+        )
+        chosen = _choose(aim, others)[:, None]
+        for side, flagged in enumerate((found, alarms)):
+            pooled[side] += np.take_along_axis(flagged[:, fold], chosen, axis=1)[:, 0]
+    positives, negatives = found[:, :, -1].sum(axis=1), alarms[:, :, -1].sum(axis=1)
+    value = aim.value(Counts(pooled[0], pooled[1], positives, negatives, rows.total))
+    return _interval(threshold), _interval(value)
+
+
+def _candidates(rows: Rows, aim: Objective) -> Number:
+    """Thresholds from high to low, the first of which flags nothing."""
+    if isinstance(aim, Fixed):
+        return np.array([aim.threshold])
+    votes = np.unique(rows.vote)
+    places = np.searchsorted(votes, np.unique(rows.vote[rows.positive]))
+    if len(places) > MAX_CUTS:
+        thinned = np.linspace(0, len(places) - 1, MAX_CUTS).round().astype(np.intp)
+        places = places[thinned]
+    above, below = votes[places], votes[places - 1]
+    middle = below / 2 + above / 2
+    middle = np.where((below <= middle) & (middle < above), middle, below)
+    if places[0] == 0:
+        middle[0] = np.nextafter(votes[0], -np.inf)
+    return np.append(np.nextafter(votes[-1], np.inf), middle[::-1])
+
+
+def _flagged(
+    rng: np.random.RandomState,
+    vote: Number,
+    mass: Number,
+    folds: Classes,
+    n_folds: int,
+    cuts: Number,
+) -> Number:
+    """The mass of a class above each cut, by draw and fold: (draws, folds, cuts + 1).
+
+    The last entry is the whole mass.
+    """
+    # A row belongs to the first cut, from the top, that its vote is above.
+    bins = len(cuts) - np.searchsorted(cuts[::-1], vote, side="left")
+    cell = folds * (len(cuts) + 1) + bins
+    n_cells = n_folds * (len(cuts) + 1)
+    members = np.bincount(cell, minlength=n_cells)
+    drawn = np.zeros((N_DRAWS, n_cells))
+    if len(vote):
+        filled = np.flatnonzero(members)
+        mean = np.bincount(cell, mass, minlength=n_cells)[filled] / members[filled]
+        part = members[filled] / len(vote)
+        drawn[:, filled] = rng.multinomial(len(vote), part, size=N_DRAWS) * mean
+    return drawn.reshape(N_DRAWS, n_folds, -1).cumsum(axis=2)
+
+
+def _counts(found: Number, alarms: Number, total: float) -> Counts:
+    return Counts(found[:, :-1], alarms[:, :-1], found[:, -1:], alarms[:, -1:], total)
+
+
+def _choose(aim: Objective, counts: Counts) -> NDArray[np.intp]:
+    """The best cut of each draw; of equals, the one that flags fewest."""
+    return np.argmax(best(aim.preference(counts)), axis=1)
+
+
+def _redraw_table(table: Number, rows: Rows, seed: int) -> Interval:
+    """Macro F1 of tables drawn anew, class by class."""
+    rng = np.random.RandomState([seed, 11])
+    drawn = np.zeros((N_DRAWS, *table.shape))
+    sizes = np.bincount(rows.targets, minlength=rows.n_classes)
+    for c, counts in enumerate(table):
+        if sizes[c]:
+            times = rng.multinomial(sizes[c], counts / counts.sum(), size=N_DRAWS)
+            drawn[:, c] = times * (counts.sum() / sizes[c])
+    return _interval(f1_by_class(drawn).mean(axis=1))
+
+
+def _interval(values: Number) -> Interval:
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..decision.class_factors import f1_by_class
+from ..decision.objectives import f1_by_class
 from .class_rankings import rankings
 from .measures import N_DRAWS, Figure, Floats
 from .rates import share

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..decision.class_factors import f1_by_class
+from ..decision.objectives import f1_by_class
 from .class_rankings import BLOCK, _drawn, _rank, _thinned
 from .measures import LEVEL, N_DRAWS, Figure, Floats
 

@@ -15,19 +15,31 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from ..decision import Calibrator, ClassCalibrator, ClassTuning, Tuning
-from ..decision.curves import BetaCurve, Knots, Line
-from ..decision.objectives import Cost, FBeta, Fixed, Floor
+from ..decision import (
+    Calibrator,
+    Cost,
+    FBeta,
+    Fixed,
+    Floor,
+    MacroF1,
+    Tuning,
+)
+from ..decision.calibration import (
+    BetaCurve,
+    ClassCurves,
+    Isotonic,
+    Knots,
+    Line,
+    Platt,
+    ProbabilityCurve,
+)
 from ..voters import (
     BaggedVoters,
     FastForestClassifier,
     FastTreeClassifier,
     PoolVoters,
 )
-from ..voters.calibration import Isotonic
-from ..voters.class_calibration import ClassCurves
 from ..voters.estimators import Relabelled
-from ..voters.platt import Platt
 from ..voters.portfolio import (
     NumberEncoder,
     RankScaler,
@@ -77,9 +89,7 @@ RECORDS = _by_name(
     Binning,
     Calibrator,
     Categories,
-    ClassCalibrator,
     ClassCurves,
-    ClassTuning,
     Cost,
     FBeta,
     Features,
@@ -89,8 +99,10 @@ RECORDS = _by_name(
     Isotonic,
     Knots,
     Line,
+    MacroF1,
     Platt,
     PoolVoters,
+    ProbabilityCurve,
     TreeVoters,
     Tuning,
 )

@@ -10,15 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import __version__
-from ..classifier import TIE, DAMVIClassifier
-from ..decision import ClassCalibrator
-from ..decision.calibration import TILT, Calibrator
-from ..decision.curves import BetaCurve, Knots, Line
+from ..classifier import DAMVIClassifier
+from ..decision import Calibrator
+from ..decision.calibration import (
+    LARGEST_VOTE,
+    TILT,
+    BetaCurve,
+    ClassCurves,
+    Isotonic,
+    Knots,
+    Line,
+    Platt,
+    ProbabilityCurve,
+)
+from ..decision.threshold import TIE
 from ..voters import BaggedVoters, PoolVoters
-from ..voters.calibration import Isotonic
-from ..voters.class_calibration import ClassCurves
 from ..voters.estimators import Relabelled
-from ..voters.platt import LARGEST_VOTE, Platt
 from ..voters.trees.voters import TreeVoters
 from .onnx_graph import (
     IR_VERSION,
@@ -347,19 +354,22 @@ def write_vote_calibrator(graph: Graph, vote: str, calibrator: Any) -> str:
     return graph.single(right)
 
 
-def write_calibrator(graph: Graph, vote: str, calibrator: Any) -> str:
+def write_calibrator(graph: Graph, vote: str, calibrator: Calibrator) -> str:
     """The probability of the positive class of votes in [-1, 1], or of all of (n, C)."""
-    if isinstance(calibrator, ClassCalibrator):
-        chances = []
-        for c, own in enumerate(calibrator.of_class):
-            against = linear(graph, graph.column(vote, c), 2.0, -1.0)
-            chances.append(write_calibrator(graph, against, own))
-        return shared_out(graph, chances)
-    assert isinstance(calibrator, Calibrator)
-    shifted = linear(graph, _log_odds(graph, vote, calibrator.curve), 1.0, calibrator.shift)
+    if len(calibrator.curves) == 1:
+        return _write_curve(graph, vote, calibrator.curves[0])
+    chances = []
+    for c, curve in enumerate(calibrator.curves):
+        against = linear(graph, graph.column(vote, c), 2.0, -1.0)
+        chances.append(_write_curve(graph, against, curve))
+    return shared_out(graph, chances)
+
+
+def _write_curve(graph: Graph, vote: str, curve: ProbabilityCurve) -> str:
+    shifted = linear(graph, _log_odds(graph, vote, curve.log_odds), 1.0, curve.shift)
     chance = expit(graph, clip(graph, shifted, -700.0, 700.0))
     # Votes stay within the scale, which is 1 at least.
-    tilt = linear(graph, vote, TILT / calibrator.scale, 1 - 1.6 * TILT)
+    tilt = linear(graph, vote, TILT / curve.scale, 1 - 1.6 * TILT)
     return graph.add("Mul", chance, tilt)
 
 

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..class_deciding import ClassDecision
 from ..classifier import DAMVIClassifier
-from ..deciding import Decision
-from ..decision import Calibrator, ClassCalibrator, ClassTuning, Tuning
+from ..decision import Calibrator, Decision, Tuning
+from ..decision.calibration import ClassCurves, ProbabilityCurve
 from ..voters import BaggedVoters, PoolVoters
-from ..voters.class_calibration import ClassCurves
 from ..voters.trees.estimators import MAX_CLASSES
 from ..voters.trees.voters import TreeVoters
 from .container import ModelFileError
@@ -147,8 +145,7 @@ def read_estimator(reader: Reader, stored: dict[str, Json]) -> DAMVIClassifier:
         del decided[VOTE]
     model.__dict__.update(fitted)
     _check_classes(model)
-    many = len(model.classes_) > 2
-    model._decision = (ClassDecision if many else Decision).restored(**decided)
+    model._decision = Decision.restored(**decided)
     _check_fitted(model)
     _check_voters(model, model._voters)
     _check_decision(model)
@@ -234,18 +231,20 @@ def _check_decision(model: DAMVIClassifier) -> None:
         _require(_is_array(vote, np.float64, shape), "unseen vote")
         # Prints are kept of the unlabelled rows too.
         _require(len(vote) <= len(model._row_prints), "unseen vote")
-    _require(isinstance(tuning, (ClassTuning if many else Tuning, type(None))), "tuning_")
-    kind = ClassCalibrator if many else Calibrator
-    _require(isinstance(calibrator, (kind, type(None))), "calibrator")
-    if isinstance(tuning, ClassTuning):
-        f1 = tuning.honest_f1
-        _require(tuning.factors == tuple(model.threshold_.tolist()), "tuning_")
-        _require(isinstance(f1, tuple) and len(f1) == n_classes, "tuning_")
-        _require(all(map(_is_number, f1)), "tuning_")
-    if isinstance(calibrator, ClassCalibrator):
-        curves = calibrator.of_class
-        _require(isinstance(curves, tuple) and len(curves) == n_classes, "calibrator")
-        _require(all(isinstance(curve, Calibrator) for curve in curves), "calibrator")
+    if tuning is not None:
+        _require(isinstance(tuning, Tuning), "tuning_")
+        for values in (tuning.threshold, tuning.honest_f1):
+            listed: Any = values if many else (values,)
+            _require(isinstance(listed, tuple), "tuning_")
+            _require(len(listed) == (n_classes if many else 1), "tuning_")
+            _require(all(map(_is_number, listed)), "tuning_")
+        _require(np.array_equal(tuning.threshold, model.threshold_), "tuning_")
+    if calibrator is not None:
+        _require(isinstance(calibrator, Calibrator), "calibrator")
+        curves = calibrator.curves
+        _require(isinstance(curves, tuple), "calibrator")
+        _require(len(curves) == (n_classes if many else 1), "calibrator")
+        _require(all(isinstance(one, ProbabilityCurve) for one in curves), "calibrator")
 
 
 def _is_array(value: Any, dtype: Any, shape: tuple[int | None, ...]) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..classifier import DAMVIClassifier
-from ..decision import crossfit_classes
+from ..decision import crossfit_decisions
 from ..evaluation import measure_classes
 from ..evaluation.class_pairs import compare_classes
 from .metrics import Metric
@@ -37,7 +37,10 @@ def judge_classes(
     truth = labels[some]
     figures, by_class, decided = {}, {}, {}
     for name, said in votes.items():
-        own = said[some], crossfit_classes(said[some], truth, folds[some], order=order)
+        decisions = crossfit_decisions(
+            said[some], truth, "macro_f1", folds[some], order=order
+        )
+        own = said[some], decisions
         found = measure_classes(truth, *own)
         decided[name], figures[name] = own, found.overall
         by_class[name] = found.by_class

@@ -124,7 +124,7 @@ def calibrated_vote(classifier: DAMVIClassifier) -> NDArray[np.float64]:
     # Users of a table are promised a probability, from trees too.
     decision = classifier._decision
     classifier._decision = classifier._contest.decide(
-        decision.weighing, decision.aim, calibrates=True
+        decision.weighing, decision.objective, calibrates=True
     )
     return classifier._decision.unseen_vote
 

@@ -73,7 +73,7 @@ def judge(
     Thresholds and calibrators are cross-fitted over the same folds for all.
     """
     folds = classifier._ballots.folds
-    signs = np.where(positive, np.int8(1), np.int8(-1))
+    targets = positive.astype(np.intp)
     votes = {WE: vote} | peer_votes(classifier, X, positive, folds, seed)
     has_vote = ~np.isnan(vote)
     truth = positive[has_vote]
@@ -81,8 +81,9 @@ def judge(
     for name, said in votes.items():
         # Rows that have no vote of ours are nobody's, so that all are judged alike.
         said = np.where(has_vote, said, np.nan)
-        flagged = crossfit_decisions(said, signs, metric.threshold, folds)[has_vote]
-        chance = crossfit_probability(said, signs, folds)[has_vote]
+        decisions = crossfit_decisions(said, targets, metric.threshold, folds)
+        flagged = decisions[has_vote] == 1
+        chance = crossfit_probability(said, targets, folds)[has_vote]
         decided[name] = said[has_vote], flagged
         figures[name] = measure(truth, *decided[name], chance, cost=metric.cost)
     cost = metric.cost or (1.0, 1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision import calibrate_classes
+from ..decision import crossfit_probability
 from ..evaluation import ClassJudged
 from .material import N_FOLDS, NO_CHANCES, Gathered
 
@@ -55,11 +55,7 @@ class ClassMaterial(Gathered):
                 np.arange(sizes[c]) % N_FOLDS
             )
         chance = judged.probability.copy()
-        rows = np.flatnonzero(known)
-        for fold in range(N_FOLDS):
-            here = folds == fold
-            curves = calibrate_classes(vote[~here], labels[~here])
-            chance[rows[here]] = curves(vote[here])
+        chance[known] = crossfit_probability(vote, labels, folds)
         return chance, (
             "Rows of the fit have theirs from a calibration that was learned on other rows."
         )

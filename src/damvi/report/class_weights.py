@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.class_factors import settled
+from ..decision import settle
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -48,7 +48,7 @@ def offer_weights(
     for c in range(n_classes):
         scores = vote * factors
         scores[:, c] = -np.inf
-        rival = settled(scores, order).argmax(axis=1)
+        rival = settle(scores, order).argmax(axis=1)
         against = scores[np.arange(len(vote)), rival]
         wins_ties = rank[c] < rank[rival]
         tables = []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.counts import all_cuts
+from ..decision.threshold import all_cuts
 
 MAX_CUTS = 2000
 """Cuts that end at a positive, and as many again evenly over all rows."""

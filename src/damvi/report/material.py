@@ -107,8 +107,7 @@ class Material(Gathered):
             return judged.probability, "The model's probabilities on these rows."
         folds = np.random.default_rng(0).permutation(len(truth)) % N_FOLDS
         chance = judged.probability.copy()
-        signs = np.where(truth, 1, -1)
-        chance[known] = crossfit_probability(judged.vote[known], signs, folds)
+        chance[known] = crossfit_probability(judged.vote[known], truth, folds)
         return chance, (
             "Rows of the fit have theirs from a calibration that was learned on other rows."
         )

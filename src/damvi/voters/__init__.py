@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .bagging import BaggedVoters
-from .calibration import calibrate
 from .interface import VoteReader, Voters
 from .pool import PoolVoters, out_of_fold_votes
 from .portfolio import NumberEncoder, strong_pool
@@ -23,7 +22,6 @@ __all__ = [
     "Sampling",
     "VoteReader",
     "Voters",
-    "calibrate",
     "out_of_fold_votes",
     "strong_pool",
     "voters_for",

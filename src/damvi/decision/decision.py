@@ -1,4 +1,4 @@
-"""Step 4 of DAMVI, as the estimator runs it: where to cut the vote, and what it means.
+"""Step 4 of DAMVI, as the estimators run it: where to cut the vote, and what it means.
 
 The threshold is found at once. What else is learned from votes on unseen rows (how good
 the threshold is, and the chance that a vote stands for) waits until it is asked for, so
@@ -10,68 +10,62 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .decision import (
-    Calibrator,
-    Fixed,
-    Tuning,
-    calibrate,
-    parse_objective,
-    tune,
-    tune_threshold,
-)
-from .weighing import Weighing
+from .calibration import Calibrator, calibrate_vote
+from .objectives import Fixed, Objective
+from .threshold import tune_threshold
+from .tuning import Tuning, tune
 
-JOINT = "joint"
-"""The threshold that is fitted along with the weights."""
 AVERAGE_PRECISION = "average_precision"
 
 
 @dataclass(eq=False, repr=False)
 class Decision:
-    """A weighed vote, cut for an aim.
+    """A weighted vote, cut for an objective.
 
     Attributes
     ----------
     weighing : Weighing
-    aim : Objective or "joint"
+        Its ``unseen_vote`` on rows, and ``ballots`` with their ``targets``, weights
+        (``base``) and ``folds``.
+    objective : Objective
     calibrates : bool
-        Whether votes are turned into chances.
+        Whether votes are turned into probabilities.
+    order : ndarray of shape (C,)
+        The classes by their claim to a tie.
     """
 
-    weighing: Weighing
-    aim: Any
+    weighing: Any
+    objective: Objective
     calibrates: bool
+    order: NDArray[np.intp]
+
+    def __post_init__(self) -> None:
+        self.threshold  # noqa: B018  (warns now of a floor that is out of reach)
 
     @classmethod
-    def make(cls, weighing: Weighing, wanted: Any, *, calibrates: bool) -> Decision:
-        """Check what is wanted of the threshold, and find it."""
-        aim = JOINT if is_joint(wanted) else parse_objective(wanted)
-        decision = cls(weighing, aim, calibrates)
-        decision.threshold  # noqa: B018  (warns now of a floor that is out of reach)
-        return decision
-
-    @classmethod
-    def restored(cls, **known: Any) -> Decision:
+    def restored(cls, **known: Any) -> Self:
         """What a model file tells: the results, without the votes behind them."""
         decision = cls.__new__(cls)
         vars(decision).update(known)
         return decision
 
     @cached_property
-    def threshold(self) -> float:
-        """The vote above which a row is flagged."""
-        if is_joint(self.aim):
-            return self.weighing.threshold
-        if isinstance(self.aim, Fixed):
-            return self.aim.threshold
-        ballots = self.weighing.ballots
+    def threshold(self) -> Any:
+        """The vote above which a row is flagged, or the factor of each class."""
+        if isinstance(self.objective, Fixed):
+            return self.objective.threshold
+        rows = self.weighing.ballots
         return tune_threshold(
-            self.unseen_vote, ballots.signs, self.aim, sample_weight=ballots.base
+            self.unseen_vote,
+            rows.targets,
+            self.objective,
+            sample_weight=rows.base,
+            order=self.order,
         )
 
     @cached_property
@@ -81,7 +75,8 @@ class Decision:
                 "the votes on the training rows of a table beyond memory are not saved "
                 "with a model; fit it again"
             )
-        return self.weighing.unseen_vote
+        vote: NDArray[np.float64] = self.weighing.unseen_vote
+        return vote
 
     @property
     def vote_to_keep(self) -> NDArray[np.float64] | None:
@@ -93,32 +88,32 @@ class Decision:
     @cached_property
     def tuning(self) -> Tuning | None:
         """What the threshold is worth, if it was tuned."""
-        if is_joint(self.aim) or isinstance(self.aim, Fixed):
+        if isinstance(self.objective, Fixed):
             return None
-        ballots = self.weighing.ballots
+        rows = self.weighing.ballots
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said when the threshold was found
             return tune(
                 self.unseen_vote,
-                ballots.signs,
-                self.aim,
-                sample_weight=ballots.base,
-                folds=ballots.folds,
+                rows.targets,
+                self.objective,
+                folds=rows.folds,
+                sample_weight=rows.base,
+                order=self.order,
             )
 
     @cached_property
     def calibrator(self) -> Calibrator | None:
-        """From the vote to a chance."""
+        """From the vote to a probability."""
         if not self.calibrates:
             return None
-        ballots = self.weighing.ballots
-        return calibrate(self.unseen_vote, ballots.signs, sample_weight=ballots.base)
+        rows = self.weighing.ballots
+        return calibrate_vote(self.unseen_vote, rows.targets, sample_weight=rows.base)
 
     @property
     def metric(self) -> Any:
-        """What settings are chosen by: the threshold's aim, if it has one."""
-        plain = isinstance(self.aim, str | Fixed | np.ndarray)
-        return AVERAGE_PRECISION if plain else self.aim
+        """What settings are chosen by: the threshold's objective, if it is tuned."""
+        return AVERAGE_PRECISION if isinstance(self.objective, Fixed) else self.objective
 
     def __getstate__(self) -> dict[str, Any]:
         # The training rows' votes stay behind, so what they are good for is learned now.
@@ -128,8 +123,3 @@ class Decision:
         known.pop("unseen_vote", None)
         vote = self.vote_to_keep
         return known if vote is None else known | {"unseen_vote": vote}
-
-
-def is_joint(wanted: Any) -> bool:
-    """Whether the threshold is to be fitted along with the weights."""
-    return isinstance(wanted, str) and wanted == JOINT
