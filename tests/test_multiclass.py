@@ -18,8 +18,8 @@ from damvi import DAMVIClassifier
 from damvi.class_ballots import ClassBallots
 from damvi.contest import ManyClasses
 from damvi.crossfit import fold_weights, out_of_bag_vote, out_of_fold_vote
-from damvi.folds import deal_folds
 from damvi.decision import Fixed
+from damvi.folds import deal_folds
 from damvi.moments import Moments
 from damvi.reweighting import class_margin, uniform_class_vote, uniform_vote
 from damvi.voters import VoteReader

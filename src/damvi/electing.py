@@ -22,8 +22,8 @@ from .ballots import Ballots
 from .class_ballots import ClassBallots
 from .contest import ManyClasses, TwoClasses, contest_of, read_contest
 from .crossfit import N_FOLDS
-from .folds import deal_folds, deal_folds_by_rank, split_rows
 from .decision import supports_many_classes
+from .folds import deal_folds, deal_folds_by_rank, split_rows
 from .progress import progress_bar
 from .reading import read_table, read_weights
 from .voters import (
