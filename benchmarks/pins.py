@@ -38,6 +38,7 @@ def main() -> int:
     compare_parser = commands.add_parser("compare")
     compare_parser.add_argument("before", type=Path)
     compare_parser.add_argument("after", type=Path, nargs="?", default=ROOT)
+    compare_parser.add_argument("--most", type=int, default=40, help="lines a walk")
     commands.add_parser("store")
     for each in (run_parser, compare_parser):
         each.add_argument("--walks", nargs="+", metavar="NAME", default=[])
@@ -49,7 +50,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         before = results(args.before, args.walks, Path(folder, "before.npz"))
         after = results(args.after, args.walks, Path(folder, "after.npz"))
-    return compare(before, after, args.walks)
+    return compare(before, after, args.walks, args.most)
 
 
 def results(source: Path, walks: list[str], out: Path) -> dict[str, dict[str, object]]:
@@ -82,8 +83,8 @@ def environment(tree: Path) -> dict[str, str]:
     return os.environ | ONE_THREAD | {"PYTHONPATH": str(tree / "src")}
 
 
-def compare(before: dict, after: dict, walks: list[str]) -> int:
-    """Tell what differs; the number of walks that do."""
+def compare(before: dict, after: dict, walks: list[str], most: int) -> int:
+    """Tell what differs; 1 if anything does, else 0."""
     changed = 0
     for walk in walks or dict.fromkeys([*before, *after]):
         one, other = before.get(walk, {}), after.get(walk, {})
@@ -93,14 +94,18 @@ def compare(before: dict, after: dict, walks: list[str]) -> int:
             if ERROR in found
         ]
         if not told:
-            told = [f"{name}: only before" for name in one.keys() - other.keys()]
-            told += [f"{name}: only after" for name in other.keys() - one.keys()]
+            told = [f"{k}: only before{number(one[k])}" for k in one.keys() - other.keys()]
+            told += [
+                f"{k}: only after{number(other[k])}" for k in other.keys() - one.keys()
+            ]
             for name in one.keys() & other.keys():
                 told += difference(name, one[name], other[name])
         changed += bool(told)
         print(f"{walk:24} {'DIFFERENT' if told else f'same ({len(one)} arrays)'}")
-        for line in sorted(told):
+        for line in sorted(told)[:most]:
             print(f"    {line}")
+        if len(told) > most:
+            print(f"    and {len(told) - most} more; --most shows more")
     return int(changed > 0)
 
 
@@ -121,6 +126,10 @@ def difference(name: str, one: np.ndarray, other: np.ndarray) -> list[str]:
         return [f"{name}: {one.dtype} has become {other.dtype}, of the same values"]
     gap = np.abs(one[differ].astype(float) - other[differ].astype(float)).max()
     return [f"{name}: {differ.sum()} of {differ.size} differ, by up to {gap:.3g}"]
+
+
+def number(values: np.ndarray) -> str:
+    return f" ({values[()]})" if values.ndim == 0 else ""
 
 
 def walks_here() -> object:
@@ -153,16 +162,11 @@ def run(out: Path, names: list[str]) -> int:
 
 def store() -> int:
     walks = walks_here().WALKS
-    from tests.pins.expectations import FILE, kept_of
-    from tests.pins.expectations import store as write
+    from tests.pins import expectations
 
-    write(
-        {
-            name: kept_of(walk.run(), by_decisions=walk.by_decisions)
-            for name, walk in walks.items()
-        }
-    )
-    print(f"{FILE.relative_to(ROOT)}: {FILE.stat().st_size:,} bytes")
+    expectations.store({name: w for name, w in walks.items() if w.kept != "nothing"})
+    file = expectations.FILE
+    print(f"{file.relative_to(ROOT)}: {file.stat().st_size:,} bytes")
     return 0
 
 

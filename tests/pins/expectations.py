@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .walks import Walk
+
 FILE = Path(__file__).with_name("expected.json")
 TOLERANCE = 1e-9
 SAMPLES = 8
@@ -22,9 +24,10 @@ MOST_CHANGED = 0.02
 Kept = dict[str, Any]
 
 
-def kept_of(found: dict[str, Any], *, by_decisions: bool) -> Kept:
+def kept_of(walk: Walk) -> Kept:
     """What to keep of a walk, ready for JSON."""
-    if by_decisions:
+    found = walk.run()
+    if walk.kept == "decisions":
         return {
             name: "".join(map(str, np.asarray(values).tolist()))
             for name, values in found.items()
@@ -49,13 +52,14 @@ def _kept(values: Any) -> Any:
     return [shape, int(real.sum()), *numbers]
 
 
-def differences(expected: Kept, found: Kept, *, by_decisions: bool) -> list[str]:
+def differences(expected: Kept, walk: Walk) -> list[str]:
     """What has changed, in words."""
+    found = kept_of(walk)
     told = [f"{name} is missing" for name in expected.keys() - found.keys()]
     told += [f"{name} is new" for name in found.keys() - expected.keys()]
     for name in sorted(expected.keys() & found.keys()):
         before, now = expected[name], found[name]
-        if by_decisions:
+        if walk.kept == "decisions":
             changed = sum(a != b for a, b in zip(before, now, strict=True))
             if changed > MOST_CHANGED * len(before):
                 told.append(f"{name}: {changed} of {len(before)} decisions differ")
@@ -74,10 +78,11 @@ def load() -> dict[str, Kept]:
     return kept
 
 
-def store(walks: dict[str, Kept]) -> None:
+def store(walks: dict[str, Walk]) -> None:
     """Write them, an array a line, so that a change shows what has changed."""
     lines = []
-    for walk, kept in walks.items():
+    for title, walk in walks.items():
+        kept = kept_of(walk)
         inner = ",\n".join(f'"{name}": {json.dumps(kept[name])}' for name in kept)
-        lines.append(f'"{walk}": {{\n{inner}\n}}')
+        lines.append(f'"{title}": {{\n{inner}\n}}')
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")

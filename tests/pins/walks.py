@@ -10,7 +10,7 @@ tree are called.
 
 from __future__ import annotations
 
-import os
+import json
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -41,20 +41,19 @@ class Walk:
     """A road through the library, and how closely its results can be held elsewhere."""
 
     run: Callable[[], Found]
-    by_decisions: bool
-    """Other CPUs and library releases change its numbers, so that its decisions count."""
+    kept: str
+    """What of it is stored: all "numbers"; "decisions" alone, where other CPUs and library
+    releases change the numbers; or "nothing", and only two source trees are compared."""
 
 
 WALKS: dict[str, Walk] = {}
 
 
-def walk(
-    *, by_decisions: bool = False
-) -> Callable[[Callable[[], Found]], Callable[[], Found]]:
+def walk(*, kept: str = "numbers") -> Callable[[Callable[[], Found]], Callable[[], Found]]:
     """Add a function to ``WALKS`` under its own name."""
 
     def add(run: Callable[[], Found]) -> Callable[[], Found]:
-        WALKS[run.__name__] = Walk(run, by_decisions)
+        WALKS[run.__name__] = Walk(run, kept)
         return run
 
     return add
@@ -257,6 +256,28 @@ def trees_sparse() -> Found:
 
 
 @walk()
+def trees_many_rows() -> Found:
+    """More rows than fit in a block, and trees by each way to look for a split."""
+    found: Found = {}
+    for n_classes in (2, 3):
+        X, y = rows(20_000, 50, n_classes)
+        X[:, 5] = X[:, 5].round()  # a column of few values
+        new, _ = rows(150, 51)
+        for name, tree, settings in (
+            ("all", {}, {"votes": "oob"}),
+            ("one", {"max_features": 1, "min_samples_leaf": 20}, {"n_jobs": 2}),
+            ("two", {"max_features": 2}, {"max_samples": 1.0, "threshold": "vote"}),
+            ("shallow", {"max_depth": 3}, {"bootstrap": "poisson", "stratified": True}),
+        ):
+            model = bagged(FastTreeClassifier(**tree), n_estimators=6, **settings)
+            found |= seen(model.fit(X, y), new, f"{n_classes}/{name}", trees=True)
+    rng = np.random.RandomState(52)
+    X = rng.normal(size=(2000, 6)).round(3)
+    y = np.digitize(X[:, 0] + X[:, 1] + rng.normal(size=2000).round(3), np.arange(-3, 4))
+    return found | seen(bagged(n_estimators=6).fit(X, y), X[:150], "eight", trees=True)
+
+
+@walk()
 def majority_positive() -> Found:
     """The common class is the one to find."""
     X, y = rows(400, 8)
@@ -321,7 +342,7 @@ def weighted_again() -> Found:
     return found | seen(warm.set_params(n_estimators=20).fit(X, y), new, "warm", trees=True)
 
 
-@walk(by_decisions=True)
+@walk(kept="decisions")
 def local_solver() -> Found:
     """The paper's solver, which other releases of SciPy may stop a little elsewhere."""
     X, y = rows(400, 13)
@@ -344,7 +365,7 @@ def unlabelled_rows() -> Found:
     return found
 
 
-@walk(by_decisions=True)
+@walk(kept="decisions")
 def other_estimators() -> Found:
     """Voters of scikit-learn, drawn many times."""
     X, y = rows(300, 18)
@@ -370,7 +391,7 @@ def models() -> list[tuple[str, Any]]:
     ]
 
 
-@walk(by_decisions=True)
+@walk(kept="decisions")
 def pool() -> Found:
     """A list of four models, weighed in every manner."""
     X, y = rows(400, 21)
@@ -397,7 +418,7 @@ def pool() -> Found:
     return found
 
 
-@walk(by_decisions=True)
+@walk(kept="decisions")
 def pool_of_classes() -> Found:
     """The same with three classes."""
     X, y = rows(400, 24, n_classes=3)
@@ -415,7 +436,7 @@ def pool_of_classes() -> Found:
     return found | seen(model, new, "fitted")
 
 
-@walk(by_decisions=True)
+@walk(kept="decisions")
 def strong() -> Found:
     """The strong pool, without the boosters that not everybody has installed."""
     table, new = frame(300, 26), frame(200, 27)
@@ -565,37 +586,90 @@ def stream() -> Found:
     return found
 
 
-@walk()
-def commands() -> Found:
-    """From a CSV file to a model file to predictions, by the command line."""
+def run_command(*words: str) -> str:
+    """What a command says, on the standard output."""
     from click.testing import CliRunner
 
     from damvi.cli import main
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ran = CliRunner().invoke(main, [*words, "--debug"])
+    if ran.exit_code != 0:
+        raise RuntimeError(f"damvi {words[0]}: {ran.output}") from ran.exception
+    return ran.stdout
+
+
+@contextmanager
+def fitted_file(n_classes: int) -> Iterator[tuple[Path, str]]:
+    """A folder with rows.csv, new.csv and model.damvi, and what the fit said as JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        for name, n, seed in (("rows.csv", 300, 43), ("new.csv", 150, 44)):
+            table = frame(n, seed, n_classes).drop(columns="weight")
+            if n_classes == 2:
+                table["label"] = np.where(table["label"] == 1, "bad", "fine")
+            table.to_csv(here / name, index=False)
+        words = ["fit", str(here / "rows.csv"), "--target", "label", "--pool", "trees"]
+        said = run_command(*words, "--jobs", "1", "-o", str(here / "model.damvi"), "--json")
+        yield here, said
+
+
+@walk()
+def commands() -> Found:
+    """From a CSV file to a model file to predictions, by the command line."""
     found: Found = {}
     for n_classes in (2, 3):
-        table, new = frame(300, 43, n_classes), frame(150, 44, n_classes)
-        if n_classes == 2:
-            table["label"] = np.where(table["label"] == 1, "bad", "fine")
-        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rows_file, new_file, model_file, out = (
-                os.path.join(folder, name)
-                for name in ("rows.csv", "new.csv", "model.damvi", "out.csv")
-            )
-            table.drop(columns="weight").to_csv(rows_file, index=False)
-            new.drop(columns=["weight", "label"]).to_csv(new_file, index=False)
-            fit = ["fit", rows_file, "--target", "label", "--pool", "trees"]
-            for command in (
-                [*fit, "--jobs", "1", "-o", model_file],
-                ["predict", model_file, new_file, "--jobs", "1", "-o", out],
-            ):
-                ran = CliRunner().invoke(main, [*command, "--quiet", "--debug"])
-                if ran.exception is not None:
-                    raise ran.exception
+        with fitted_file(n_classes) as (here, _):
+            model, new, out = (str(here / f) for f in ("model.damvi", "new.csv", "out.csv"))
+            run_command("predict", model, new, "--jobs", "1", "-o", out, "--quiet")
             for name, column in pd.read_csv(out).items():
                 values = column.to_numpy()
                 if values.dtype.kind not in "iuf":
                     values = np.unique(values.astype(str), return_inverse=True)[1]
                 found[f"{n_classes}/{name}"] = values
+    return found
+
+
+@walk(kept="nothing")
+def figures() -> Found:
+    """What fit, evaluate, explain and report say of a model, and its certificate."""
+    from damvi.certificate import certify
+
+    found: Found = {}
+    for n_classes in (2, 3):
+        with fitted_file(n_classes) as (here, said):
+            found |= numbers_in(said, f"{n_classes}/fit")
+            model, new = str(here / "model.damvi"), str(here / "new.csv")
+            page = str(here / "report.html")
+            for words in (
+                ("evaluate", model, new),
+                ("explain", model, new),
+                ("report", model, new, "-o", page),
+            ):
+                said = run_command(*words, "--json")
+                found |= numbers_in(said, f"{n_classes}/{words[0]}")
+        X, y = rows(300, 53, n_classes)
+        new_rows, labels = rows(300, 54, n_classes)
+        promise = certify(bagged(votes="oob").fit(X, y), new_rows, labels)
+        said = json.dumps(promise.as_dict(), default=str)
+        found |= numbers_in(said, f"{n_classes}/certificate")
+    return found
+
+
+def numbers_in(said: str, name: str) -> Found:
+    """All numbers in a JSON text, by where they stand."""
+    found: Found = {}
+
+    def look(value: Any, place: str) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                look(inner, f"{place}.{key}")
+        elif isinstance(value, list):
+            for number, inner in enumerate(value):
+                look(inner, f"{place}[{number}]")
+        elif isinstance(value, (bool, int, float)):
+            found[place] = value
+
+    look(json.loads(said), name)
     return found
