@@ -46,7 +46,7 @@ _MODULES = {
     "risks",
     "solvers",
     "streaming",
-    "tabular",
+    "tables",
     "unlabelled",
     "voters",
 }

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from damvi.cli import main
 from damvi.evaluation import honest_rows
 from damvi.io import load, save
-from damvi.tabular import read_table
+from damvi.tables import read_table
 from tests.report.class_toy import CLASSES, make_class_model, make_class_table
 
 FORMULA = "=1+cmd"

@@ -118,9 +118,9 @@ def test_debug_shows_where(damvi, folder):
 
 
 def test_what_nobody_foresaw_is_still_one_line(damvi, folder, monkeypatch):
-    from damvi import tabular
+    from damvi import tables
 
-    monkeypatch.setattr(tabular, "read_table", lambda *a, **k: [].pop())
+    monkeypatch.setattr(tables, "read_table", lambda *a, **k: [].pop())
     result = damvi("fit", "data.csv", "--target", "y", code=1)
     assert "IndexError: pop from empty list (this looks like a fault" in result.output
 

@@ -13,7 +13,7 @@ from damvi import DAMVIClassifier
 from damvi.cli import main
 from damvi.cli.export import write
 from damvi.io import Model, Target, Training
-from damvi.tabular import Column, Schema
+from damvi.tables import Column, Schema
 
 from ..io.running import run
 

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from damvi import DAMVIClassifier, save_model
 from damvi.cli import main
 from damvi.io import Model, Target, Training, save
-from damvi.tabular import Column, Schema
+from damvi.tables import Column, Schema
 
 
 def info(*arguments):

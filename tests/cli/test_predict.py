@@ -8,7 +8,7 @@ import pytest
 
 from damvi.cli.flow import harmless
 from damvi.io import load
-from damvi.tabular import read_table
+from damvi.tables import read_table
 
 from .conftest import fraud
 
@@ -16,13 +16,13 @@ from .conftest import fraud
 @pytest.mark.parametrize("out", ["p.csv", "p.parquet"])
 @pytest.mark.parametrize("block", [3000, 1 << 21])
 def test_the_same_as_the_classifier_says(damvi, made, folder, monkeypatch, out, block):
-    from damvi.tabular import reading
+    from damvi.tables import delimited
 
-    monkeypatch.setattr(reading, "BLOCK", block)
+    monkeypatch.setattr(delimited, "BLOCK", block)
     damvi("predict", made / "model.damvi", made / "new.csv", "-o", out, "--jobs", 2)
     found = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
     model = load(made / "model.damvi")
-    frame = read_table(made / "new.csv", as_text=model.schema.text_columns)
+    frame = read_table(made / "new.csv", model.schema)
     encoded = model.schema.encode(frame)
     np.testing.assert_allclose(found["score"], model.classifier.vote(encoded), rtol=1e-12)
     chance = model.classifier.predict_proba(encoded)[:, 1]

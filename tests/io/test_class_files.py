@@ -21,7 +21,7 @@ from damvi.io.container import (
     pack,
     unpack,
 )
-from damvi.tabular import Column, Schema
+from damvi.tables import Column, Schema
 from damvi.voters import FastForestClassifier
 
 from .test_hostile_files import find, fitted, flat, opened, refused

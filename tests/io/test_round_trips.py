@@ -25,7 +25,7 @@ from damvi import DAMVIClassifier, FastTreeClassifier, load_model, save_model
 from damvi.certificate import certify
 from damvi.io import Model, ModelFileError, Target, Training, load, save
 from damvi.io.state import ATTRIBUTES
-from damvi.tabular import Column, Schema
+from damvi.tables import Column, Schema
 from damvi.voters import FastForestClassifier, strong_pool
 
 X, Y = make_classification(500, 6, weights=[0.85], random_state=0)

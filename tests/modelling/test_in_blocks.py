@@ -14,7 +14,7 @@ from damvi.modelling import (
     prepare,
     prepare_dataset,
 )
-from damvi.tabular import read_table
+from damvi.tables import read_table
 
 
 def table(n=900, n_classes=2, seed=0):

@@ -8,7 +8,7 @@ from damvi.decision import calibrate_vote
 from damvi.evaluation.voters import voters_of_fit
 from damvi.fingerprint import row_prints
 from damvi.io import Model, Target, Training
-from damvi.tabular import Schema
+from damvi.tables import Schema
 
 from .toy import HOSTILE
 

@@ -12,7 +12,7 @@ from damvi.io import Model, Target, Training
 from damvi.report import summarise, write_report
 from damvi.report.class_page import HEATS, heat
 from damvi.report.page import digest, render
-from damvi.tabular import Schema
+from damvi.tables import Schema
 
 from .class_toy import make_class_model, make_class_table
 from .test_page import Elements

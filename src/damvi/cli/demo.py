@@ -82,7 +82,7 @@ def _write_data(path: Path) -> None:
 def _report(model: Any, data: Path, page: Path) -> bool:
     """Write the report, if what it needs is installed."""
     from ..report import write_report
-    from ..tabular import read_table
+    from ..tables import read_table
 
     command = f"damvi report {page.with_name('model.damvi')} {data}"
     try:

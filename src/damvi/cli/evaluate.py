@@ -33,7 +33,7 @@ def evaluate(
     each is judged against the rest; means count every class alike.
     """
     from ..evaluation import ClassJudged, honest_rows
-    from ..tabular import label_texts, pick
+    from ..tables import label_texts, pick
     from .class_evaluation import tell_classes
     from .loading import load_with_table
 

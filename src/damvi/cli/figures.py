@@ -8,7 +8,7 @@ from .talking import shown
 
 if TYPE_CHECKING:
     from ..evaluation import Figure
-    from ..tabular import Schema
+    from ..tables import Schema
 
 HEADLINES = ("precision", "recall", "f1", "ap")
 MOST_COLUMNS = 40

@@ -215,7 +215,7 @@ def fit_file(
     from joblib import cpu_count
 
     from ..modelling import fit_table, metric_for, prepare, with_unlabelled
-    from ..tabular import read_table
+    from ..tables import read_table
     from .keeping import keep_and_tell, warnings_as_notes
     from .making import how_made, print_of
     from .telling import tell_table
@@ -225,7 +225,7 @@ def fit_file(
     metric = metric_for(table.target, metric)
     made = how_made(print_of(data, frame), sys.argv)
     if unlabeled is not None:
-        more = read_table(unlabeled, as_text=table.schema.text_columns)
+        more = read_table(unlabeled, table.schema)
         table = with_unlabelled(table, more, str(unlabeled))
         made["unlabelled"] = print_of(unlabeled, more)
     tell_table(talks, data, table)

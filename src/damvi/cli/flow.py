@@ -57,7 +57,7 @@ class Flow:
         model.classifier.n_jobs = 1
 
     def __call__(self, blocks: Iterator[Any]) -> Iterator[Block]:
-        """The results, in the order of what :func:`~damvi.tabular.read_blocks` gives."""
+        """The results, in the order of what :func:`~damvi.tables.read_blocks` gives."""
         pool = ThreadPoolExecutor(self._jobs)
         under_way: deque[Future[Block]] = deque()
         try:

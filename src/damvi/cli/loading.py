@@ -48,11 +48,11 @@ def load_with_table(
     model: Path, data: Path, target: str | None, talks: Talk
 ) -> tuple[Any, Any]:
     """The model, and the table read as the model's schema needs it."""
-    from ..tabular import pick, read_table
+    from ..tables import pick, read_table
 
     loaded = load_model(model, talks)
     name = target or loaded.target.name
-    frame = read_table(data, as_text=[*loaded.schema.text_columns, name])
+    frame = read_table(data, loaded.schema, as_text=[name])
     if target is not None:
         pick(frame, target, "target")
     encoded = loaded.schema.encode(frame)

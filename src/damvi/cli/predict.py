@@ -75,7 +75,7 @@ def _write(
     from joblib import cpu_count
 
     from .._files import whole_file
-    from ..tabular import read_blocks
+    from ..tables import read_blocks
     from .flow import Flow, Sink, counted
     from .loading import tell_unseen
 

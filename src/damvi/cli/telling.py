@@ -64,7 +64,7 @@ def tell_worth(talks: Talk, model: Any, worth: Any, metric: Any) -> None:
 
 def _tell_classes(talks: Talk, model: Any, worth: Any) -> None:
     from ..evaluation import CLASS_MEASURES
-    from ..tabular.labels import listed
+    from ..tables.labels import listed
 
     names = {name: CLASS_MEASURES[name] for name in CLASS_HEADLINES}
     talks.show(_table_of_figures("", list(worth.figures.items()), names))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tabular.parsing import find_comma, find_date_format, numbers_in
+from ..tables.encoding import find_comma, find_date_format, numbers_in
 from .files import need
 
 if TYPE_CHECKING:

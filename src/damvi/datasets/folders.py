@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..tabular import SUFFIXES
+from ..tables import SUFFIXES
 
 SUBFOLDERS = (".", "paper", "extra")
 

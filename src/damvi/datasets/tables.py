@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tabular import binary, pick
-from ..tabular import read_table as read_file
+from ..tables import binary, pick
+from ..tables import read_table as read_file
 from .columns import as_numbers
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io import Model
-from ..tabular import label_texts, pick
+from ..tables import label_texts, pick
 
 if TYPE_CHECKING:
     import pandas as pd

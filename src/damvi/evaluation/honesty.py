@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..fingerprint import kept, row_prints, without_labels
 from ..io import Model
-from ..tabular import label_texts
+from ..tables import label_texts
 from .class_honesty import class_truth_of, decide_classes
 from .judged import ClassJudged, Judged
 from .matching import places_of
@@ -34,8 +34,8 @@ def honest_rows(
     ----------
     model : Model
     frame : DataFrame
-        As :func:`~damvi.tabular.read_table` reads it, with
-        ``as_text=[*model.schema.text_columns, model.target.name]``.
+        As :func:`~damvi.tables.read_table` reads it, with
+        ``schema=model.schema, as_text=[model.target.name]``.
     target : str, optional
         The column that has the truth. By default the model's own, if it is there.
 
@@ -113,8 +113,8 @@ def _labelled(values: Prints, truth: NDArray[Any]) -> Prints:
 
 def truth_of(model: Model, frame: pd.DataFrame, column: str) -> NDArray[np.bool_]:
     """Which rows are positive; labels that the model does not know are refused."""
-    from ..tabular import pick
-    from ..tabular.labels import listed
+    from ..tables import pick
+    from ..tables.labels import listed
 
     labels = label_texts(pick(frame, column, "target"))
     if labels.isna().any():

@@ -76,7 +76,7 @@ def explain(
     ----------
     model : Model
     frame : DataFrame
-        See :func:`damvi.tabular.read_table`. It also gives the rows to compare with.
+        See :func:`damvi.tables.read_table`. It also gives the rows to compare with.
     rows : sequence of int, optional
         Counted from 1. Default: the 20 with the highest votes.
     label : str, optional

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tabular import Schema
+from ..tables import Schema
 from .container import ModelFileError
 from .values import Json, Reader, Writer
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..blocks import ParquetTable
 from ..blocks.parquet import RowGroup
 from ..fingerprint import Prints, row_prints
-from ..tabular import Schema, label_texts
+from ..tables import Schema, label_texts
 from ..voters.trees.features import Categories, FrameTable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io import Target
-from ..tabular import Schema, binary, label_texts, many, pick
+from ..tables import Schema, binary, label_texts, many, pick
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def prepare(
     Parameters
     ----------
     frame : DataFrame
-        See :func:`~damvi.tabular.read_table`.
+        See :func:`~damvi.tables.read_table`.
     target : str
     positive : optional
         The label to find, against all others. By default the rarer of two; three or more

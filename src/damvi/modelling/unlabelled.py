@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..classifier import DAMVIClassifier
-from ..tabular import label_texts
+from ..tables import label_texts
 from ..teaching import TEACHERS
 from .preparing import Prepared
 
@@ -30,8 +30,8 @@ def with_unlabelled(table: Prepared, frame: pd.DataFrame, name: str) -> Prepared
     ----------
     table : Prepared
     frame : DataFrame
-        As :func:`~damvi.tabular.read_table` reads it, with
-        ``as_text=table.schema.text_columns``. Columns may come in any order; what the
+        As :func:`~damvi.tables.read_table` reads it, with
+        ``schema=table.schema``. Columns may come in any order; what the
         model does not use is ignored.
     name : str
         Of the file, for errors.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..decision import crossfit_probability
 from ..evaluation import Judged, honest_rows
 from ..io import Model
-from ..tabular import label_texts
+from ..tables import label_texts
 
 Mask = NDArray[np.bool_]
 N_FOLDS = 5

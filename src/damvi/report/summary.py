@@ -38,7 +38,7 @@ def summarise(
     ----------
     model : Model
     frame : DataFrame
-        As :func:`damvi.tabular.read_table` reads it. Rows of the fit are judged by their
+        As :func:`damvi.tables.read_table` reads it. Rows of the fit are judged by their
         stored out-of-sample votes.
     target : str, optional
         The column of the truth. By default the model's own, if it is there.

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.tabular import Schema, label_texts, many
+from damvi.tables import Schema, label_texts, many
 
 
 def labels(values):

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.tabular import Schema
-from damvi.tabular.encoding import OTHER
+from damvi.tables import Schema
+from damvi.tables.encoding import OTHER
 
 N = 200
 

@@ -1,0 +1,18 @@
+"""A file as a typed table: what its columns hold, and how a model sees them."""
+
+from .labels import binary, label_texts, listed, many, pick
+from .reading import SUFFIXES, read_blocks, read_table
+from .schema import Column, Schema
+
+__all__ = [
+    "SUFFIXES",
+    "Column",
+    "Schema",
+    "binary",
+    "label_texts",
+    "listed",
+    "many",
+    "pick",
+    "read_blocks",
+    "read_table",
+]

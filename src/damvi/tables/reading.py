@@ -1,0 +1,322 @@
+"""A file as a data frame: CSV, TSV, parquet, feather, JSON lines; whole or in blocks."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .delimited import DelimitedFile
+from .encoding import encode, numbers_in, plain_numbers
+from .schema import Column, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DELIMITED = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+JSON_LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+SUFFIXES = (".parquet", ".feather", *DELIMITED, *JSON_LINES)
+ROWS = 1 << 16
+"""Rows of a block, at most."""
+
+Block = Callable[[], "pd.DataFrame"]
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    schema: Schema | None = None,
+    *,
+    as_text: Collection[str] = (),
+) -> pd.DataFrame:
+    """Read a table, or say what is wrong with the file.
+
+    In delimited text, columns of nothing but numbers become numbers, and those of true and
+    false booleans. All else stays text: "NA" and "None" are values, and only an empty cell
+    is missing. What else marks a missing number is for :class:`~damvi.tables.Schema` to
+    judge.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv`` and ``.tsv`` (also ``.gz``; the separator, decimal commas and the encoding
+        are found out), ``.parquet``, ``.feather``, ``.jsonl`` and ``.ndjson`` (also
+        ``.gz``).
+    schema : Schema, optional
+        Of a model: its numbers are read as numbers, and its categories and dates as text,
+        as :func:`read_blocks` reads them.
+    as_text : collection of str
+        Columns that stay text, as "01" must where it is a code.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("size;colour\\n1,5;NA\\n;red\\n")
+    >>> read_table(path)
+       size colour
+    0   1.5     NA
+    1   NaN    red
+    """
+    import pandas as pd
+
+    path = _check_path(path)
+    kind = _kind(path)
+    try:
+        if kind == "parquet":
+            from pyarrow import parquet
+
+            frame = parquet.read_table(path).to_pandas()
+        elif kind == "feather":
+            from pyarrow import feather
+
+            frame = feather.read_table(path).to_pandas()
+        elif kind == "JSON lines":
+            frame = pd.concat(_read_json_lines(path), ignore_index=True)
+        else:
+            frame = _read_delimited(path, schema, as_text)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise _unreadable(path, error) from error
+    frame.columns = _column_names(path, [str(column) for column in frame.columns])
+    if len(frame) == 0:
+        raise ValueError(f"{path} has a header but no rows")
+    return frame.reset_index(drop=True)
+
+
+def read_blocks(path: str | os.PathLike[str], schema: Schema) -> Iterator[Block]:
+    """The rows of a table in order, block by block; memory does not grow with the file.
+
+    Each block is a call that gives its rows as :meth:`~damvi.tables.Schema.encode` does.
+    The calls do most of the work, and may be made in parallel. A table that lacks a column
+    of the schema is refused.
+    """
+    path = _check_path(path)
+    kind = _kind(path)
+    try:
+        if kind == "parquet":
+            yield from _parquet_blocks(path, schema)
+        elif kind == "feather":
+            yield from _feather_blocks(path, schema)
+        elif kind == "JSON lines":
+            yield from _json_blocks(path, schema)
+        else:
+            yield from _delimited_blocks(path, schema)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise _unreadable(path, error) from error
+
+
+def _check_path(path: str | os.PathLike[str]) -> Path:
+    """A file that is there, is not empty, and is of a kind that is read here."""
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    if not path.name.lower().endswith(SUFFIXES):
+        raise ValueError(
+            f"{path} is not of a kind that can be read; these are: {', '.join(SUFFIXES)}"
+        )
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty")
+    return path
+
+
+def _kind(path: Path) -> str:
+    name = path.name.lower()
+    if name.endswith(DELIMITED):
+        return "delimited"
+    return "JSON lines" if name.endswith(JSON_LINES) else name.rpartition(".")[2]
+
+
+def _column_names(path: Path, names: list[str]) -> list[str]:
+    """Names for columns without one; an error where one occurs twice."""
+    names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise ValueError(
+                f"{path} has more than one column named {name!r}; rename them, since a "
+                f"model knows columns by name"
+            )
+    return names
+
+
+def _check_columns(path: Path, schema: Schema, names: list[str]) -> list[str]:
+    """The columns that the schema uses, in its order."""
+    names = _column_names(path, names)
+    try:
+        schema.check(names)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return [column.name for column in schema.used]
+
+
+def _unreadable(path: Path, error: Exception) -> Exception:
+    """What a parser says, with the file; errors of our own stay."""
+    reason = " ".join(str(error).split())
+    if isinstance(error, ValueError) and reason.startswith(str(path)):
+        return error
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    return ValueError(f"{path} cannot be read as a table: {reason[:500]}")
+
+
+# Delimited text
+
+
+def _read_delimited(
+    path: Path, schema: Schema | None, as_text: Collection[str]
+) -> pd.DataFrame:
+    import pyarrow as pa
+
+    file = DelimitedFile(path)
+    names = _column_names(path, file.header)
+    text_schema = pa.schema([(name, pa.string()) for name in names])
+    table = pa.Table.from_batches(file.batches(names, names), text_schema)
+    known = {column.name: column for column in schema.used} if schema else {}
+    columns = []
+    for name, cells in zip(names, table.columns, strict=True):
+        if name in as_text:
+            columns.append(cells)
+        elif name not in known:
+            columns.append(_inferred(cells, file.decimal))
+        elif known[name].kind == "number":
+            columns.append(pa.array(_as_numbers(cells, known[name], file.decimal)))
+        else:
+            columns.append(cells)
+    return pa.table(columns, names=names).to_pandas()
+
+
+def _delimited_blocks(path: Path, schema: Schema) -> Iterator[Block]:
+    file = DelimitedFile(path)
+    wanted = _check_columns(path, schema, file.header)
+    batches: list[Any] = []
+    for batch in file.batches(_column_names(path, file.header), wanted):
+        for start in range(0, len(batch), ROWS):
+            batches.append(batch.slice(start, ROWS))
+            if sum(map(len, batches)) >= ROWS // 4:  # few rows cost more, row by row
+                yield partial(_encode_text, batches, schema, file.decimal)
+                batches = []
+    if batches:
+        yield partial(_encode_text, batches, schema, file.decimal)
+
+
+def _encode_text(batches: list[Any], schema: Schema, decimal: str) -> pd.DataFrame:
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(batches)
+    columns: dict[str, Any] = {}
+    for column in schema.used:
+        cells = table.column(column.name)
+        if column.kind == "number":
+            columns[column.name] = _as_numbers(cells, column, decimal)
+        elif column.kind == "category":  # each distinct text once
+            columns[column.name] = cells.dictionary_encode().to_pandas()
+        else:
+            columns[column.name] = cells.to_pandas()
+    return encode(schema.used, columns, len(table))
+
+
+def _as_numbers(cells: Any, column: Column, decimal: str) -> Any:
+    """The numbers in a column that held numbers at fit."""
+    import pyarrow.compute as pc
+
+    if decimal == ",":
+        cells = pc.replace_substring(cells, ",", ".")
+    values = plain_numbers(cells)
+    return numbers_in(cells.to_pandas(), column.comma)[0] if values is None else values
+
+
+def _inferred(cells: Any, decimal: str) -> Any:
+    """Numbers or booleans, if all of the cells are that."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if cells.null_count == len(cells):
+        return cells
+    trimmed = pc.utf8_trim_whitespace(cells)
+    if pc.any(pc.match_substring_regex(trimmed, r"^[-+]?0\d+$")).as_py():
+        return cells  # 007 is a code, until it is known how many there are
+    if decimal == ",":
+        trimmed = pc.replace_substring(trimmed, ",", ".")
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            return trimmed.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    words = pc.unique(pc.utf8_lower(trimmed.slice(0, 1000))).drop_null().to_pylist()
+    if set(words) <= {"true", "false"}:
+        try:
+            return pc.utf8_lower(trimmed).cast(pa.bool_())
+        except pa.ArrowInvalid:
+            pass
+    return cells
+
+
+# Other kinds
+
+
+def _parquet_blocks(path: Path, schema: Schema) -> Iterator[Block]:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        names = _check_columns(path, schema, file.schema_arrow.names)
+        for batch in file.iter_batches(ROWS, columns=names):
+            yield partial(_encode_batch, batch, schema)
+
+
+def _feather_blocks(path: Path, schema: Schema) -> Iterator[Block]:
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as file:
+        names = _check_columns(path, schema, file.schema.names)
+        for number in range(file.num_record_batches):
+            batch = file.get_batch(number).select(names)
+            for start in range(0, len(batch), ROWS):
+                yield partial(_encode_batch, batch.slice(start, ROWS), schema)
+
+
+def _encode_batch(batch: Any, schema: Schema) -> pd.DataFrame:
+    return schema.encode(batch.to_pandas())
+
+
+def _json_blocks(path: Path, schema: Schema) -> Iterator[Block]:
+    for number, frame in enumerate(_read_json_lines(path)):
+        if number == 0:
+            _check_columns(path, schema, [str(name) for name in frame.columns])
+        frame = frame.reindex(columns=[column.name for column in schema.used])
+        yield partial(schema.encode, frame)
+
+
+def _read_json_lines(path: Path) -> Iterator[pd.DataFrame]:
+    """JSON lines, some rows at a time; a line may leave out what it does not know.
+
+    No type is guessed, as pandas would: it makes dates of columns by their names.
+    """
+    import pandas as pd
+
+    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig") as file:
+        numbered = ((n, line) for n, line in enumerate(file, 1) if line.strip())
+        while lines := list(itertools.islice(numbered, ROWS)):
+            yield pd.DataFrame.from_records([_record(path, *line) for line in lines])
+
+
+def _record(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line.strip())
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{path}, line {number} is not JSON: {error.msg} (column {error.colno})"
+        ) from None
+    if not isinstance(record, dict):
+        raise ValueError(f"{path}, line {number} is not a JSON object {{...}}")
+    return record

@@ -1,0 +1,359 @@
+"""What a table's columns hold and which of them a model uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .encoding import (
+    ENOUGH,
+    OTHER,
+    Comma,
+    as_numbers,
+    category_texts,
+    date_parts,
+    dates_in,
+    encode,
+    find_comma,
+    find_date_format,
+    numbers_in,
+)
+from .labels import listed
+from .leaks import EQUALS_TARGET, find_leak
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["number", "category", "date", "dropped"]
+
+ID_NAME = re.compile(
+    r"unnamed: \d+|(.*[ _\-.])?(id|ids|uuid|guid|index|idx|key|number|no|nr|row)|row.*|#"
+    r"|.*(Id|ID)",
+)
+FEW_ROWS = 10
+"""Below this, that all values differ says nothing."""
+SORTED_ROWS = 50
+"""From this on, whole numbers that all differ and are sorted are no measurement."""
+MOST_CATEGORIES = 100
+"""Categories that are told apart; the rarest share one."""
+LEAST_ROWS = 10
+"""Rows that a category needs for a place of its own, where there are too many."""
+FEW_CODES = 20
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the user's table.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "category", "date", "dropped"}
+        A date gives several numbers; a dropped column is not used.
+    categories : tuple of str
+        Of a category, in order. If ``OTHER`` is the last of them, it stands for all
+        others; else a category that is not among them counts as missing.
+    reason : str
+        Why a column is dropped, or what is special about its use; for the user to read.
+    comma : {"", "thousands", "decimal"}
+        What a comma means in numbers that are written as text.
+    form : str
+        How a date is written, in the words of ``strptime``, or "ISO8601".
+    parts : tuple of str
+        The numbers that a date gives: "day" (since 1970), "month", "weekday", "hour".
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[str, ...] = ()
+    reason: str = ""
+    comma: Comma = ""
+    form: str = ""
+    parts: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns that this one becomes."""
+        if self.kind == "dropped":
+            return []
+        if self.kind == "date":
+            return [f"{self.name} ({part})" for part in self.parts]
+        return [self.name]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in the order of the file that the model was fitted on.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame(
+    ...     {"amount": ["1,200", "15", "?"], "kind": ["a", "b", "a"], "fraud": [0, 1, 0]}
+    ... )
+    >>> schema = Schema.infer(frame, "fraud")
+    >>> [(column.name, column.kind) for column in schema.columns]
+    [('amount', 'number'), ('kind', 'category')]
+    >>> schema.encode(pd.DataFrame({"kind": ["b", "new"], "amount": ["7", None]}))
+       amount kind
+    0     7.0    b
+    1     NaN  NaN
+    """
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def infer(
+        cls,
+        frame: pd.DataFrame,
+        target: str,
+        labels: NDArray[Any] | None = None,
+        *,
+        keep: Collection[str] = (),
+        drop: Collection[str] = (),
+    ) -> Schema:
+        """Judge the columns of a table, all but the target.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            See :func:`~damvi.tables.read_table`.
+        target : str
+        labels : array, optional
+            The class of each row; shows columns that are the target in disguise.
+        keep, drop : collections of str
+            Columns to use, or not to use, whatever they look like.
+        """
+        inferred = cls(
+            tuple(
+                Column(name, "dropped", reason="as asked")
+                if name in drop
+                else _infer_column(name, frame[name], labels, name in keep)
+                for name in frame.columns
+                if name != target
+            )
+        )
+        return inferred._with_distinct_features()
+
+    def _with_distinct_features(self) -> Self:
+        """Leave a part of a date out where another column bears its name."""
+        names = {column.name for column in self.used}
+        columns = []
+        for column in self.columns:
+            pairs = zip(column.parts, column.features, strict=False)
+            parts = tuple(part for part, name in pairs if name not in names)
+            if column.kind != "date" or parts == column.parts:
+                columns.append(column)
+            elif parts:
+                said = column.reason.replace(", ".join(column.parts), ", ".join(parts))
+                columns.append(replace(column, parts=parts, reason=said))
+            else:
+                said = "a date whose parts are columns already"
+                columns.append(Column(column.name, "dropped", reason=said))
+        return type(self)(tuple(columns))
+
+    @property
+    def used(self) -> list[Column]:
+        """The columns that the model sees."""
+        return [column for column in self.columns if column.kind != "dropped"]
+
+    @property
+    def features(self) -> list[str]:
+        """The columns of the encoded table."""
+        return [name for column in self.used for name in column.features]
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Columns that :func:`~damvi.tables.read_table` should leave as text."""
+        return [column.name for column in self.used if column.kind != "number"]
+
+    def check(self, names: Collection[str]) -> None:
+        """Refuse a table that lacks columns; others, in any order, are no matter."""
+        lacking = [column.name for column in self.used if column.name not in names]
+        if lacking:
+            many = "columns" if len(lacking) > 1 else "column"
+            raise ValueError(
+                f"the table lacks the {many} {listed(lacking)}, which the model uses; "
+                f"it has {listed(list(names))}"
+            )
+
+    def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table as the voters see it: doubles, and categories as such.
+
+        Columns may come in any order, and others beside them. Infinite values count as
+        missing, and so does text that is no number where numbers were.
+        """
+        self.check(list(frame.columns))
+        return encode(self.used, frame, len(frame))
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values, ready for JSON."""
+        return {"columns": [asdict(column) for column in self.columns]}
+
+    @classmethod
+    def from_dict(cls, said: dict[str, Any]) -> Self:
+        """The schema that :meth:`as_dict` wrote."""
+        columns: list[dict[str, Any]] = [dict(column) for column in said["columns"]]
+        for column in columns:
+            for name in ("categories", "parts"):
+                column[name] = tuple(column.get(name, ()))
+        return cls(tuple(Column(**column) for column in columns))
+
+
+# What a column holds, judged by its values and, for ids, by its name.
+
+
+def _infer_column(
+    name: str, values: pd.Series, labels: NDArray[Any] | None, keep: bool
+) -> Column:
+    if values.isna().all():
+        return Column(name, "dropped", reason="no value in any row")
+    column = _judge(name, values, keep)
+    if keep or column.kind == "dropped" or labels is None:
+        return column
+    leak = find_leak(column, values, labels)
+    if leak == EQUALS_TARGET:
+        return Column(name, "dropped", reason=leak)
+    return replace(column, reason=leak) if leak else column
+
+
+def _judge(name: str, column: pd.Series, keep: bool) -> Column:
+    from pandas.api import types
+
+    kind = column.dtype
+    if types.is_datetime64_any_dtype(kind):
+        return _date(name, column, "")
+    if types.is_bool_dtype(kind) or types.is_timedelta64_dtype(kind):
+        return _number(name, as_numbers(column, ""), keep)
+    if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind):
+        values = as_numbers(column, "")
+        raw = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        said = "infinite values count as missing" if np.isinf(raw).any() else ""
+        return _number(name, values, keep, said=said)
+    text = column.astype("string")
+    if types.is_object_dtype(kind) and _holds_structures(column):
+        return Column(name, "dropped", reason="lists or records, not single values")
+    if not hasattr(column, "cat"):
+        found = _number_in_text(name, text, keep) or _date_in_text(name, text)
+        if found is not None:
+            return found
+    return _category(name, column, text, keep)
+
+
+def _number(
+    name: str, values: NDArray[np.float64], keep: bool, *, said: str = "", comma: str = ""
+) -> Column:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Column(name, "dropped", reason="no finite number in any row")
+    if not keep:
+        if len(known) == len(values) and (known == known[0]).all():
+            return Column(name, "dropped", reason="the same value in every row")
+        if _are_ids(name, known):
+            return Column(name, "dropped", reason="looks like an id")
+    return Column(name, "number", reason=said, comma=comma)  # type: ignore[arg-type]
+
+
+def _are_ids(name: str, known: NDArray[np.float64]) -> bool:
+    n = len(known)
+    if n < FEW_ROWS or (known != np.floor(known)).any():
+        return False
+    steps = np.diff(known)
+    if not ((steps > 0).all() or (steps < 0).all()):
+        ordered = np.sort(known)
+        if (np.diff(ordered) == 0).any():
+            return False
+        consecutive = ordered[-1] - ordered[0] == n - 1
+        return ID_NAME.fullmatch(name) is not None or (consecutive and n >= SORTED_ROWS)
+    return ID_NAME.fullmatch(name) is not None or n >= SORTED_ROWS
+
+
+def _number_in_text(name: str, text: pd.Series, keep: bool) -> Column | None:
+    some = text.dropna()
+    comma = find_comma(some)
+    first = numbers_in(some.head(1000), comma)[1]
+    if first.mean() > 0.5:
+        return None
+    values, odd = numbers_in(text, comma)
+    known = int((~np.isnan(values)).sum())
+    if not known:
+        return None
+    stripped = some.str.strip()
+    if stripped.str.fullmatch(r"0\d+").any() and stripped.nunique() <= FEW_CODES:
+        return None  # codes such as 01 and 02
+    if odd.any() and (known < ENOUGH * (known + odd.sum()) or some.nunique() <= FEW_CODES):
+        return None
+    signs = stripped.str.endswith("%")
+    if signs.any() and not signs[~np.isnan(values[some.index])].all():
+        return None  # 12% beside 0.12: who knows
+    notes = []
+    if comma:
+        notes.append(f"commas read as {'thousands' if comma == 'thousands' else 'points'}")
+    if signs.any():
+        notes.append("per cent")
+    if odd.any():
+        what = str(text[odd].iloc[0])
+        notes.append(f"{odd.sum():,} not numbers, such as {what!r}, count as missing")
+    elif np.isnan(values).sum() > text.isna().sum():
+        mark = str(text[np.isnan(values) & text.notna().to_numpy()].iloc[0])
+        notes.append(f"{mark!r} counts as missing")
+    values = np.where(np.isfinite(values), values, np.nan)
+    return _number(name, values, keep, said="; ".join(notes), comma=comma)
+
+
+def _date_in_text(name: str, text: pd.Series) -> Column | None:
+    form = find_date_format(text)
+    return _date(name, text, form) if form else None
+
+
+def _date(name: str, column: pd.Series, form: str) -> Column:
+    dates = dates_in(column, form)
+    if dates.nunique() == 1 and dates.notna().all():
+        return Column(name, "dropped", reason="the same value in every row")
+    parts = date_parts(form, dates)
+    written = "" if form in ("", "ISO8601") else f", read as {_in_words(form)}"
+    said = f"a date: {', '.join(parts)}{written}"
+    return Column(name, "date", reason=said, form=form, parts=parts)
+
+
+def _in_words(form: str) -> str:
+    words = {"%d": "day", "%m": "month", "%Y": "year", "%H": "hour", "%M": "minute"}
+    words |= {"%S": "second", "%b": "month"}
+    for code, word in words.items():
+        form = form.replace(code, word)
+    return form
+
+
+def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Column:
+    counts = column.value_counts()
+    counts = counts[counts > 0].drop("", errors="ignore")  # an empty cell, as in a CSV
+    n_known = int(counts.sum())
+    if not n_known:
+        return Column(name, "dropped", reason="no value in any row")
+    if len(counts) == 1 and n_known == len(column) and not keep:
+        return Column(name, "dropped", reason="the same value in every row")
+    if len(counts) == n_known and n_known >= FEW_ROWS:
+        return Column(name, "dropped", reason="each row has its own value, as an id has")
+    if len(counts) <= MOST_CATEGORIES:
+        categories = tuple(sorted(set(category_texts(counts.index))))
+        return Column(name, "category", categories, f"{len(categories)} categories")
+    frequent = counts[counts >= LEAST_ROWS].head(MOST_CATEGORIES - 1)
+    if frequent.sum() < n_known / 2:
+        words = text.dropna().str.count(r"\s+").mean() >= 2
+        what = "free text" if words else "text of too many values"
+        return Column(name, "dropped", reason=f"{what} ({len(counts):,})")
+    categories = (*sorted(set(category_texts(frequent.index))), OTHER)
+    said = f"{len(frequent)} of {len(counts):,} categories, the rest as one"
+    return Column(name, "category", categories, said)
+
+
+def _holds_structures(column: pd.Series) -> bool:
+    some = column.dropna().head(100)
+    return bool(some.map(lambda value: isinstance(value, list | dict | set)).any()) or bool(
+        some.map(lambda value: isinstance(value, np.ndarray)).any()
+    )

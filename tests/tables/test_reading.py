@@ -1,0 +1,304 @@
+"""Files of every kind give the same table; what cannot be read says why."""
+
+import csv
+import gzip
+import io
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from damvi.tables import Schema, delimited, read_blocks, read_table, reading
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    n = 300
+    table = pd.DataFrame(
+        {
+            "amount": rng.normal(size=n).round(4),
+            "gaps": np.where(rng.random(n) < 0.2, np.nan, rng.integers(0, 9, n)),
+            "kind": rng.choice(["red", "NA", "a,b", 'say "x"'], n),
+            "when": pd.date_range("2024-01-01", periods=n, freq="7h").astype(str),
+            "code": rng.choice(["01", "02", "10"], n),
+            "y": rng.choice(["None", "NA", ""], n, p=[0.2, 0.7, 0.1]),
+        }
+    )
+    table["y"] = table["y"].replace("", None)
+    return table
+
+
+def write(frame, path):
+    name = path.name
+    if name.endswith(".parquet"):
+        frame.to_parquet(path)
+    elif name.endswith(".feather"):
+        frame.to_feather(path)
+    elif "json" in name:
+        frame.to_json(path, orient="records", lines=True)
+    elif "semi" in name:
+        frame.to_csv(path, index=False, sep=";", decimal=",")
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ".tsv" in name else ",")
+    return path
+
+
+KINDS = ["t.csv", "t.csv.gz", "t.tsv", "t.tsv.gz", "semi.csv", "t.parquet", "t.feather"]
+KINDS += ["t.jsonl", "t.jsonl.gz", "t.ndjson"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_file_is_the_same_table(frame, tmp_path, name):
+    path = write(frame, tmp_path / name)
+    schema = Schema.infer(frame, "y")
+    found = read_table(path, as_text=[*schema.text_columns, "y"])
+    assert list(found.columns) == list(frame.columns)
+    assert found["y"].isna().tolist() == frame["y"].isna().tolist()
+    assert found["y"].dropna().tolist() == frame["y"].dropna().tolist()
+    expected = schema.encode(frame)
+    pd.testing.assert_frame_equal(schema.encode(found), expected)
+    pd.testing.assert_frame_equal(whole(path, schema), expected)
+    found = read_table(path, schema, as_text=["y"])
+    pd.testing.assert_frame_equal(schema.encode(found), expected)
+
+
+def whole(path, schema):
+    return pd.concat([block() for block in read_blocks(path, schema)], ignore_index=True)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(delimited, "BLOCK", 600)
+    monkeypatch.setattr(reading, "ROWS", 32)
+
+
+def test_cells_of_one_block_that_are_no_plain_numbers(tmp_path, small_blocks):
+    n = 2000
+    cells = [f"{i / 7:.3f}" for i in range(n)]
+    cells[1500], cells[1501] = "?", " 1,234.5 "
+    text = "x,y\n" + "".join(f'"{cell}",{i % 2}\n' for i, cell in enumerate(cells))
+    (tmp_path / "t.csv").write_text(text)
+    frame = read_table(tmp_path / "t.csv")
+    schema = Schema.infer(frame, "y")
+    assert schema.columns[0].comma == "thousands"
+    found = whole(tmp_path / "t.csv", schema)["x"]
+    np.testing.assert_array_equal(found, schema.encode(frame)["x"])
+    np.testing.assert_array_equal(found, read_table(tmp_path / "t.csv", schema)["x"])
+    assert np.isnan(found[1500])
+    assert found[1501] == 1234.5
+    assert found[10] == 1.429
+
+
+def test_decimal_commas_and_odd_cells_together(tmp_path):
+    rows = "".join(f"{i},5;{i % 2}\n" for i in range(100)) + "?;1\n"
+    (tmp_path / "t.csv").write_text("x;y\n" + rows)
+    frame = read_table(tmp_path / "t.csv")
+    schema = Schema.infer(frame, "y")
+    assert whole(tmp_path / "t.csv", schema)["x"].tolist()[:3] == [0.5, 1.5, 2.5]
+    assert schema.encode(frame)["x"].tolist()[:3] == [0.5, 1.5, 2.5]
+    with_points = Schema.infer(pd.DataFrame({"x": [0.5, 1.5], "y": [0, 1]}), "y")
+    assert whole(tmp_path / "t.csv", with_points)["x"].tolist()[:2] == [0.5, 1.5]
+    assert read_table(tmp_path / "t.csv", with_points)["x"].tolist()[:2] == [0.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [("é,y\nœuf,1\n", "cp1252"), ("é,y\nœuf,1\n", "utf-16"), ("é,y\nœuf,1\n", "utf-8-sig")],
+)
+def test_encodings(tmp_path, data, encoding):
+    (tmp_path / "t.csv").write_bytes(data.encode(encoding))
+    frame = read_table(tmp_path / "t.csv")
+    assert list(frame.columns) == ["é", "y"]
+    assert frame["é"].tolist() == ["œuf"]
+
+
+def test_what_stays_text_and_what_does_not(tmp_path):
+    text = "i,f,b,t,z,none\n1, 2.5 ,True,x,007,\n2,3e2,false,NA,012,\n"
+    (tmp_path / "t.csv").write_text(text)
+    frame = read_table(tmp_path / "t.csv")
+    assert frame["i"].tolist() == [1, 2]
+    assert frame["f"].tolist() == [2.5, 300.0]
+    assert frame["b"].tolist() == [True, False]
+    assert frame["t"].tolist() == ["x", "NA"]
+    assert frame["z"].tolist() == ["007", "012"]
+    assert frame["none"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", b"", "is empty"),
+        ("t.csv", b"a,a,b\n1,2,3\n", "more than one column named 'a'"),
+        (
+            "t.csv",
+            b"a,b\n1,2\n1,2,3\n",
+            "t.csv, line 3 has 3 cells.*has 2: '1,2,3'",
+        ),
+        ("t.csv", b"a,b\n", "a header but no rows"),
+        ("t.xlsx", b"x", "not of a kind that can be read"),
+        ("t.parquet", b"PAR1 nonsense", "cannot be read as a table"),
+        ("t.feather", b"nonsense", "cannot be read as a table"),
+        (
+            "t.jsonl",
+            b'{"a": 1}\n{"a": \n',
+            r"line 2 is not JSON: .* \(column 6\)",
+        ),
+        ("t.csv.gz", b"not gzip", "cannot be read|gzip"),
+    ],
+)
+def test_what_cannot_be_read_says_why(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises((ValueError, OSError), match=message):
+        read_table(tmp_path / name)
+
+
+def test_a_cut_gzip_is_refused(tmp_path):
+    rows = np.random.default_rng(0).normal(size=100_000).astype(str)
+    packed = gzip.compress("\n".join(["a", *rows]).encode(), 1)
+    (tmp_path / "t.csv.gz").write_bytes(packed[: -len(packed) // 8])
+    schema = Schema.infer(pd.DataFrame({"a": [1.5, 2]}), "y")
+    for read in (read_table, partial(whole, schema=schema)):
+        with pytest.raises((ValueError, OSError, EOFError)):
+            read(tmp_path / "t.csv.gz")
+
+
+def test_missing_columns_are_all_named(tmp_path, frame):
+    schema = Schema.infer(frame, "y")
+    write(frame.drop(columns=["amount", "kind"]), tmp_path / "t.csv")
+    with pytest.raises(ValueError, match=r"lacks the columns 'amount' and 'kind'"):
+        next(read_blocks(tmp_path / "t.csv", schema))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a;b, c;d\n1;2;3\n4;5;6\n", ["a", "b, c", "d"]),  # a name with a comma
+        ("a;b;c,d\n1,2\n3,4\n", ["a;b;c", "d"]),  # a name with semicolons
+        ('a\n"x, y"\n', ["a"]),
+        ("a,b\r1,2\r", ["a", "b"]),  # lines as old Macs end them
+        ("a;b\n1,5;x\n", ["a", "b"]),
+        ("a|b\n" + "1|" + "x" * 200_000 + "\n", ["a", "b"]),  # more than csv reads
+    ],
+)
+def test_the_separator_is_what_parts_header_and_rows_alike(tmp_path, text, names):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    assert list(read_table(tmp_path / "t.csv").columns) == names
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    "quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]
+)
+def test_blocks_are_the_whole_table(tmp_path, small_blocks, ends, quoting):
+    rng = np.random.default_rng(0)
+    n = 200
+    shops = ["north", "sou,th", "é", 'the "old" one', f"two{ends}lines", "", '5" pipe']
+    frame = pd.DataFrame(
+        {
+            "note": rng.choice(['a "b" c', "x,y", "plain", f"line{ends}feed", ""], n),
+            "amount": rng.normal(size=n),
+            "shop": rng.choice(shops, n),
+            "when": pd.Series(rng.integers(0, 10**9, n).astype("datetime64[s]")).astype(
+                str
+            ),
+            "count": rng.integers(-5, 10**6, n),
+            "gaps": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n) * 1e-8),
+            "y": rng.integers(0, 2, n),
+        }
+    )
+    path = tmp_path / "t.csv"
+    path.write_bytes(
+        frame.to_csv(index=False, quoting=quoting, lineterminator=ends).encode()
+    )
+    table = read_table(path)
+    schema = Schema.infer(table, "y", keep=["shop"])
+    assert "shop" in [column.name for column in schema.used if column.kind == "category"]
+    found = whole(path, schema)
+    pd.testing.assert_frame_equal(found, schema.encode(read_table(path, schema)))
+    np.testing.assert_array_equal(found["amount"], frame["amount"])
+    np.testing.assert_array_equal(found["gaps"], frame["gaps"])
+    assert table["shop"].fillna("").tolist() == frame["shop"].tolist()
+
+
+@pytest.mark.parametrize("start", ["", "\n", "\n\r\n", "\ufeff"])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n\n", "\r"])
+@pytest.mark.parametrize("name", ["na\nme", "na\rme", "na\r\nme"])
+def test_empty_lines_the_last_line_and_line_ends_in_names(tmp_path, start, end, name):
+    path = tmp_path / "t.csv"
+    path.write_bytes(f'{start}"x","{name}",y\n1,,0\n\n2.5,4,1{end}'.encode())
+    frame = read_table(path)
+    assert list(frame.columns) == ["x", name, "y"]
+    assert len(frame) == 2
+    schema = Schema.infer(pd.DataFrame({"x": [1.0, 2], name: [1.5, 3]}), "y")
+    found = whole(path, schema)
+    assert found["x"].tolist() == [1, 2.5]
+    np.testing.assert_array_equal(found[name], [np.nan, 4])
+
+
+BOTH = [read_table, partial(whole, schema=Schema.infer(pd.DataFrame({"x": [1.5, 2]}), "y"))]
+
+
+@pytest.mark.parametrize("read", BOTH)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('x,z\n1,2\n1,"2\n3,4\n', "t.csv, line 3: a quote is opened here that is not"),
+        ('x,z\n1,2\n"', "t.csv, line 3: a quote is opened"),
+        ('x,z\r1,"2\r3"\r"4\r', "t.csv, line 4: a quote is opened"),
+        ('x,"z\n1,2\n', "t.csv, line 1: a quote is opened"),
+        ('x,z\n1,"2\n\n3"\n\n1,2,3\n', "t.csv, line 6 has 3 cells"),
+        ("x,z\n" + "1,2\n" * 500 + "1\n", "t.csv, line 502 has 1 cell, but the header has"),
+        ("x,z\n" + "\x03,\x03,\x03\n", "t.csv, line 2 has 3 cells"),
+        ('x,z\n1,2\n1,"' + "2\n" * 9000, r"t.csv.*line 2; is there a quote that is not"),
+    ],
+)
+def test_rows_that_cannot_be_told_apart(
+    tmp_path, small_blocks, monkeypatch, read, text, message
+):
+    monkeypatch.setattr(delimited, "LONGEST_ROW", 4000)
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path / "t.csv")
+
+
+def test_a_row_longer_than_a_block(tmp_path, small_blocks):
+    rows = [[i, "x" * (5000 if i == 777 else 5)] for i in range(1000)]
+    text = io.StringIO()
+    csv.writer(text).writerows([["x", "z"], *rows])
+    (tmp_path / "t.csv").write_text(text.getvalue())
+    for read in BOTH:
+        assert read(tmp_path / "t.csv")["x"].tolist() == list(range(1000))
+
+
+def test_an_odd_byte_late_in_the_file(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [b"caf,1"] * 200_000 + ["café,2".encode("cp1252")] * 10 + [b"\x81,3"]
+    path.write_bytes(b"k,x\n" + b"\n".join([*rows, "naïve,4".encode()]))
+    frame = read_table(path)
+    assert frame["k"].tolist()[199_999:] == ["caf", *["café"] * 10, "\x81", "naïve"]
+    assert frame["x"].tolist()[199_999:] == [1, *[2] * 10, 3, 4]
+
+
+CELLS = st.text('a1,;"\r\n é\x03', max_size=4)
+
+
+@given(
+    st.lists(st.lists(CELLS, min_size=2, max_size=2), max_size=20),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from([128, 1 << 20]),
+)
+def test_every_cell_that_can_be_quoted_comes_back(tmp_path_factory, rows, ends, block):
+    text = io.StringIO()
+    csv.writer(text, lineterminator=ends, quoting=csv.QUOTE_ALL).writerows(
+        [["x", "y"], ["1", "2"], *rows]
+    )
+    path = tmp_path_factory.mktemp("cells") / "t.csv"
+    path.write_bytes(text.getvalue().encode())
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(delimited, "BLOCK", block)
+        frame = read_table(path, as_text=["x", "y"]).fillna("")
+    assert frame.to_numpy().tolist() == [["1", "2"], *rows]
