@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -13,42 +11,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from damvi.voters import BaggedVoters, BootstrapSampling
 
-
-class Recorder(ClassifierMixin, BaseEstimator):
-    """Remembers what it was trained on; votes by the sign of the first column."""
-
-    def __init__(self, random_state=None):
-        self.random_state = random_state
-
-    def fit(self, X, y, sample_weight=None, note=None):
-        self.classes_ = np.unique(y)
-        self.X_, self.y_, self.weights_, self.note_ = X, y, sample_weight, note
-        return self
-
-    def predict(self, X):
-        return (np.asarray(X)[:, 0] > 0).astype(int)
+from .models import Recorder, Silent, Strict
 
 
 class Unweighted(Recorder):
     def fit(self, X, y):
         return super().fit(X, y)
-
-
-class Strict(ClassifierMixin, BaseEstimator):
-    """Insists on labels 0, 1, ... without gaps, as some boosters do."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        if not np.array_equal(self.classes_, np.arange(len(self.classes_))):
-            raise ValueError(f"gaps in {self.classes_}")
-        self.model_ = GaussianNB().fit(X, y)
-        return self
-
-    def predict(self, X):
-        return self.model_.predict(X)
-
-    def predict_proba(self, X):
-        return self.model_.predict_proba(X)
 
 
 def grown(estimator, X, y, draws, n_voters=4, **options):
@@ -183,11 +151,6 @@ def test_growing_keeps_the_voters_and_asks_them_again(table):
     _, at_once = grown(DecisionTreeClassifier(), X, y, draws, 5)
     assert more.estimators[:3] == few.estimators
     np.testing.assert_array_equal(votes, at_once)
-
-
-class Silent(Recorder):
-    def predict(self, X):
-        raise AssertionError("a voter of weight 0 was asked")
 
 
 def test_the_weighted_vote_does_not_ask_voters_of_weight_zero(table):

@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -29,6 +28,8 @@ from damvi.voters import FastForestClassifier, PoolVoters, out_of_fold_votes
 from damvi.voters.estimators import Relabelled
 from damvi.voters.pool import seed_of
 
+from .models import Recorder, Silent, Strict
+
 POOL = [
     ("forest", RandomForestClassifier(10)),
     ("linear", make_pipeline(StandardScaler(), LogisticRegression())),
@@ -40,24 +41,6 @@ POOL = [
 def trained(named, X, y, **options):
     options = {"seed": 0, "cv": 3, **options}
     return PoolVoters.train(named, X, np.asarray(y).astype(np.int8), **options)
-
-
-class Recorder(ClassifierMixin, BaseEstimator):
-    """Remembers what it was trained on; says yes above 0 in the first column."""
-
-    fits: ClassVar = []
-
-    def __init__(self, random_state=None):
-        self.random_state = random_state
-
-    def fit(self, X, y, sample_weight=None, note=None):
-        self.classes_ = np.unique(y)
-        self.X_, self.y_, self.weights_, self.note_ = X, y, sample_weight, note
-        self.fits.append(self)  # those of the folds are not kept elsewhere
-        return self
-
-    def predict(self, X):
-        return (np.asarray(X)[:, 0] > 0).astype(int)
 
 
 class Memory(ClassifierMixin, BaseEstimator):
@@ -168,11 +151,6 @@ def test_votes_can_be_had_without_voters(table):
     _, expected, _ = trained(POOL, X, y)
     votes = out_of_fold_votes(POOL, X, y.astype(np.int8), seed=0, cv=3)
     np.testing.assert_array_equal(votes, expected)
-
-
-class Silent(Recorder):
-    def predict(self, X):
-        raise AssertionError("a voter of weight 0 was asked")
 
 
 def test_the_weighted_vote_does_not_ask_voters_of_weight_zero(table):
@@ -411,23 +389,6 @@ def test_warnings_of_the_models_are_heard(table):
         warnings.simplefilter("always")
         trained([("logit", LogisticRegression(max_iter=1))], *table)
     assert any("failed to converge" in str(one.message) for one in heard)
-
-
-class Strict(ClassifierMixin, BaseEstimator):
-    """Insists on labels 0, 1, ... without gaps, as some boosters do."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        if not np.array_equal(self.classes_, np.arange(len(self.classes_))):
-            raise ValueError(f"gaps in {self.classes_}")
-        self.model_ = GaussianNB().fit(X, y)
-        return self
-
-    def predict(self, X):
-        return self.model_.predict(X)
-
-    def predict_proba(self, X):
-        return self.model_.predict_proba(X)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""Kernels of the Poisson bootstrap: random numbers by key and row, made into counts."""
+"""Kernels of the Poisson bootstrap: random numbers by key and row, made into counts.
+
+Apart from :mod:`.sampling`, since they import numba, which waits until it is needed.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ def bits_of(key: Any, row: Any) -> Any:
 
 
 @kernel
-def draw_by_class(key: Any, start: Any, labels: Any, below: Any, times: Any) -> None:
+def draw_by_class(key: Any, start: Any, targets: Any, below: Any, times: Any) -> None:
     """How often each row is drawn, by the rate of its class (the first if none is told)."""
     longest = below.shape[1]
-    one_rate = len(labels) == 0
+    one_rate = len(targets) == 0
     for i in range(len(times)):
         bits = bits_of(key, start + i)
-        c = 0 if one_rate else labels[i]
+        c = 0 if one_rate else targets[i]
         n = 0
         while n < longest and bits >= below[c, n]:
             n += 1
