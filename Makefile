@@ -38,7 +38,7 @@ test-browser: .venv/browser.stamp
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 	  { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y chromium; } || \
 	  { echo "no Chromium here: install it, as in: sudo apt-get install chromium"; exit 1; }
-	.venv/bin/python -m pytest tests/report/test_browser.py tests/report/test_class_browser.py
+	.venv/bin/python -m pytest tests/report/test_browser.py
 
 test-oldest: .venv-oldest/test.stamp
 	.venv-oldest/bin/python -m pytest -n 2

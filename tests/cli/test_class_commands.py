@@ -11,7 +11,7 @@ from damvi.cli import main
 from damvi.evaluation import honest_rows
 from damvi.io import load, save
 from damvi.tables import read_table
-from tests.report.class_toy import CLASSES, make_class_model, make_class_table
+from tests.report.toy import CLASSES, make_class_model, make_class_table
 
 FORMULA = "=1+cmd"
 
@@ -45,7 +45,7 @@ def test_evaluate_says_it_all(run, folder, data):
         assert words in result.output
     for name in CLASSES[1:]:
         assert name in result.output
-    known = "All 500 rows are rows of the fit" in result.output
+    known = "All 500 rows are training rows" in result.output
     assert known == (data == "fit.csv")
     assert ("factors of the classes were tuned" in result.output) == known
     said = json.loads(run("evaluate", "model.damvi", data, "--json").stdout)
@@ -130,10 +130,10 @@ def test_a_page_and_what_it_says_in_short(run, folder, data):
     assert result.exit_code == 0, result.output
     assert "are given their right class" in result.output
     assert "Written to report.html" in result.output
-    known = "All 500 rows are rows of the fit" in result.output
+    known = "All 500 rows are training rows" in result.output
     assert known == (data == "fit.csv")
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert ("Judged on the rows of the fit, out of sample." in page) == known
-    assert ("factors of the classes were tuned on rows of the fit" in page) == known
+    assert ("Judged on the training rows, out of sample." in page) == known
+    assert ("factors of the classes were tuned on training rows" in page) == known
     said = json.loads(run("report", "model.damvi", data, "--json").stdout)
     assert [one["name"] for one in said["classes"]] == list(CLASSES)

@@ -60,7 +60,7 @@ def test_rows_asked_for_in_full_and_as_json(run):
     said = json.loads(run("model.damvi", "new.csv", "--row", "7", "--json").stdout)
     (row,) = said["rows"]
     assert row["row"] == 7
-    total = sum(column["contribution"] for column in row["columns"]) + said["base"]
+    total = sum(column["contribution"] for column in row["columns"]) + row["base"]
     assert total == pytest.approx(row["vote"])
     assert np.isclose(sum(voter["contribution"] for voter in row["voters"]), row["vote"])
     assert said["importances"]["names"][0] == FORMULA

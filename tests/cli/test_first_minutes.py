@@ -75,7 +75,7 @@ def test_minutes_2_to_6(damvi, folder, kind):
     assert lines[0] == "score,probability,decision"
     assert len(lines) == 201
     judged = damvi("evaluate", "model.damvi", f"data.{kind}").output
-    assert "All 600 rows are rows of the fit" in judged
+    assert "All 600 rows are training rows" in judged
     check(f"evaluate_{kind}", judged)
 
 

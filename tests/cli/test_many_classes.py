@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from damvi.cli import flow, main
-from damvi.evaluation.voters import voter_names
+from damvi.evaluation import FittedVote
 from damvi.io import load
 from damvi.modelling import worth
 
@@ -143,7 +143,9 @@ def test_info(damvi, fitted):
     assert {one["label"]: one["rows"] for one in told["target"]["classes"]}["maize"] == 125
     # Voters are called the same wherever they are named.
     names = [voter["name"] for voter in told["voters"]["weights"]]
-    assert sorted(names) == sorted(voter_names(load(fitted / "model.damvi").classifier))
+    assert sorted(names) == sorted(
+        FittedVote(load(fitted / "model.damvi").classifier).names
+    )
     assert "tree 1" in names
     assert "tree 0" not in names
 

@@ -57,7 +57,7 @@ def test_a_folder_is_fitted_in_blocks_and_all_is_said(damvi):
     assert scores["made"]["data"]["files"] == 3
     assert scores["made"]["data"]["rows"] == 600
     said = damvi("evaluate", "model.damvi", "pay/part-1.parquet").output
-    assert "All 200 rows are rows of the fit" in said
+    assert "All 200 rows are training rows" in said
     damvi("predict", "model.damvi", "pay/part-1.parquet")
 
 
@@ -167,14 +167,14 @@ def test_of_very_many_rows_a_sample_is_remembered_and_judged(damvi, monkeypatch)
     assert "fitted on 900 rows, 108 of them positive" in damvi("info", "model.damvi").output
     run = damvi("evaluate", "model.damvi", "all.parquet")
     assert "a sample of one in 4 of them" in run.stdout
-    assert f"it can tell {n_kept}: {n_kept} are rows of the fit" in run.stdout
+    assert f"it can tell {n_kept}: {n_kept} are training rows" in run.stdout
     said = json.loads(damvi("evaluate", "model.damvi", "all.parquet", "--json").stdout)
     some = ~np.isnan(model.training.vote)
     assert said["rows"] == some.sum()
     assert said["rows_of_the_fit"] == n_kept
-    assert said["positives"] == model.training.labels[some].sum()
+    assert said["classes"][1]["rows"] == model.training.labels[some].sum()
     flagged = model.training.vote[some] > model.classifier.threshold_
-    assert said["confusion"]["found"] == (flagged & model.training.labels[some]).sum()
+    assert said["confusion"][1][1] == (flagged & model.training.labels[some]).sum()
     run = damvi("report", "model.damvi", "all.parquet")
     assert "one in 4" in run.stdout
     run = damvi("explain", "model.damvi", "all.parquet", "--row", "1")

@@ -36,10 +36,10 @@ def test_a_page_and_what_it_says_in_short(run, folder, data):
     assert result.exit_code == 0, result.output
     assert "of 100 flagged rows about" in result.output
     assert "Written to report.html" in result.output
-    known = "All 600 rows are rows of the fit" in result.output
+    known = "All 600 rows are training rows" in result.output
     assert known == (data == "fit.csv")
     page = (folder / "report.html").read_text()
-    assert ("Judged on the rows of the fit, out of sample." in page) == known
+    assert ("Judged on the training rows, out of sample." in page) == known
 
 
 def test_for_machines_and_for_nobody(run, folder):
@@ -47,7 +47,7 @@ def test_for_machines_and_for_nobody(run, folder):
     said = json.loads(result.stdout)
     assert said["report"] == "page.html"
     assert said["data"]["rows"] == 200
-    assert said["decision"]["found"] > 0
+    assert said["decision"]["confusion"][1][1] > 0
     assert (folder / "page.html").stat().st_size < 3_000_000
     assert run("model.damvi", "new.parquet", "--quiet").output == ""
 

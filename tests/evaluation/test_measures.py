@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from sklearn import metrics
+from sklearn.metrics import average_precision_score, f1_score
 
-from damvi.evaluation import compare, confusion, measure
+from damvi.evaluation import MEASURES, compare, confusion, measure, share
+from damvi.evaluation import measures as module
 
 
 def rows(n, seed, rate=0.1, digits=1):
@@ -17,7 +19,9 @@ def rows(n, seed, rate=0.1, digits=1):
 @pytest.mark.parametrize("digits", [1, 12])
 def test_figures_are_those_of_scikit_learn(digits):
     positive, vote, flagged, chance = rows(3000, 0, digits=digits)
-    found = {k: f.value for k, f in measure(positive, vote, flagged, chance).items()}
+    found = {
+        k: f.value for k, f in measure(positive, vote, flagged, chance).overall.items()
+    }
     assert found == pytest.approx(
         {
             "precision": metrics.precision_score(positive, flagged),
@@ -34,16 +38,16 @@ def test_figures_are_those_of_scikit_learn(digits):
 
 def test_cost_and_confusion():
     positive, vote, flagged, _ = rows(500, 1)
-    counts = confusion(positive, flagged)
-    assert sum(counts.values()) == 500
-    cost = measure(positive, vote, flagged, cost=(2, 30))["cost"].value
-    assert cost == pytest.approx((2 * counts["false_alarms"] + 30 * counts["missed"]) / 500)
+    (_, alarms), (missed, _) = counts = confusion(positive, flagged, 2)
+    assert counts.sum() == 500
+    cost = measure(positive, vote, flagged, cost=(2, 30)).overall["cost"].value
+    assert cost == pytest.approx((2 * alarms + 30 * missed) / 500)
 
 
 @pytest.mark.parametrize("n", [400, 12_000])
 def test_spreads_are_those_of_a_bootstrap_of_rows(n):
     positive, vote, flagged, chance = rows(n, 2, digits=12)
-    found = measure(positive, vote, flagged, chance)
+    found = measure(positive, vote, flagged, chance).overall
     rng = np.random.default_rng(0)
     ups, downs = np.flatnonzero(positive), np.flatnonzero(~positive)
     draws = {name: [] for name in ("f1", "ap", "roc_auc", "brier")}
@@ -61,14 +65,14 @@ def test_spreads_are_those_of_a_bootstrap_of_rows(n):
 
 def test_one_positive_perfect_votes_and_no_flag():
     positive = np.array([True] + [False] * 50)
-    figures = measure(positive, positive * 2.0 - 1, np.zeros(51, bool))
+    figures = measure(positive, positive * 2.0 - 1, np.zeros(51, bool)).overall
     assert figures["precision"].value == figures["recall"].value == 0
     assert figures["mcc"].value == 0
     assert figures["ap"].value == figures["ap"].low == figures["ap"].high == 1
 
 
 def test_what_cannot_be_measured_is_refused():
-    with pytest.raises(ValueError, match="both classes"):
+    with pytest.raises(ValueError, match=r"two classes are needed .* all 2 here"):
         measure([True, True], [0.1, 0.2], [True, False])
     with pytest.raises(ValueError, match="no vote"):
         measure([True, False], [0.1, np.nan], [True, False])
@@ -93,3 +97,152 @@ def test_differences_of_average_precision():
     theirs = metrics.average_precision_score(positive, other)
     gain = compare("ap", positive, (vote, flagged), (other, flagged))
     assert gain.value == pytest.approx(ours - theirs)
+
+
+def drawn(n=600, seed=0, rates=(0.05, 0.15, 0.8), noise=1.0):
+    rng = np.random.default_rng(seed)
+    # Classes of a fixed size, which the intervals take as given.
+    labels = rng.permutation(
+        np.repeat(range(len(rates)), np.multiply(rates, n).astype(int))
+    )
+    vote = np.eye(len(rates))[labels] + noise * rng.normal(size=(len(labels), len(rates)))
+    vote = np.exp(vote).round(1)  # with ties
+    return labels, vote, vote.argmax(axis=1)
+
+
+def test_as_scikit_learn_has_them():
+    labels, vote, decided = drawn()
+    chance = vote / vote.sum(axis=1, keepdims=True)
+    found = measure(labels, vote, decided, chance)
+    binary = [labels == c for c in range(3)]
+    expected = {
+        "macro_f1": metrics.f1_score(labels, decided, average="macro"),
+        "balanced_accuracy": metrics.balanced_accuracy_score(labels, decided),
+        "accuracy": metrics.accuracy_score(labels, decided),
+        "mcc": metrics.matthews_corrcoef(labels, decided),
+        "macro_ap": metrics.average_precision_score(np.eye(3)[labels], vote),
+        "macro_roc_auc": np.mean(
+            [metrics.roc_auc_score(binary[c], vote[:, c]) for c in range(3)]
+        ),
+        "brier": ((chance - np.eye(3)[labels]) ** 2).sum(axis=1).mean(),
+    }
+    assert {k: f.value for k, f in found.overall.items()} == pytest.approx(expected)
+    assert list(found.overall) == [name for name in MEASURES if name in expected]
+    for c, own in enumerate(found.by_class):
+        flagged = decided == c
+        assert own["precision"].value == metrics.precision_score(binary[c], flagged)
+        assert own["recall"].value == metrics.recall_score(binary[c], flagged)
+        assert own["f1"].value == pytest.approx(metrics.f1_score(binary[c], flagged))
+        ap = metrics.average_precision_score(binary[c], vote[:, c])
+        assert own["ap"].value == pytest.approx(ap)
+        for figure in own.values():
+            assert figure.low <= figure.value <= figure.high
+            assert figure.spread > 0
+    table = metrics.confusion_matrix(labels, decided)
+    np.testing.assert_array_equal(found.confusion, table)
+    said = found.as_dict()
+    assert said["shares"][0][2] == share(int(table[0, 2]), int(table[0].sum()))
+
+
+def test_a_class_without_rows_has_no_figures_and_is_in_no_mean():
+    labels, vote, decided = drawn(300)
+    kept = labels != 0
+    found = measure(labels[kept], vote[kept], decided[kept])
+    assert found.by_class[0]["recall"] is None
+    assert found.by_class[0]["ap"] is None
+    assert found.by_class[0]["precision"].value == 0  # named, never rightly
+    recalls = [own["recall"].value for own in found.by_class[1:]]
+    assert found.overall["balanced_accuracy"].value == pytest.approx(np.mean(recalls))
+
+
+def test_a_class_that_is_never_named_has_no_precision():
+    labels, vote, _ = drawn(300)
+    found = measure(labels, vote, np.full(len(labels), 2))
+    assert found.by_class[0]["precision"] is None
+    assert found.by_class[0]["recall"].value == 0
+    assert found.by_class[0]["recall"].high > 0  # not sure from a few rows
+    assert found.overall["mcc"].value == 0
+
+
+def test_the_intervals_hold_the_truth_about_as_often_as_they_say():
+    big = drawn(60_000, seed=99)
+    truth = {k: f.value for k, f in measure(*big).overall.items()}
+    held = dict.fromkeys(truth, 0)
+    for seed in range(20):
+        found = measure(*drawn(400, seed=seed)).overall
+        for name, figure in found.items():
+            held[name] += figure.low <= truth[name] <= figure.high
+    # With 20 rows of the rarest class, 82 % instead of 90 % for the average precision.
+    assert min(held.values()) >= 12, held
+
+
+def test_thinned_rows_give_about_the_same_interval(monkeypatch):
+    data = drawn(6000)
+    whole = measure(*data)
+    monkeypatch.setattr(module, "MOST_WORK", 3000 * 3 * module.N_DRAWS)
+    thin = measure(*data)
+    for name in ("macro_ap", "macro_roc_auc"):
+        one, other = whole.overall[name], thin.overall[name]
+        assert one.value == other.value
+        assert other.spread == pytest.approx(one.spread, rel=0.4)
+
+
+@pytest.mark.parametrize(
+    ("labels", "vote", "words"),
+    [
+        ([1, 1], np.ones((2, 3)), "rows of two classes"),
+        ([0, 1], np.full((2, 3), np.nan), "no vote"),
+    ],
+)
+def test_what_cannot_be_measured_of_many_is_said(labels, vote, words):
+    with pytest.raises(ValueError, match=words):
+        measure(labels, vote, [0, 0])
+
+
+def test_no_interval_reaches_beyond_what_a_figure_can_be():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [60, 30, 12])
+    vote = np.eye(3)[labels] + 0.45 * rng.random((102, 3)).round(1)
+    vote[0] = vote[-1]
+    chance = 0.99 * np.eye(3)[labels] + 0.01 / 3
+    found = measure(labels, vote, vote.argmax(axis=1), chance)
+    shares = [*found.by_class, found.overall]
+    for figures in shares:
+        for name, figure in figures.items():
+            if figure is not None and name != "mcc":
+                assert 0 <= figure.low <= figure.value <= figure.high <= 1, name
+
+
+rng = np.random.default_rng(0)
+TRUTH = rng.choice(4, p=[0.5, 0.3, 0.15, 0.05], size=400)
+OURS, OTHER = np.eye(4)[TRUTH] + rng.normal(size=(2, 400, 4)) * [[[0.8]], [[1.0]]]
+OURS = OURS.round(1)  # ties
+ROWS_OF = [np.flatnonzero(np.equal(TRUTH, c)) for c in range(4)]
+
+
+def macro_f1(rows, vote):
+    decided = vote[rows].argmax(axis=1)
+    return f1_score(TRUTH[rows], decided, average="macro", zero_division=0)
+
+
+def macro_ap(rows, vote):
+    return np.mean(
+        [average_precision_score(np.equal(TRUTH[rows], c), vote[rows, c]) for c in range(4)]
+    )
+
+
+@pytest.mark.parametrize(("name", "slow"), [("macro_f1", macro_f1), ("macro_ap", macro_ap)])
+def test_value_and_spread_of_a_difference(name, slow):
+    ours, other = ((vote, vote.argmax(axis=1)) for vote in (OURS, OTHER))
+    found = compare(name, TRUTH, ours, other)
+    every = np.arange(400)
+    assert found.value == pytest.approx(slow(every, OURS) - slow(every, OTHER))
+    draws = []
+    for _ in range(100):
+        rows = np.concatenate([rng.choice(rows, len(rows)) for rows in ROWS_OF])
+        draws.append(slow(rows, OURS) - slow(rows, OTHER))
+    assert found.spread == pytest.approx(np.std(draws), rel=0.3)
+    assert found.low == pytest.approx(np.quantile(draws, 0.05), abs=0.03)
+    assert found.high == pytest.approx(np.quantile(draws, 0.95), abs=0.03)
+    same = compare(name, TRUTH, ours, ours)
+    assert (same.value, same.low, same.high) == (0, 0, 0)

@@ -97,7 +97,7 @@ def test_it_is_the_fit_in_memory(tmp_path, n_classes):
 
 
 def test_votes_on_chosen_rows_are_those_in_memory(tmp_path):
-    from damvi.evaluation.voters import voters_of_fit
+    from damvi.evaluation import voters_of_fit
 
     frame = table().dropna(subset="kind")
     write(tmp_path / "d", frame, sizes=(len(frame),))

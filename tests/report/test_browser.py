@@ -1,23 +1,121 @@
-"""The page in a real browser: Debian's Chromium, driven by playwright.
+"""Both pages in a real browser: Debian's Chromium, driven by playwright.
 
 ``make test-browser`` installs both; without them these tests are skipped.
 """
 
+import os
+import re
+import shutil
+from contextlib import contextmanager
+
+import numpy as np
 import pytest
 
+from damvi.evaluation import FittedVote, share
 from damvi.report import write_report
-from damvi.report.cuts import best_with_recall, cheapest, offer_cuts
-from damvi.report.two_page import RATIOS
+from damvi.report.curves import OWN, STEPS, offer_cuts
+from damvi.report.page import RATIOS
 
-from .in_browser import (
-    check_contrasts,
-    colours,
-    contrast,
-    move,
-    number,
-    silent_page,
+from .test_page import many_classes
+from .toy import (
+    CLASSES,
+    HOSTILE,
+    make_class_model,
+    make_class_table,
+    make_model,
+    make_table,
 )
-from .toy import HOSTILE, make_model, make_table
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip("no Chromium here: make test-browser installs it", allow_module_level=True)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="no playwright here: make test-browser installs it"
+)
+
+
+@contextmanager
+def silent_page(browser, path):
+    """The page, which must neither complain nor ask anybody for anything."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    requests, errors = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("dialog", lambda dialog: errors.append(dialog.message))
+    page.goto(path.as_uri())
+    yield page
+    assert errors == []
+    assert requests == [path.as_uri()]
+    context.close()
+
+
+def number(page, selector):
+    return int(page.inner_text(selector).replace(",", ""))
+
+
+def move(page, slider, value):
+    page.eval_on_selector(
+        slider,
+        "(s, v) => { s.value = v; s.dispatchEvent(new Event('input')); }",
+        str(value),
+    )
+
+
+def colours(page):
+    """Of the text and the ground."""
+    return [
+        tones(page.evaluate(f"getComputedStyle(document.body).{which}"))
+        for which in ("color", "backgroundColor")
+    ]
+
+
+def tones(text):
+    """Red, green and blue, from 0 to 255, as the browser writes them."""
+    numbers = [float(number) for number in re.findall(r"[\d.]+", text)][:3]
+    return (
+        tuple(255 * n for n in numbers) if text.startswith("color(srgb") else tuple(numbers)
+    )
+
+
+def contrast(one, other):
+    """By the Web Content Accessibility Guidelines."""
+
+    def light(colour):
+        share = np.array(colour) / 255
+        linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722] + 0.05
+
+    return max(light(one), light(other)) / min(light(one), light(other))
+
+
+def check_contrasts(page):
+    """Every text stands out from its ground."""
+    found = page.evaluate(
+        """() => {
+          const ground = (e) => { for (; e; e = e.parentElement) {
+            const c = getComputedStyle(e).backgroundColor;
+            if (!c.endsWith(", 0)")) return c; } return "rgb(255, 255, 255)"; };
+          const kinds = "p, th, td, h1, h2, h3, b, span, em, summary, label, figcaption";
+          return [...document.querySelectorAll(kinds + ", output, button, legend, select")]
+            .filter((e) => e.textContent.trim() && e.offsetWidth > 1)
+            .map((e) => [getComputedStyle(e).color, ground(e)]); }"""
+    )
+    assert len(found) > 100
+    for pair in {tuple(pair) for pair in found}:
+        assert contrast(*map(tones, pair)) >= 4.5, pair
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox"] if os.geteuid() == 0 else [],
+        )
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +140,10 @@ def check_counts(page, vote, positive):
     threshold = float(page.get_attribute("#c-threshold", "data-exact"))
     flagged = vote > threshold
     expected = {
-        "#c-found": (flagged & positive).sum(),
-        "#c-missed": (~flagged & positive).sum(),
-        "#c-alarms": (flagged & ~positive).sum(),
-        "#c-passed": (~flagged & ~positive).sum(),
+        "#cell-1-1": (flagged & positive).sum(),
+        "#cell-1-0": (~flagged & positive).sum(),
+        "#cell-0-1": (flagged & ~positive).sum(),
+        "#cell-0-0": (~flagged & ~positive).sum(),
     }
     for selector, count in expected.items():
         assert number(page, selector) == count
@@ -60,14 +158,14 @@ def test_it_starts_where_the_model_decides(opened, report):
     assert opened.locator("img").count() == 0
 
 
-def test_the_cost_slider_finds_the_cheapest_line(opened, report):
+def test_the_cost_slider_finds_the_cheapest_threshold(opened, report):
     _, said, vote, positive = report
     cuts = offer_cuts(vote, positive, said["threshold"])
     thresholds = set()
     for step, miss in enumerate(RATIOS):
         move(opened, "#s-cost", step)
         threshold = check_counts(opened, vote, positive)
-        assert threshold == cuts.threshold[cheapest(cuts, miss)]
+        assert threshold == cuts.threshold[cuts.cheapest(miss)]
         thresholds.add(threshold)
         flagged = vote > threshold
         cost = miss * (~flagged & positive).sum() + (flagged & ~positive).sum()
@@ -93,8 +191,8 @@ def test_the_recall_slider_keeps_its_floor(opened, report):
     for percent in (1, 30, 55, 80, 90, 99, 100):
         move(opened, "#s-recall", percent)
         threshold = check_counts(opened, vote, positive)
-        assert threshold == cuts.threshold[best_with_recall(cuts, percent / 100)]
-        assert number(opened, "#c-found") >= percent / 100 * positive.sum() - 1e-9
+        assert threshold == cuts.threshold[cuts.best_with_recall(percent / 100)]
+        assert number(opened, "#cell-1-1") >= percent / 100 * positive.sum() - 1e-9
     opened.check("#m-own")
     assert check_counts(opened, vote, positive) == said["threshold"]
 
@@ -107,12 +205,12 @@ def test_it_works_by_keyboard_and_speaks(opened, report):
     assert opened.inner_text("#v-cost") != before
     assert "A miss costs" in opened.get_attribute("#s-cost", "aria-valuetext")
     check_counts(opened, vote, positive)
-    found = opened.inner_text("#c-found")
+    found = opened.inner_text("#cell-1-1")
     opened.locator("#live:not(:empty)").wait_for(state="attached")
     assert opened.text_content("#live").startswith(f"{found} found")
-    frame = opened.get_attribute("#chart-pr", "data-frame").split()
+    frame = opened.get_attribute("#chart-pr-1", "data-frame").split()
     x0, _, x1, _ = map(float, frame)
-    at = float(opened.get_attribute("#mark-pr", "cx"))
+    at = float(opened.get_attribute("#mark-pr-1", "cx"))
     assert (at - x0) / (x1 - x0) == pytest.approx(int(found) / positive.sum())
 
 
@@ -126,30 +224,7 @@ def test_tables_sort(opened, report):
             cells = table.locator(f"tbody tr > :nth-child({column + 1})").all_inner_texts()
             values = [float(cell) for cell in cells]
             assert values == sorted(values, reverse=direction == "descending")
-    assert len(values) == len(report[1]["missed"]["rows"])
-
-
-def test_dark_and_light(opened):
-    assert colours(opened)[1] == (255, 255, 255)
-    opened.emulate_media(color_scheme="dark")
-    ink, paper = colours(opened)
-    assert max(paper) < 60
-    assert contrast(ink, paper) > 7
-    opened.click("#theme")  # to light, against the system's wish
-    assert colours(opened)[1] == (255, 255, 255)
-    opened.click("#theme")
-    assert max(colours(opened)[1]) < 60
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_stands_out_from_its_ground(opened, scheme):
-    opened.emulate_media(color_scheme=scheme)
-    check_contrasts(opened)
-
-
-def test_a_phone_shows_all_without_scrolling_sideways(opened):
-    opened.set_viewport_size({"width": 360, "height": 740})
-    assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+    assert len(values) == len(report[1]["rows"]["missed"]["rows"])
 
 
 def test_it_prints(opened):
@@ -167,6 +242,237 @@ def test_without_scripts_the_figures_are_there(browser, report):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(path.as_uri())
-    assert number(page, "#c-found") == said["decision"]["found"]
+    assert number(page, "#cell-1-1") == said["decision"]["confusion"][1][1]
     assert not page.is_visible("#controls")
     context.close()
+
+
+@pytest.fixture(scope="module")
+def class_report(tmp_path_factory):
+    """The page on new rows, with hostile names, and what it is made of."""
+    model = make_class_model(make_class_table(width=HOSTILE))
+    frame = make_class_table(500, seed=1, width=HOSTILE)
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    said = write_report(model, frame, path, name=HOSTILE)
+    labels = frame["fault"].map({name: c for c, name in enumerate(CLASSES)}).to_numpy()
+    return path, said, model.classifier, model.schema.encode(frame), labels
+
+
+@pytest.fixture
+def four(browser, class_report):
+    with silent_page(browser, class_report[0]) as page:
+        yield page
+
+
+def check_page(page, class_report, place=0, step=1.0):
+    """All figures are those of the votes for a class counted ``step`` times as much."""
+    _, _, classifier, X, labels = class_report
+    factors = classifier.threshold_.copy()
+    factors[place] *= step
+    order = FittedVote(classifier).tie_order
+    decided = order[(classifier.vote(X) * factors)[:, order].argmax(axis=1)]
+    scores = []
+    for c in range(4):
+        found, named = (
+            int(((labels == c) & (decided == c)).sum()),
+            int((decided == c).sum()),
+        )
+        rows = int((labels == c).sum())
+        for true in range(4):
+            cell = ((labels == true) & (decided == c)).sum()
+            assert number(page, f"#cell-{true}-{c}") == cell
+        assert number(page, f"#n-{c}") == named
+        for key, whole in (("r", rows), ("p", named)):
+            rate = share(found, whole)
+            shown = page.inner_text(f"#{key}-{c}")
+            if not whole:
+                assert shown == ""
+                continue
+            assert float(shown) == pytest.approx(100 * found / whole, abs=0.051)
+            low, high = page.inner_text(f"#{key}-{c}-range").split(" to ")
+            assert float(low) == pytest.approx(100 * rate["low"], abs=0.051)
+            assert float(high) == pytest.approx(100 * rate["high"], abs=0.051)
+        scores.append(2 * found / (rows + named))
+        assert float(page.inner_text(f"#f-{c}")) == pytest.approx(scores[-1], abs=0.0006)
+    assert float(page.inner_text("#o-f1")) == pytest.approx(np.mean(scores), abs=0.0051)
+    assert number(page, "#o-wrong") == (labels != decided).sum()
+    return decided
+
+
+def test_it_starts_where_the_model_decides_with_many_classes(four, class_report):
+    _, _, classifier, X, _ = class_report
+    decided = check_page(four, class_report)
+    np.testing.assert_array_equal(decided, classifier.predict(X))
+    assert HOSTILE in four.inner_text(".kicker")
+    assert four.locator("img").count() == 0
+    assert four.inner_text("#which") == "As the model decides"
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_the_slider_moves_every_figure_of_each_class(four, class_report, place):
+    four.select_option("#weighed", str(place))
+    tables = set()
+    for step in (0, 9, 14, 16, len(STEPS) - 1):
+        move(four, "#s-weight", step)
+        decided = check_page(four, class_report, place, STEPS[step])
+        tables.add(tuple(np.bincount(decided, minlength=4)))
+        factor = class_report[2].threshold_[place] * STEPS[step]
+        assert float(four.inner_text("#v-factor")) == pytest.approx(factor, rel=0.006)
+        own = four.locator(".of-mean").all_inner_texts()
+        assert not any(text.strip() for text in own)
+    assert len(tables) > 3
+    assert CLASSES[place] in four.inner_text("#which")
+    four.click("#reset")
+    check_page(four, class_report)
+    assert four.inner_text("#v-weight") == "1"
+    assert all("confidence" in text for text in four.locator(".of-mean").all_inner_texts())
+
+
+def test_the_class_chosen_is_the_one_shown(four, class_report):
+    views = [view["class"] for view in class_report[1]["views"]]
+    for selector in ("#shown", "#weighed"):
+        for place in views:
+            four.select_option(selector, str(place))
+            assert four.locator(".panel:not([hidden])").count() == 2
+            assert four.is_visible(f"#scores-{place}")
+            assert four.input_value("#shown") == four.input_value("#weighed")
+            assert four.input_value("#shown") == str(place)
+
+
+def test_the_dot_is_what_is_decided(four, class_report):
+    labels = class_report[4]
+    four.select_option("#weighed", "1")
+    move(four, "#s-weight", 17)
+    decided = check_page(four, class_report, 1, STEPS[17])
+    found = ((labels == 1) & (decided == 1)).sum()
+    x0, y0, x1, y1 = map(float, four.get_attribute("#chart-pr-1", "data-frame").split())
+    at = [float(four.get_attribute("#mark-pr-1", name)) for name in ("cx", "cy")]
+    assert (at[0] - x0) / (x1 - x0) == pytest.approx(found / (labels == 1).sum())
+    assert (at[1] - y0) / (y1 - y0) == pytest.approx(found / (decided == 1).sum())
+
+
+def test_it_works_by_keyboard_and_speaks_with_many_classes(four, class_report):
+    four.focus("#weighed")
+    first = four.input_value("#weighed")
+    four.keyboard.press("ArrowDown")
+    place = int(four.input_value("#weighed"))
+    assert str(place) != first
+    four.focus("#s-weight")
+    four.keyboard.press("ArrowRight")
+    check_page(four, class_report, place, STEPS[OWN + 1])
+    assert "count 1.2 times as much" in four.get_attribute("#s-weight", "aria-valuetext")
+    found = four.inner_text(f"#cell-{place}-{place}")
+    spoken = four.locator("#live", has_text=f": {found} of ")
+    spoken.wait_for(state="attached")
+
+
+@pytest.mark.parametrize("table", [0, 1])
+def test_tables_sort_with_many_classes(four, table):
+    found = four.locator("table.sortable").nth(table)
+    headings = found.locator("thead th").all_inner_texts()
+    assert any("Found" in text or "Votes" in text for text in headings)
+    for column, heading in enumerate(headings):
+        if not heading.startswith(("Row", "Found", "Right", "Votes", "F1")):
+            continue
+        head = found.locator("thead th").nth(column)
+        for direction in ("ascending", "descending"):
+            head.locator("button").click()
+            assert head.get_attribute("aria-sort") == direction
+            cells = found.locator(f"tbody tr > :nth-child({column + 1})").all_inner_texts()
+            values = [float(cell.replace(",", "")) for cell in cells]
+            assert len(values) > 3
+            assert values == sorted(values, reverse=direction == "descending")
+
+
+def test_a_sorted_table_still_follows_the_slider(four, class_report):
+    four.locator("#classes thead button").nth(4).click()
+    four.select_option("#weighed", "3")
+    move(four, "#s-weight", 15)
+    check_page(four, class_report, 3, STEPS[15])
+
+
+def test_it_prints_the_class_that_is_shown(four):
+    four.select_option("#shown", "1")
+    four.emulate_media(media="print", color_scheme="dark")
+    assert colours(four)[1] == (255, 255, 255)
+    assert not four.is_visible("#controls")
+    assert four.is_visible("#confusion")
+    assert four.is_visible("#scores-1")
+    assert not four.is_visible("#scores-2")
+    assert not four.is_visible("#shown")
+    pdf = four.pdf(format="A4")
+    assert pdf.startswith(b"%PDF")
+    assert len(pdf) > 20_000
+
+
+def test_without_scripts_the_figures_and_all_classes_are_there(browser, class_report):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(class_report[0].as_uri())
+    check_page(page, class_report)
+    assert not page.is_visible("#controls")
+    for place in range(4):
+        assert page.is_visible(f"#scores-{place}")
+    context.close()
+
+
+def test_rows_without_the_truth_and_very_many_classes(browser, class_report, tmp_path):
+    frame, model = many_classes(20, 1500)
+    for name, rows in (("many", frame), ("none", frame.drop(columns="kind"))):
+        path = tmp_path / f"{name}.html"
+        said = write_report(model, rows, path)
+        place = str(said["views"][3]["class"])
+        with silent_page(browser, path) as page:
+            assert page.locator("#s-weight").count() == 0
+            page.select_option("#shown", place)
+            assert page.is_visible(f"#scores-{place}")
+            assert page.evaluate(
+                "document.querySelectorAll('.panel:not([hidden])').length"
+            ) == 1 + (name == "many")
+
+
+def test_classes_without_rows_have_no_charts_and_do_no_harm(
+    browser, class_report, tmp_path
+):
+    model = make_class_model(make_class_table())
+    frame = make_class_table(300, seed=3)
+    for names, panels in ((["fine", "dent"], 4), (["fine"], 0)):
+        path = tmp_path / f"{panels}.html"
+        write_report(model, frame[frame["fault"].isin(names)].reset_index(drop=True), path)
+        with silent_page(browser, path) as page:
+            assert page.locator(".panel").count() == panels
+            before = number(page, "#n-3")
+            page.select_option("#weighed", "3")
+            move(page, "#s-weight", len(STEPS) - 1)
+            assert number(page, "#n-3") > before
+            assert page.locator(".panel:not([hidden])").count() == panels / 2
+
+
+@pytest.fixture(params=["two classes", "four classes"])
+def each_page(request, browser, report, class_report):
+    path = (report if request.param == "two classes" else class_report)[0]
+    with silent_page(browser, path) as page:
+        yield page
+
+
+def test_dark_and_light(each_page):
+    assert colours(each_page)[1] == (255, 255, 255)
+    each_page.emulate_media(color_scheme="dark")
+    ink, paper = colours(each_page)
+    assert max(paper) < 60
+    assert contrast(ink, paper) > 7
+    each_page.click("#theme")  # to light, against the system's wish
+    assert colours(each_page)[1] == (255, 255, 255)
+    each_page.click("#theme")
+    assert max(colours(each_page)[1]) < 60
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_stands_out_from_its_ground(each_page, scheme):
+    each_page.emulate_media(color_scheme=scheme)
+    check_contrasts(each_page)
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(each_page):
+    each_page.set_viewport_size({"width": 360, "height": 740})
+    assert each_page.evaluate("document.documentElement.scrollWidth") <= 360

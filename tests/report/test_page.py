@@ -10,10 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.report import summarise, write_report
-from damvi.report.page import digest, json_for_script, render
+from damvi import DAMVIClassifier
+from damvi.fingerprint import row_prints
+from damvi.io import Model, Target, Training
+from damvi.report import render, summarise, write_report
+from damvi.report.page import HEATS, digest, heat, json_for_script
+from damvi.tables import Schema
 
-from .toy import HOSTILE, make_model, make_table
+from .toy import HOSTILE, make_class_model, make_class_table, make_model, make_table
 
 
 class Elements(HTMLParser):
@@ -31,11 +35,13 @@ class Elements(HTMLParser):
         self.texts.append(data)
 
 
-@pytest.fixture(scope="module")
-def hostile_page():
-    frame = make_table(amount=HOSTILE)
-    model = make_model(frame)
-    return render(summarise(model, make_table(400, 1, HOSTILE), name=HOSTILE))
+@pytest.fixture(scope="module", params=["two classes", "four classes"])
+def hostile_page(request):
+    make = (make_table, make_model)
+    if request.param == "four classes":
+        make = (make_class_table, make_class_model)
+    model = make[1](make[0](600, 0, HOSTILE))
+    return render(summarise(model, make[0](400, 1, HOSTILE), name=HOSTILE))
 
 
 def test_hostile_names_and_values_are_text(hostile_page):
@@ -84,7 +90,8 @@ def test_those_who_do_not_see_it_can_read_it(hostile_page):
             assert attributes["role"] == "img"
             assert attributes["aria-labelledby"]
     labelled = {at["for"] for tag, at in page.found if tag == "label"}
-    assert {at["id"] for tag, at in page.found if tag == "input"} <= labelled
+    named = {at["id"] for tag, at in page.found if tag in ("input", "select")}
+    assert named <= labelled
     ids = [at["id"] for _, at in page.found if "id" in at]
     assert len(ids) == len(set(ids))
 
@@ -128,8 +135,8 @@ def test_without_jinja_it_says_what_to_install(model, fresh_rows, monkeypatch):
 )
 def test_the_slider_starts_at_the_costs_of_the_fit(model, fresh_rows, cost, ratio, unit):
     said = summarise(replace(model, scores={**model.scores, "cost": cost}), fresh_rows)
-    (text,) = re.findall(r'id="cuts">(.*?)</script>', render(said), re.DOTALL)
-    slider = json.loads(text)
+    (text,) = re.findall(r'id="live-data">(.*?)</script>', render(said), re.DOTALL)
+    slider = json.loads(text)["cuts"]
     assert slider["ratios"][slider["start"]] == ratio
     assert slider["unit"] == unit
     assert slider["ratios"] == sorted(slider["ratios"])
@@ -145,3 +152,47 @@ def test_how_plain_models_did_is_told(model, fresh_rows):
     page = render(summarise(replace(model, scores=scores), fresh_rows))
     assert "A plain forest alone does better &lt;here&gt;." in page
     assert "Beside plain models" in page
+
+
+def test_cells_are_as_dark_in_the_script(hostile_page):
+    assert f"heats = [{', '.join(map(str, HEATS))}]" in hostile_page
+    assert [heat(part, 100) for part in (0, 1, 2, 24, 25, 75)] == [0, 0, 1, 2, 3, 5]
+
+
+def many_classes(n_classes, n, name="{}"):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, n_classes, n)
+    X = rng.normal(size=(n, 4)) + np.column_stack([labels % 5, labels // 5, labels, labels])
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    names = tuple(name.format(f"{c:03d}") for c in range(n_classes))
+    frame["kind"] = np.array(names)[labels]
+    schema = Schema.infer(frame, "kind")
+    encoded = schema.encode(frame)
+    classifier = DAMVIClassifier(n_estimators=10, random_state=0).fit(encoded, labels)
+    training = Training(
+        row_prints(encoded, labels),
+        classifier._decision.unseen_vote,
+        labels.astype(np.uint8),
+    )
+    return frame, Model(classifier, schema, Target("kind", classes=names), training)
+
+
+def test_sixteen_classes_with_long_names_stay_below_three_megabytes(tmp_path):
+    frame, model = many_classes(16, 20_000, "class {} " + "x" * 60)
+    path = tmp_path / "report.html"
+    said = write_report(model, frame, path)
+    assert said["weights"]
+    assert path.stat().st_size < 3_000_000
+
+
+def test_very_many_classes_have_no_slider_and_say_so(tmp_path):
+    frame, model = many_classes(60, 3000)
+    path = tmp_path / "report.html"
+    said = write_report(model, frame, path)
+    page = path.read_text(encoding="utf-8")
+    assert said["weights"] is None
+    assert "There is no slider" in page
+    assert 'id="confusion"' not in page
+    assert "Shown are 20 of 60 classes" in page
+    assert "The 15 most frequent of 60 are shown" in page
+    assert path.stat().st_size < 3_000_000

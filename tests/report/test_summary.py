@@ -11,24 +11,28 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from damvi.evaluation import honest_rows
 from damvi.report import render, summarise
+from damvi.report.curves import OWN, STEPS, offer_weights
 
-from .toy import make_model, make_table
+from .toy import CLASSES, make_class_model, make_class_table, make_model, make_table
 
 
 def test_rows_of_the_fit_are_judged_by_their_stored_votes(model, fitted):
     said = summarise(model, fitted.sample(frac=1, random_state=0))
     stored = model.training.vote > model.classifier.threshold_
     truth = model.training.positive
-    assert said["decision"]["found"] == (stored & truth).sum()
-    assert said["decision"]["false_alarms"] == (stored & ~truth).sum()
+    assert said["decision"]["confusion"][1][1] == (stored & truth).sum()
+    assert said["decision"]["confusion"][0][1] == (stored & ~truth).sum()
     own = model.classifier.predict(model.schema.encode(fitted)).astype(bool)
-    assert said["decision"]["found"] != (own & truth).sum()  # in sample it is better
+    assert (
+        said["decision"]["confusion"][1][1] != (own & truth).sum()
+    )  # in sample it is better
     assert said["data"]["of_fit"] == len(fitted)
     assert "No promise" in said["certificate"]["why"]
     assert said["voters"]["of_fit"]
     page = render(said)
-    assert "Judged on the rows of the fit, out of sample." in page
+    assert "Judged on the training rows, out of sample." in page
 
 
 def test_new_rows_get_a_certificate_and_the_voters_votes(model, fresh_rows):
@@ -36,19 +40,19 @@ def test_new_rows_get_a_certificate_and_the_voters_votes(model, fresh_rows):
     truth = (fresh_rows["fraud"] == "yes").to_numpy()
     vote = model.classifier.vote(model.schema.encode(fresh_rows))
     flagged = vote > model.classifier.threshold_
-    assert said["decision"]["missed"] == (truth & ~flagged).sum()
+    assert said["decision"]["confusion"][1][0] == (truth & ~flagged).sum()
     assert said["certificate"]["missed"]["errors"] == (truth & ~flagged).sum()
     assert not said["voters"]["of_fit"]
     assert said["voters"]["hard"]["total"] == (truth & ~flagged).sum()
-    own = said["cuts"]["own"]
-    assert said["cuts"]["found"][own] == said["decision"]["found"]
-    assert said["cuts"]["alarms"][own] == said["decision"]["false_alarms"]
-    missed = said["missed"]["rows"]
+    own = said["views"][0]["cuts"]["own"]
+    assert said["views"][0]["cuts"]["found"][own] == said["decision"]["confusion"][1][1]
+    assert said["views"][0]["cuts"]["alarms"][own] == said["decision"]["confusion"][0][1]
+    missed = said["rows"]["missed"]["rows"]
     numbers = [row["row"] for row in missed]
     assert sorted(numbers) == (np.flatnonzero(truth & ~flagged) + 1).tolist()
     scores = [row["score"] for row in missed]
     assert scores == sorted(scores)
-    assert said["false_alarms"]["total"] == (~truth & flagged).sum()
+    assert said["rows"]["false_alarms"]["total"] == (~truth & flagged).sum()
 
 
 def test_the_summary_is_plain_json(model, fresh_rows):
@@ -61,7 +65,7 @@ def test_rows_keep_their_numbers_where_the_truth_has_gaps(model, fresh_rows):
     frame.loc[::3, "fraud"] = None
     said = summarise(model, frame)
     assert said["data"]["without_truth"] == (len(frame) + 2) // 3
-    for row in said["missed"]["rows"]:
+    for row in said["rows"]["missed"]["rows"]:
         assert frame["fraud"].iloc[row["row"] - 1] == "yes"
     assert "without a truth" in render(said)
     with pytest.raises(ValueError, match="no value in any row"):
@@ -71,8 +75,8 @@ def test_rows_keep_their_numbers_where_the_truth_has_gaps(model, fresh_rows):
 def test_without_the_target_the_flagged_rows_are_shown(model, fresh_rows):
     said = summarise(model, fresh_rows.drop(columns="fraud"))
     flagged = model.classifier.predict(model.schema.encode(fresh_rows)).astype(bool)
-    assert said["flagged"]["part"] == flagged.sum()
-    assert [r["row"] for r in said["flagged_rows"]["rows"]] != []
+    assert said["classes"][1]["named"]["part"] == flagged.sum()
+    assert [r["row"] for r in said["rows"]["flagged"]["rows"]] != []
     page = render(said)
     assert "come without the truth" in page
     assert 'id="confusion"' not in page
@@ -82,7 +86,7 @@ def test_without_the_target_the_flagged_rows_are_shown(model, fresh_rows):
 def test_rows_of_one_class_make_a_page(model, fresh_rows, label):
     some = fresh_rows[fresh_rows["fraud"] == label]
     said = summarise(model, some)
-    assert said["curves"] is None
+    assert said["views"][0]["curves"] is None
     assert said["scores"] == []
     assert "What you get" in render(said)
 
@@ -102,7 +106,7 @@ def test_a_pool_of_models_with_names():
     assert said["importances"]["method"] == "shuffled"
     assert said["importances"]["names"][0] == "amount"
     assert "day" in said["importances"]["names"]  # its parts count together
-    assert "calibration that was learned on other rows" in said["calibration"]["words"]
+    assert "calibration that was learned on other rows" in said["calibration_words"]
 
 
 def test_another_target_column_and_a_wrong_one(model, fresh_rows):
@@ -121,9 +125,7 @@ def test_rows_without_an_honest_vote_are_left_out(fitted):
         warnings.simplefilter("error")
         said = summarise(model, fitted)
     assert said["data"]["judged"] == len(fitted) - 40
-    assert sum(
-        said["decision"][k] for k in ("found", "missed", "false_alarms", "passed")
-    ) == (len(fitted) - 40)
+    assert sum(map(sum, said["decision"]["confusion"])) == len(fitted) - 40
     model.training.vote[:] = np.nan
     with pytest.raises(ValueError, match="no row has an honest vote"):
         summarise(model, fitted)
@@ -144,3 +146,157 @@ def test_all_columns_are_counted_and_some_are_listed():
     assert "214 columns are used and 1 are not" in page
     assert "15 more" in page
     assert "n194" in page
+
+
+@pytest.fixture(scope="module")
+def class_rows():
+    return make_class_table()
+
+
+@pytest.fixture(scope="module")
+def class_model(class_rows):
+    return make_class_model(class_rows)
+
+
+@pytest.fixture(scope="module")
+def new_rows():
+    return make_class_table(500, seed=1)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_every_step_of_the_weights_is_what_would_be_decided(ties):
+    rng = np.random.default_rng(0)
+    vote = rng.dirichlet([1, 1, 2, 0.5], size=300)
+    if ties:
+        vote = vote.round(1)
+    labels, order = rng.integers(0, 4, 300), np.array([2, 0, 3, 1])
+    factors = np.array([1.5, 2.0, 1.0, 4.0])
+    tables = offer_weights(vote, labels, factors, order)
+    for c in range(4):
+        for step, table in zip(STEPS, tables[c], strict=True):
+            other = factors.copy()
+            other[c] = factors[c] * step
+            decided = order[(vote * other)[:, order].argmax(axis=1)]
+            for true, taken in np.ndindex(4, 4):
+                count = ((labels == true) & (decided == taken)).sum()
+                assert table[true, taken] == count
+        assert (tables[c][OWN] == tables[0][OWN]).all()
+        named = [table[:, c].sum() for table in tables[c]]
+        assert named == sorted(named)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_counts_are_those_of_honest_decisions(class_model, class_rows, new_rows, known):
+    frame = class_rows if known else new_rows
+    said = summarise(class_model, frame)
+    judged = honest_rows(class_model, frame)
+    truth = frame["fault"].map({name: c for c, name in enumerate(CLASSES)}).to_numpy()
+    for c, one in enumerate(said["classes"]):
+        found = int(((truth == c) & (judged.decided == c)).sum())
+        assert one["rows"] == (truth == c).sum()
+        assert (one["recall"]["part"], one["recall"]["whole"]) == (found, one["rows"])
+        assert one["precision"]["whole"] == (judged.decided == c).sum()
+        assert one["rare"] == (CLASSES[c] != "fine")
+    assert said["decision"]["right"]["part"] == (judged.decided == truth).sum()
+    assert (
+        said["weights"]["tables"][0][OWN]
+        == np.ravel(said["decision"]["confusion"]).tolist()
+    )
+    assert said["data"]["of_fit"] == (len(frame) if known else 0)
+    assert bool(said["certificate"]["why"]) == known
+    assert said["voters"]["of_fit"] == known
+    words = "learned on other rows" if known else "The model's probabilities"
+    assert words in said["calibration_words"]
+    json.dumps(said, allow_nan=False)
+
+
+def test_missed_rows_of_rare_classes_come_first(class_model, new_rows):
+    said = summarise(class_model, new_rows)
+    judged = honest_rows(class_model, new_rows)
+    rows = said["rows"]["mistakes"]["rows"]
+    assert said["rows"]["mistakes"]["total"] == (judged.decided != judged.labels).sum()
+    rare = [row["truth"] != "fine" for row in rows]
+    assert rare == sorted(rare, reverse=True)
+    assert any(rare)
+    for row in rows:
+        i = row["row"] - 1
+        assert row["truth"] == new_rows["fault"].iloc[i] != row["decided"]
+        assert row["score_of_truth"] == judged.vote[i, judged.labels[i]]
+    sure = [
+        r["score"] - r["score_of_truth"] for r, one in zip(rows, rare, strict=True) if one
+    ]
+    assert sure == sorted(sure, reverse=True)
+    most = said["mixed_up"][0]
+    pair = (new_rows["fault"] == most["truth"]) & (
+        np.array(CLASSES)[judged.decided] == most["decided"]
+    )
+    assert most["rows"] == pair.sum() == max(one["rows"] for one in said["mixed_up"])
+
+
+def test_views_are_one_class_against_the_rest(class_model, new_rows):
+    said = summarise(class_model, new_rows)
+    judged = honest_rows(class_model, new_rows)
+    assert [view["name"] for view in said["views"]][-1] == "fine"
+    for view in said["views"]:
+        c = view["class"]
+        own = judged.labels == c
+        assert view["rate"] == own.mean()
+        assert sum(view["distribution"]["positive"]) == own.sum()
+        assert sum(b["positives"] for b in view["calibration"]) == own.sum()
+        at = np.searchsorted(view["curves"]["recall"], 0.5)
+        recall, precision = (view["curves"][k][at] for k in ("recall", "precision"))
+        cut = np.sort(judged.vote[own, c])[::-1][round(recall * own.sum()) - 1]
+        flagged = judged.vote[:, c] >= cut
+        assert precision == pytest.approx(own[flagged].mean(), abs=0.02)
+
+
+def test_without_the_truth_it_shows_what_is_decided(class_model, new_rows):
+    said = summarise(class_model, new_rows.drop(columns="fault"))
+    decided = honest_rows(class_model, new_rows).decided
+    named = [one["named"]["part"] for one in said["classes"]]
+    assert named == np.bincount(decided, minlength=4).tolist()
+    assert "fine" not in {row["decided"] for row in said["rows"]["named"]["rows"]}
+    assert "not how often it is right" in render(said)
+
+
+def test_rows_without_a_class_or_a_vote_are_left_out(class_rows):
+    model = make_class_model(class_rows, with_voters=False)
+    model.training.vote[:40] = np.nan
+    some = class_rows[class_rows["fault"] != "dent"].reset_index(drop=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = summarise(model, some)
+    left = len(some) - (class_rows["fault"].head(40) != "dent").sum()
+    assert sum(map(sum, said["decision"]["confusion"])) == left
+    page = render(said)
+    assert "1 more are known to the model" in page
+    assert "no measure" in page  # of the voters, on rows that they know
+    one = class_rows[class_rows["fault"] == "dent"].tail(10).assign(width=9.0)
+    assert "so little can be said" in render(summarise(model, one.reset_index(drop=True)))
+
+
+def test_a_pool_and_its_probabilities(class_rows, new_rows):
+    pool = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
+    model = make_class_model(class_rows.drop(columns="line"), pool)
+    said = summarise(model, new_rows)
+    assert {w["name"] for w in said["voters"]["weights"]} == {"linear", "bayes"}
+    assert "brier" in {score["key"] for score in said["scores"]}
+    assert said["importances"]["method"] == "shuffled"
+    render(said)
+
+
+def test_factors_that_were_not_tuned_are_not_said_to_be(class_rows):
+    page = render(summarise(make_class_model(class_rows, threshold="vote"), class_rows))
+    assert "Judged on the training rows" in page
+    assert "were tuned on training rows" not in page
+
+
+@pytest.mark.parametrize("column", ["fault", "nothing"])
+def test_a_single_row_of_many_classes(class_model, new_rows, column):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = summarise(class_model, new_rows.head(1).rename(columns={"fault": column}))
+        page = render(said)
+    assert said["data"]["rows"] == 1
+    assert said["labelled"] == (column == "fault")
+    assert "Telling the classes of" in page

@@ -1,4 +1,4 @@
-"""``damvi evaluate``: what a model is worth on a table with known answers."""
+"""``damvi evaluate``: how good a model is on a table with known answers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from .fit import COST
-from .talking import Talk, talk
+from .talking import Talk, shown, talk
 
-Cost = tuple[float, float]
+MOST_CLASSES = 12
+"""Classes whose confusion table is printed; of more, the most frequent mistakes are."""
 
 
 @click.command()
@@ -32,64 +33,125 @@ def evaluate(
     out-of-sample votes, never by the model that has seen them. Of three or more classes
     each is judged against the rest; means count every class alike.
     """
-    from ..evaluation import ClassJudged, honest_rows
+    from ..evaluation import FittedVote, class_names, honest_rows, measure
     from ..tables import label_texts, pick
-    from .class_evaluation import tell_classes
+    from .figures import interval_table
     from .loading import load_with_table
 
     talks = talk()
     loaded, frame = load_with_table(model, data, target, talks)
-    cost = None
+    names, fitted = class_names(loaded.target), FittedVote(loaded.classifier)
+    two = len(names) == 2
+    cost = tuple(loaded.scores.get("cost") or ()) if two else ()
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
+        if not two:
+            raise ValueError(
+                f"costs are for two classes, and the model has {len(names)}; leave them out"
+            )
     name = target or loaded.target.name
     answered = label_texts(pick(frame, name, "target")).notna()
     if not answered.all():
         talks.note(f"Dropped {(~answered).sum():,} rows whose {name!r} is missing.")
         frame = frame.loc[answered].reset_index(drop=True)
     judged = honest_rows(loaded, frame, name)
-    tell = tell_classes if isinstance(judged, ClassJudged) else tell_two
-    told = tell(talks, data, loaded, judged, cost)
-    some = judged.has_vote
+    some, cut = judged.has_vote, loaded.classifier.threshold_
+    labels = judged.labels[some]  # type: ignore[index]
+    figures = measure(
+        labels,
+        judged.vote[some],
+        judged.decided[some],
+        judged.probability[some],
+        cost=cost or None,
+    )
+    _tell_rows(talks, data, names, figures.confusion.sum(axis=1))
+    talks.say(judged.words)
+    if judged.of_fit.any():
+        known = _known_by_fit(fitted, two)
+        if known:
+            talks.say(f"{known} on these rows too: new rows may do a bit worse.")
+    talks.say()
+    talks.show(interval_table(figures.overall))
+    talks.say()
+    tell = _tell_two if two else _tell_classes
+    tell(talks, figures, names)
     talks.result(
         {
             "rows": int(some.sum()),
             "rows_of_the_fit": judged.n_of_fit,
             "rows_without_vote": int((~some).sum()),
-            **told,
+            **_plain(figures, names),
+            **({"threshold": float(cut)} if two else {"factors": cut.tolist()}),
         }
     )
 
 
-def tell_two(
-    talks: Talk, data: Path, loaded: Any, judged: Any, cost: Cost | None
-) -> dict[str, Any]:
-    """The positive class against the other: figures, and what was found and missed."""
-    from ..evaluation import confusion, measure
-    from .figures import confusion_table, interval_table
-
-    some = judged.has_vote
-    truth, flagged = judged.positive[some], judged.flagged[some]
-    stored = loaded.scores.get("cost")
-    if cost is None and stored:
-        cost = tuple(stored)
-    figures = measure(
-        truth, judged.vote[some], flagged, judged.probability[some], cost=cost
-    )
-    counts = confusion(truth, flagged)
-    talks.say(
-        f"{data}: {len(truth):,} rows, {int(truth.sum()):,} of them "
-        f"{loaded.target.positive!r} ({truth.mean():.2%}).\n{judged.words}"
-    )
-    if judged.of_fit.any():
-        talks.say("The threshold was tuned on these rows too: new rows may do a bit worse.")
-    talks.say()
-    talks.show(interval_table(figures))
-    talks.say()
-    talks.show(confusion_table(counts, loaded.target.positive))
+def _plain(figures: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """The figures for machines; of two classes, those of the positive one."""
+    said, table = figures.as_dict(), figures.confusion
+    sizes, named = table.sum(axis=1).tolist(), table.sum(axis=0).tolist()
+    own = said["by_class"] if len(names) > 2 else [{}, *said["by_class"]]
     return {
-        "positives": int(truth.sum()),
-        "figures": {key: figure.as_dict() for key, figure in figures.items()},
-        "confusion": counts,
-        "threshold": float(loaded.classifier.threshold_),
+        "classes": [
+            {"class": name, "rows": sizes[c], "named": named[c], **own[c]}
+            for c, name in enumerate(names)
+        ],
+        "figures": said["overall"],
+        "confusion": said["confusion"],
+        "confusion_shares": said["shares"],
     }
+
+
+def _tell_rows(talks: Talk, data: Path, names: tuple[str, ...], sizes: Any) -> None:
+    """How many rows there are of what."""
+    total = int(sizes.sum())
+    if len(names) == 2:
+        found = int(sizes[1])
+        talks.say(
+            f"{data}: {total:,} rows, {found:,} of them {names[1]!r} ({found / total:.2%})."
+        )
+        return
+    talks.say(f"{data}: {total:,} rows of {(sizes > 0).sum()} classes.")
+    lacking = [repr(shown(name)) for name, n in zip(names, sizes, strict=True) if not n]
+    if lacking:
+        talks.say(f"No row is {' or '.join(lacking[:5])}: the means are over the others.")
+
+
+def _known_by_fit(fitted: Any, two: bool) -> str:
+    """What the fit has learned from its rows beside voters and weights."""
+    if two:
+        return "The threshold was tuned"
+    if not (fitted.factors != 1).any():
+        return "Probabilities were calibrated" if fitted.calibrates else ""
+    calibrated = ", and probabilities calibrated," if fitted.calibrates else ""
+    return f"The factors of the classes were tuned{calibrated}"
+
+
+def _tell_two(talks: Talk, figures: Any, names: tuple[str, ...]) -> None:
+    """What was flagged, by what is true."""
+    from .figures import plain_table
+
+    (passed, alarms), (missed, found) = figures.confusion.tolist()
+    rows = [
+        [names[1], f"{found:,} found", f"{missed:,} missed"],
+        ["others", f"{alarms:,} false alarms", f"{passed:,} passed"],
+    ]
+    talks.show(plain_table(["", "flagged", "not flagged"], rows))
+
+
+def _tell_classes(talks: Talk, figures: Any, names: tuple[str, ...]) -> None:
+    """Each class against the rest, and which are taken for which."""
+    from .figures import class_table, mistakes, plain_table
+
+    talks.show(class_table(figures, names, talks.columns))
+    talks.say()
+    if len(names) > MOST_CLASSES:
+        talks.show(
+            plain_table(["true", "decided", "rows"], mistakes(figures.confusion, names), 2)
+        )
+        return
+    rows = [
+        [name, *(f"{count:,}" for count in row)]
+        for name, row in zip(names, figures.confusion.tolist(), strict=True)
+    ]
+    talks.show(plain_table(["true \\ decided", *names], rows))

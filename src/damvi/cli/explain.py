@@ -44,7 +44,6 @@ def explain(
     with weight times vote, which sums to the score. With three or more classes the score
     is the share of the vote for one class: the one decided for, or --class.
     """
-    from ..evaluation.voters import voter_names
     from ..explanation import explain as explain_rows
     from .loading import load_with_table
 
@@ -52,13 +51,12 @@ def explain(
     if out is not None:
         check_folder(out, model, data)
     loaded, frame = load_with_table(model, data, None, talks)
-    voters = voter_names(loaded.classifier)
-    explained = explain_rows(loaded, frame, list(rows) or None, label=label, voters=voters)
+    explained = explain_rows(loaded, frame, list(rows) or None, label=label)
     if out is not None:
         from .._files import write_whole
 
         write_whole(out, to_csv(explained))
-    _tell(talks, explained, whole=bool(rows))
+    _tell(talks, explained, whole=bool(rows), two=not loaded.target.classes)
     if out is not None:
         talks.say(f"\nAll contributions: {out}")
     talks.result({**explained.as_dict(), "out": None if out is None else str(out)})
@@ -73,17 +71,11 @@ def to_csv(explained: Any) -> str:
 
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    said = explained.as_dict()
-    by_class = any("class" in row for row in said["rows"])
-    first = ["row", "class", "score"] if by_class else ["row", "score"]
+    first = ["row", "class", "score"]
     writer.writerow([*first, "part", "name", "value", "contribution", "error"])
-    for row in said["rows"]:
-        known = {**row, "score": repr(row["vote"])}
-        if by_class:
-            known["class"] = harmless(row["class"])
-        start = [known[name] for name in first]
-        base = row["base"] if by_class else said["base"]
-        writer.writerow([*start, "base", "", "", repr(base), ""])
+    for row in explained.as_dict()["rows"]:
+        start = [row["row"], harmless(row["class"]), repr(row["vote"])]
+        writer.writerow([*start, "base", "", "", repr(row["base"]), ""])
         for column in row["columns"]:
             error = column["standard_error"]
             writer.writerow(
@@ -102,40 +94,37 @@ def to_csv(explained: Any) -> str:
     return file.getvalue()
 
 
-def _tell(talks: Talk, explained: Any, whole: bool) -> None:
-    from rich.table import Table
+def _tell(talks: Talk, explained: Any, whole: bool, two: bool) -> None:
+    from .figures import plain_table
 
     ranked = explained.ranked
     talks.say("What the model looks at\n")
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("column", overflow="fold")
-    table.add_column("importance", justify="right")
-    for name, value in list(zip(ranked.names, ranked.values, strict=True))[:MOST_COLUMNS]:
-        table.add_row(shown(name), f"{value:.3f}")
-    talks.show(table)
+    listed = list(zip(ranked.names, ranked.values, strict=True))[:MOST_COLUMNS]
+    rows = [[name, f"{value:.3f}"] for name, value in listed]
+    talks.show(plain_table(["column", "importance"], rows))
     if len(ranked.names) > MOST_COLUMNS:
         talks.say(f"and {len(ranked.names) - MOST_COLUMNS:,} more")
     talks.say(f"\n{ranked.words}\n")
-    said = explained.as_dict()
-    for row in said["rows"]:
-        _tell_row(talks, row, row.get("base", said.get("base")), whole)
-    talks.say(f"\n{said['method']}")
+    for row in explained.as_dict()["rows"]:
+        _tell_row(talks, row, whole, two)
+    talks.say(f"\n{explained.words}")
     for note in explained.notes:
         talks.say(note)
 
 
-def _head(row: dict[str, Any]) -> str:
+def _head(row: dict[str, Any], two: bool) -> str:
     """What was decided of a row, and its score."""
-    head = f"row {row['row']:,}: score {row['vote']:.3f}"
-    if "class" not in row:
-        return f"{head}, {'flagged' if row['flagged'] else 'passed'}"
-    head += f" for {shown(row['class'])}"
-    if row["class"] == row["decided"]:
-        return f"{head}, as decided"
-    return f"{head}, decided as {shown(row['decided'])}"
+    head, as_decided = (
+        f"row {row['row']:,}: score {row['vote']:.3f}",
+        row["class"] == row["decided"],
+    )
+    if two:
+        return f"{head}, {'flagged' if as_decided else 'passed'}"
+    head += f" for {shown(row['class'])}, "
+    return head + ("as decided" if as_decided else f"decided as {shown(row['decided'])}")
 
 
-def _tell_row(talks: Talk, row: dict[str, Any], base: float, whole: bool) -> None:
+def _tell_row(talks: Talk, row: dict[str, Any], whole: bool, two: bool) -> None:
     """One line, or for rows that were asked for all that moved the score."""
     columns = _largest(row["columns"])[: None if whole else MOST_PARTS]
     told = [
@@ -144,9 +133,9 @@ def _tell_row(talks: Talk, row: dict[str, Any], base: float, whole: bool) -> Non
         for column in columns
     ]
     if not whole:
-        talks.say(f"{_head(row)}; {', '.join(told)}")
+        talks.say(f"{_head(row, two)}; {', '.join(told)}")
         return
-    talks.say(f"{_head(row)}; {base:+.3f} to start with, and")
+    talks.say(f"{_head(row, two)}; {row['base']:+.3f} to start with, and")
     for line in told:
         talks.say(f"  {line}")
     talks.say("by voter (weight times vote)")

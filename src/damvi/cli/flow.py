@@ -38,14 +38,16 @@ class Flow:
     def __init__(self, model: Any, suffix: str, jobs: int) -> None:
         import pyarrow as pa
 
+        from ..evaluation import FittedVote, class_names
+
         self.as_csv = suffix.lower() == ".csv"
         self._model, self._jobs = model, jobs
+        self._fitted = FittedVote(model.classifier)
         self.unseen = set(model.schema.features)
         """Features that have had no value in any row so far."""
-        self.labels = labels_of(model.target)
+        self.labels = list(class_names(model.target))
         cells = [harmless(label) for label in self.labels] if self.as_csv else self.labels
         self._cells = pa.array(cells, pa.string())
-        self._says: Any = _one_class if len(self.labels) == 2 else _all_classes
         fields = [(name, pa.float64()) for name in ("score", "probability")]
         fields.append(("decision", pa.string()))
         if len(self.labels) > 2:
@@ -89,37 +91,14 @@ class Flow:
         import numpy as np
         import pyarrow as pa
 
-        places, columns = self._says(self._model.classifier, X)
+        vote = self._model.classifier.vote(X)
+        chances, places = self._fitted.decide(vote)
+        columns = [vote, chances] if vote.ndim == 1 else [*chances.T.copy(), *vote.T.copy()]
         decision = self._cells.take(pa.array(places))
         columns.insert(self.schema.get_field_index("decision"), decision)
         batch = pa.record_batch(columns, schema=self.schema)
         written = _lines(batch) if self.as_csv else batch
         return np.bincount(places, minlength=len(self.labels)), written
-
-
-def _one_class(classifier: Any, X: Any) -> tuple[Any, list[Any]]:
-    """Whether each row is flagged; its score and probability."""
-    from ..evaluation import decide
-
-    vote = classifier.vote(X)
-    chance, flagged = decide(classifier, vote)
-    return flagged.astype("int8"), [vote, chance]
-
-
-def _all_classes(classifier: Any, X: Any) -> tuple[Any, list[Any]]:
-    """The place of each row's class; probabilities and scores of all classes."""
-    from ..evaluation.class_honesty import decide_classes
-
-    vote = classifier.vote(X)
-    chances, places = decide_classes(classifier, vote)
-    return places, [*chances.T.copy(), *vote.T.copy()]
-
-
-def labels_of(target: Any) -> list[str]:
-    """What decisions are called; of two classes, the positive one last."""
-    if target.classes:
-        return list(target.classes)
-    return [target.negative or f"not {target.positive}", target.positive]
 
 
 def _lines(batch: Any) -> Any:

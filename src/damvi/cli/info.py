@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .class_lines import class_lines
+from .figures import class_lines
 from .talking import shown, talk
 
 MOST_VOTERS = 12

@@ -33,7 +33,7 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     sent as it is. Without true answers in DATA it shows what is decided.
     """
     from ..report import write_report
-    from ..report.view import view_of
+    from ..report.words import basis, lead
     from .loading import load_with_table
 
     talks = talk()
@@ -47,8 +47,7 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
         name=data.name,
         command=shlex.join(["damvi", *sys.argv[1:]]),
     )
-    view = view_of(said)
-    talks.say(view.lead(said))
-    talks.say(view.basis(said)["text"])
+    talks.say(lead(said))
+    talks.say(basis(said)["text"])
     talks.say(f"\nWritten to {out}: open it in a browser, or send it.")
     talks.result({"report": str(out), **said})

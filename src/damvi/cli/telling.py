@@ -63,10 +63,10 @@ def tell_worth(talks: Talk, model: Any, worth: Any, metric: Any) -> None:
 
 
 def _tell_classes(talks: Talk, model: Any, worth: Any) -> None:
-    from ..evaluation import CLASS_MEASURES
+    from ..evaluation import MEASURES
     from ..tables.labels import listed
 
-    names = {name: CLASS_MEASURES[name] for name in CLASS_HEADLINES}
+    names = {name: MEASURES[name] for name in CLASS_HEADLINES}
     talks.show(_table_of_figures("", list(worth.figures.items()), names))
     talks.say(
         "\n± is the standard error, by bootstrap. Macro: the mean over the classes, each "

@@ -1,22 +1,37 @@
-"""What a model is worth on a table: plain data, for whoever prints or draws it."""
+"""How good a model is on a table, for any number of classes: plain data to print or draw.
 
-from .class_measures import CLASS_MEASURES, ClassFigures, measure_classes
-from .honesty import decide, honest_rows
-from .judged import ClassJudged, Judged
-from .measures import MEASURES, Figure, confusion, measure
-from .pairs import compare
+Of two classes the positive one is reported; its number is 1 and that of the other 0. Three
+or more classes are each judged against the rest, and means over them count each alike.
+"""
+
+from .measures import MEASURES, Figure, Figures, compare, confusion, measure, share
+from .rows import (
+    FittedVote,
+    Judged,
+    are_of_fit,
+    class_names,
+    honest_rows,
+    table_fingerprint,
+)
+from .voters import rare_classes, voter_figures, voter_weights, voters_of_fit, voters_on
 
 __all__ = [
-    "CLASS_MEASURES",
     "MEASURES",
-    "ClassFigures",
-    "ClassJudged",
     "Figure",
+    "Figures",
+    "FittedVote",
     "Judged",
+    "are_of_fit",
+    "class_names",
     "compare",
     "confusion",
-    "decide",
     "honest_rows",
     "measure",
-    "measure_classes",
+    "rare_classes",
+    "share",
+    "table_fingerprint",
+    "voter_figures",
+    "voter_weights",
+    "voters_of_fit",
+    "voters_on",
 ]

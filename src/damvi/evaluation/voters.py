@@ -7,79 +7,128 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .measures import rows_by_class
+from .rows import FittedVote
+
 MAX_ROWS = 20_000
+MOST_WORK = 400_000
+"""Rows times classes that are looked at."""
 MAX_PAIRS = 600
 MAX_LISTED = 20
 MAX_HARD = 40
 
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-Vector = NDArray[np.float64]
+
+
+def voters_of_fit(classifier: Any) -> dict[str, Any]:
+    """The voters' figures on the training rows, from votes on rows unseen by each.
+
+    For a classifier that was fitted just now, since the votes are not saved with it.
+    """
+    fitted = FittedVote(classifier)
+    labels = fitted.training_labels()
+    decided, has_vote = fitted.training_decisions()
+    rare = rare_classes(labels, fitted.n_classes)[labels]
+    rows = rows_to_look_at(labels, fitted.n_classes)
+    votes, unseen = fitted.training_votes(rows)
+    figures = voter_figures(
+        fitted.decided_by_each(votes),
+        labels[rows],
+        fitted.weights,
+        fitted.names,
+        fitted.n_classes,
+        hard=(rare & has_vote & (decided != labels))[rows],
+        unseen=unseen,
+    )
+    return {**figures, "of_fit": True}
+
+
+def voters_on(
+    classifier: Any, X: Any, labels: Labels, decided: Labels, new: Mask
+) -> dict[str, Any] | None:
+    """The voters' figures on the ``new`` rows of a table; None where these are too few."""
+    fitted = FittedVote(classifier)
+    rows = np.flatnonzero(new)
+    if 2 * len(rows) <= len(labels) or len(np.unique(labels[rows])) < 2:
+        return None
+    rows = rows[rows_to_look_at(labels[rows], fitted.n_classes)]
+    rare = rare_classes(labels, fitted.n_classes)[labels]
+    return voter_figures(
+        fitted.decided_by_each(classifier.cast_votes(X.iloc[rows])),
+        labels[rows],
+        fitted.weights,
+        fitted.names,
+        fitted.n_classes,
+        hard=(rare & (decided != labels))[rows],
+    )
 
 
 def voter_figures(
-    votes: NDArray[Any],
-    positive: Mask,
-    weights: Vector,
+    decided: Labels,
+    labels: Labels,
+    weights: Floats,
     names: list[str],
+    n_classes: int,
     *,
-    threshold: float,
     hard: Mask,
     unseen: Mask | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """What these votes say of the voters, as plain values.
+    """What the voters' decisions say of them, as plain values.
 
     Parameters
     ----------
-    votes : array of shape (n, K)
-        On rows that the voters were not trained on, see :func:`rows_to_look_at`; hard or
-        soft.
-    positive : array of bool, shape (n,)
+    decided : array of int, shape (n, K)
+        The class that each voter alone would decide for, on rows that it was not trained
+        on, see :func:`rows_to_look_at`.
+    labels : array of int, shape (n,)
     weights : array of shape (K,)
     names : list of K str
-    threshold : float
-        Where the model cuts the vote; each voter is judged by the same cut.
+    n_classes : int
     hard : array of bool, shape (n,)
-        The positives that the weighted vote misses.
+        The rows to look at closely: of rare classes, missed by the weighted vote.
     unseen : array of bool, shape (n, K), optional
-        Which of the votes count. None: all.
+        Which of the decisions count. None: all.
     seed : int, default=0
         Of the pairs, and the hard cases, that are listed where there are too many.
 
     Notes
     -----
-    Errors are means of the two classes' errors, so that the rare class counts as much as
-    the other: else never flagging anything would look best.
+    Errors are means of the classes' errors, so that each class counts alike: else never
+    naming a rare one would look best.
     """
     rng = np.random.default_rng(seed)
     hard_rows = np.flatnonzero(hard)
     shown = np.sort(rng.permutation(hard_rows)[:MAX_HARD])
-    yes = np.asarray(votes) > threshold
-    counts = np.ones(yes.shape, dtype=bool) if unseen is None else unseen
-    kappas, errors = _pairs(yes, positive, counts)
-    order = np.argsort(-weights, kind="stable")
-    heaviest = order[: min(len(order), MAX_LISTED)]
+    counts = np.ones(decided.shape, dtype=bool) if unseen is None else unseen
+    right = decided == labels[:, None]
+    errors = _errors(right, labels, counts)
+    kappas = _kappas(decided, labels, counts, n_classes)
+    order = np.argsort(-weights, kind="stable").tolist()
+    heaviest = order[:MAX_LISTED]
     return {
         "known": True,
         "of_fit": False,
-        "rows": len(positive),
-        **who_votes(weights, names),
-        "errors": {names[k]: plain(errors[k]) for k in order.tolist()},
-        "pairs": listed_pairs(rng, kappas, errors, weights),
+        "rows": len(labels),
+        **voter_weights(weights, names),
+        "errors": {names[k]: _rounded(errors[k]) for k in order},
+        "pairs": _pairs(rng, kappas, errors, weights),
         "hard": {
             "shown": len(shown),
             "total": len(hard_rows),
-            "found_by_none": int((~(yes & counts)[hard_rows].any(axis=1)).sum()),
-            "names": [names[k] for k in heaviest.tolist()],
+            "found_by_none": int((~(right & counts)[hard_rows].any(axis=1)).sum()),
+            "names": [names[k] for k in heaviest],
             "says": [
-                [int(yes[row, k]) if counts[row, k] else None for row in shown.tolist()]
-                for k in heaviest.tolist()
+                [int(right[row, k]) if counts[row, k] else None for row in shown.tolist()]
+                for k in heaviest
             ],
         },
     }
 
 
-def who_votes(weights: Vector, names: list[str]) -> dict[str, Any]:
+def voter_weights(weights: Floats, names: list[str]) -> dict[str, Any]:
     """The weights alone: who survived, and how few hold half of the vote."""
     order = np.argsort(-weights, kind="stable")
     total = np.cumsum(weights[order])
@@ -93,104 +142,84 @@ def who_votes(weights: Vector, names: list[str]) -> dict[str, Any]:
     }
 
 
-def voter_names(classifier: Any) -> list[str]:
-    """The names of a pool's voters; trees are numbered from 1."""
-    named = getattr(classifier._voters, "names", None)
-    return list(named or (f"tree {k + 1}" for k in range(len(classifier.weights_))))
-
-
-def rows_to_look_at(positive: Mask, seed: int = 0) -> NDArray[np.intp]:
-    """Up to ``MAX_ROWS`` rows, of each class at most half where both have more."""
+def rows_to_look_at(labels: Labels, n_classes: int, seed: int = 0) -> Labels:
+    """Rows of every class, of each at most its even share of the room while others wait."""
     rng = np.random.default_rng(seed)
-    sides = [np.flatnonzero(positive), np.flatnonzero(~positive)]
-    room = MAX_ROWS // 2
-    few = min(len(side) for side in sides)
-    caps = [room if len(side) == few else MAX_ROWS - min(few, room) for side in sides]
-    taken = [rng.permutation(side)[:cap] for side, cap in zip(sides, caps, strict=True)]
+    room = min(MAX_ROWS, max(MOST_WORK // n_classes, n_classes))
+    groups = [rng.permutation(group) for group in rows_by_class(labels, n_classes)]
+    taken: list[Labels] = []
+    for left, group in enumerate(sorted(groups, key=len)):
+        taken.append(group[: room // (n_classes - left)])
+        room -= len(taken[-1])
     return np.sort(np.concatenate(taken))
 
 
-def _pairs(yes: Mask, positive: Mask, counts: Mask) -> tuple[Vector, Vector]:
-    """Kappa of each pair, and each voter's error, on the votes that count."""
-    sizes = np.array([max((~positive).sum(), 1), max(positive.sum(), 1)])
-    D = (1.0 / sizes[positive.astype(np.intp)])[:, None]
-    said, denied = (yes & counts).astype(float), (~yes & counts).astype(float)
-    a, b, d = said.T @ (D * said), said.T @ (D * denied), denied.T @ (D * denied)
-    c = b.T
-    below = (a + b) * (b + d) + (a + c) * (c + d)
-    kappa = np.where(
-        below > 0, 2 * (a * d - b * c) / np.where(below > 0, below, 1), b + c == 0
-    )
-    wrong = (denied * positive[:, None], said * ~positive[:, None])
-    judged = (counts & positive[:, None], counts & ~positive[:, None])
-    rates = [
-        w.sum(axis=0) / np.maximum(n.sum(axis=0), 1)
-        for w, n in zip(wrong, judged, strict=True)
-    ]
-    return kappa, (rates[0] + rates[1]) / 2
+def rare_classes(labels: Labels, n_classes: int) -> Mask:
+    """The classes below their even share of the rows; of two, the positive one."""
+    if n_classes == 2:
+        return np.array([False, True])
+    sizes = np.bincount(labels, minlength=n_classes)
+    return np.asarray(sizes * n_classes < len(labels))
 
 
-def listed_pairs(
-    rng: np.random.Generator, kappas: Vector, errors: Vector, weights: Vector
+def _errors(right: Mask, labels: Labels, counts: Mask) -> Floats:
+    """Each voter's error, the mean over the classes of which it was asked."""
+    total, known = np.zeros(right.shape[1]), np.zeros(right.shape[1])
+    for c in np.unique(labels):
+        here = labels == c
+        asked = counts[here].sum(axis=0)
+        total += (~right[here] & counts[here]).sum(axis=0) / np.maximum(asked, 1)
+        known += asked > 0
+    return np.asarray(total / np.maximum(known, 1))
+
+
+def _kappas(decided: Labels, labels: Labels, counts: Mask, n_classes: int) -> Floats:
+    """Cohen's kappa of each pair, each class of rows counting alike.
+
+    A pair is compared on the rows that count for both.
+    """
+    sizes = np.maximum(np.bincount(labels, minlength=n_classes), 1)
+    D = (1.0 / sizes)[labels][:, None]
+    asked = counts.astype(float)
+    total = asked.T @ (D * asked)
+    agreed, by_chance = np.zeros_like(total), np.zeros_like(total)
+    for c in range(n_classes):
+        named = (decided == c) & counts
+        # Of many classes, most are named by nobody on most rows.
+        rows = np.flatnonzero(named.any(axis=1))
+        if not len(rows):
+            continue
+        votes = named[rows].astype(float)
+        agreed += votes.T @ (D[rows] * votes)
+        own = votes.T @ (D[rows] * asked[rows])
+        by_chance += own * own.T
+    known = total > 0
+    whole = np.where(known, total, 1.0)
+    seen, chance = agreed / whole, by_chance / whole**2
+    below = 1 - chance
+    kappa = np.where(below > 1e-12, (seen - chance) / np.where(below > 0, below, 1), 1.0)
+    return np.where(known, kappa, np.nan)
+
+
+def _pairs(
+    rng: np.random.Generator, kappas: Floats, errors: Floats, weights: Floats
 ) -> dict[str, Any]:
     """Points of the kappa-error diagram: pairs with weight first, the others drawn."""
     j, k = np.triu_indices(len(weights), 1)
     both = (weights[j] > 0) & (weights[k] > 0)
     shown = rng.permutation(len(j))
     shown = np.sort(shown[np.argsort(~both[shown], kind="stable")][:MAX_PAIRS])
-    mean = kappas[j, k].mean() if len(j) else None
-    among = kappas[j, k][both].mean() if both.any() else None
+    kappa = kappas[j, k]
     return {
         "total": len(j),
-        "mean_kappa": plain(mean),
-        "mean_kappa_weighted": plain(among),
-        "kappa": [plain(value) for value in kappas[j, k][shown]],
-        "error": [plain(value) for value in (errors[j] + errors[k])[shown] / 2],
+        "mean_kappa": _rounded(kappa.mean() if len(j) else None),
+        "mean_kappa_weighted": _rounded(kappa[both].mean() if both.any() else None),
+        "kappa": [_rounded(value) for value in kappa[shown]],
+        "error": [_rounded(value) for value in (errors[j] + errors[k])[shown] / 2],
         "weighted": both[shown].tolist(),
     }
 
 
-def plain(value: Any) -> float | None:
-    """Rounded for the page; None where there is none."""
+def _rounded(value: Any) -> float | None:
+    """For the page; None where there is none."""
     return None if value is None or np.isnan(value) else round(float(value), 4)
-
-
-def voters_of_fit(classifier: Any) -> dict[str, Any]:
-    """The voters' figures on the rows of the fit, from votes on rows unseen by each.
-
-    For a classifier that was fitted just now, since the votes are not saved with it.
-    """
-    if len(classifier.classes_) > 2:
-        from .class_voters import class_voters_of_fit
-
-        return class_voters_of_fit(classifier)
-    ballots = classifier._ballots
-    positive = ballots.signs > 0
-    rows = rows_to_look_at(positive)
-    votes, unseen = votes_at(ballots, rows)
-    # Turned back to the vote for the positives, whatever their place among the classes.
-    vote = classifier.oob_decision_function_
-    if classifier.pos_label_ != classifier.classes_[1]:
-        vote = -vote
-    figures = voter_figures(
-        votes,
-        positive[rows],
-        classifier.weights_,
-        voter_names(classifier),
-        threshold=float(classifier.threshold_),
-        hard=(positive & (vote <= 0))[rows],
-        unseen=unseen,
-    )
-    return {**figures, "of_fit": True}
-
-
-def votes_at(ballots: Any, rows: NDArray[np.intp]) -> tuple[NDArray[Any], Mask | None]:
-    """The votes on some rows of the fit, and which of them count; None for all."""
-    if not ballots.at_hand:  # cast again
-        votes, counts = ballots.votes_at(rows)
-        return votes, counts
-    if ballots.unseen is None:
-        return ballots.votes[rows], None
-    n = len(ballots.votes)
-    known = [np.unpackbits(bits, count=n)[rows] for bits in ballots.unseen]
-    return ballots.votes[rows], np.stack(known, axis=1).astype(bool)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ..classifier import DAMVIClassifier
 from ..decision import crossfit_decisions
-from ..evaluation import measure_classes
-from ..evaluation.class_pairs import compare_classes
+from ..evaluation import compare, measure
 from .metrics import Metric
 from .worth import MOST_CLASSES, PEERS, WE, Worth, peer_votes, verdict
 
@@ -41,11 +40,11 @@ def judge_classes(
             said[some], truth, "macro_f1", folds[some], order=order
         )
         own = said[some], decisions
-        found = measure_classes(truth, *own)
+        found = measure(truth, *own)
         decided[name], figures[name] = own, found.overall
         by_class[name] = found.by_class
     verdicts = [
-        verdict(name, metric, compare_classes(metric.measure, truth, decided[WE], own))
+        verdict(name, metric, compare(metric.measure, truth, decided[WE], own))
         for name, own in decided.items()
         if name != WE
     ]

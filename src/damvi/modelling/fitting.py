@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..classifier import DAMVIClassifier
-from ..evaluation.voters import voters_of_fit
+from ..evaluation import voters_of_fit
 from ..fingerprint import row_prints
 from ..io import Model, Training
 from ..unlabelled import Unlabeled

@@ -24,8 +24,7 @@ class Metric:
         What the threshold is tuned for, in the words of
         :func:`damvi.decision.parse_objective`.
     measure : str
-        The figure by which models are compared, of :data:`damvi.evaluation.MEASURES`, or
-        :data:`damvi.evaluation.CLASS_MEASURES`.
+        The figure by which models are compared, of :data:`damvi.evaluation.MEASURES`.
     words : str
     cost : (float, float) or None
         Of a false alarm and a miss.

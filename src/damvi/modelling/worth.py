@@ -85,7 +85,8 @@ def judge(
         flagged = decisions[has_vote] == 1
         chance = crossfit_probability(said, targets, folds)[has_vote]
         decided[name] = said[has_vote], flagged
-        figures[name] = measure(truth, *decided[name], chance, cost=metric.cost)
+        found = measure(truth, *decided[name], chance, cost=metric.cost)
+        figures[name] = found.overall
     cost = metric.cost or (1.0, 1.0)
     verdicts = [
         verdict(name, metric, compare(metric.measure, truth, decided[WE], own, cost=cost))

@@ -1,50 +1,210 @@
-"""The page's charts, each from its section of the summary."""
+"""The page's charts as inline SVG, each from its part of the summary."""
 
 from __future__ import annotations
 
-from math import log10
+from collections.abc import Callable, Sequence
+from html import escape
+from math import ceil, floor, log10
 from typing import Any
 
-from .drawing import Drawing, percent, ticks
+from .words import percent
 
+WIDTH, HEIGHT = 520, 330
+LEFT, RIGHT, TOP, BOTTOM = 74, 24, 14, 48
 TENTHS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+MOST_BARS = 15
+
+Point = tuple[float, float]
 
 
-def draw_all(said: dict[str, Any]) -> dict[str, str]:
-    """Each chart that there are figures for, by name, as SVG."""
-    drawn = draw_model(said) | draw_scores(said)
-    return {name: svg for name, svg in drawn.items() if svg}
+def plain(value: float) -> str:
+    return f"{value:.3g}"
 
 
-def draw_model(said: dict[str, Any], yes: str = "that it is real") -> dict[str, str]:
+class Drawing:
+    """A chart under construction.
+
+    Parameters
+    ----------
+    x, y : (low, high)
+        What the axes span.
+    name : str
+        Of the chart, for the script (its ``id``).
+    title, describes : str
+        For those who do not see it: what it is, and what it shows.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        describes: str,
+        *,
+        x: Point,
+        y: Point,
+        height: int = HEIGHT,
+        left: int = LEFT,
+    ) -> None:
+        self.name, self.title, self.describes = name, title, describes
+        self.x, self.y, self.height, self.left = x, y, height, left
+        self.parts: list[str] = []
+
+    def at(self, x: float, y: float) -> Point:
+        """Where a point of the data is on the paper."""
+        (x0, x1), (y0, y1) = self.x, self.y
+        across = (x - x0) / ((x1 - x0) or 1)
+        up = (y - y0) / ((y1 - y0) or 1)
+        return (
+            self.left + across * (WIDTH - self.left - RIGHT),
+            self.height - BOTTOM - up * (self.height - TOP - BOTTOM),
+        )
+
+    def axes(
+        self,
+        x_label: str,
+        y_label: str,
+        x_ticks: Sequence[float],
+        y_ticks: Sequence[float],
+        x_text: Callable[[float], str] = plain,
+        y_text: Callable[[float], str] = plain,
+    ) -> Drawing:
+        """Ticks with a faint grid, and what the axes mean."""
+        for tick in x_ticks:
+            x, bottom = self.at(tick, self.y[0])
+            self._add("line", kind="grid", x1=x, y1=TOP, x2=x, y2=bottom)
+            self._text(x, bottom + 17, x_text(tick), "tick", "middle")
+        for tick in y_ticks:
+            left, y = self.at(self.x[0], tick)
+            self._add("line", kind="grid", x1=left, y1=y, x2=WIDTH - RIGHT, y2=y)
+            self._text(left - 7, y + 4, y_text(tick), "tick", "end")
+        self._text(
+            (self.left + WIDTH - RIGHT) / 2, self.height - 8, x_label, "label", "middle"
+        )
+        place = f"translate(13 {(TOP + self.height - BOTTOM) / 2:.1f}) rotate(-90)"
+        self._add("text", y_label, kind="label", text_anchor="middle", transform=place)
+        return self
+
+    def line(self, points: Sequence[Point], kind: str) -> Drawing:
+        """A line through these points; ``kind`` is its class in the style."""
+        text = " ".join("{:.1f},{:.1f}".format(*self.at(*point)) for point in points)
+        self._add("polyline", kind=f"line {kind}", points=text)
+        return self
+
+    def bar(
+        self, x0: float, x1: float, y0: float, y1: float, kind: str, says: str = ""
+    ) -> Drawing:
+        """A rectangle, with what it ``says`` to a pointer that rests on it."""
+        (left, bottom), (right, top) = self.at(x0, y0), self.at(x1, y1)
+        width, height = max(right - left, 0.0), max(bottom - top, 0.0)
+        self._add("rect", kind=kind, x=left, y=top, width=width, height=height, says=says)
+        return self
+
+    def dot(
+        self, x: float, y: float, kind: str, radius: float = 4.0, name: str = ""
+    ) -> Drawing:
+        """A dot, which the script may move by its ``name``."""
+        across, down = self.at(x, y)
+        self._add("circle", kind=kind, id=name, cx=across, cy=down, r=float(radius))
+        return self
+
+    def words(
+        self, x: float, y: float, text: str, kind: str = "tick", anchor: str = "start"
+    ) -> Drawing:
+        """A text at a point of the data."""
+        self._text(*self.at(x, y), text, kind, anchor)
+        return self
+
+    def _text(self, x: float, y: float, text: str, kind: str, anchor: str) -> None:
+        self._add("text", text, kind=kind, text_anchor=anchor, x=x, y=y)
+
+    def _add(
+        self, tag: str, text: str = "", *, kind: str, says: str = "", **attributes: Any
+    ) -> None:
+        """An element, with everything in it escaped."""
+        written = [f'class="{escape(kind)}"']
+        for name, value in attributes.items():
+            if value != "":
+                shown = f"{value:.1f}" if isinstance(value, float) else escape(str(value))
+                written.append(f'{name.replace("_", "-")}="{shown}"')
+        inside = f"<title>{escape(says)}</title>" if says else escape(text)
+        end = f">{inside}</{tag}>" if inside else "/>"
+        self.parts.append(f"<{tag} {' '.join(written)}{end}")
+
+    def svg(self) -> str:
+        """All of it, with the plot's frame for the script to place its marks by."""
+        (x0, y0), (x1, y1) = self.at(self.x[0], self.y[0]), self.at(self.x[1], self.y[1])
+        return (
+            f'<svg id="{self.name}" viewBox="0 0 {WIDTH} {self.height}" role="img" '
+            f'aria-labelledby="{self.name}-t {self.name}-d" '
+            f'data-frame="{x0:.1f} {y0:.1f} {x1:.1f} {y1:.1f}">'
+            f'<title id="{self.name}-t">{escape(self.title)}</title>'
+            f'<desc id="{self.name}-d">{escape(self.describes)}</desc>'
+            f"{''.join(self.parts)}</svg>"
+        )
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers from ``low`` to ``high``, about so many.
+
+    Examples
+    --------
+    >>> ticks(0, 0.23)
+    [0.0, 0.05, 0.1, 0.15, 0.2]
+    """
+    span = high - low
+    if not span > 0:
+        return [low]
+    rough = span / about
+    power = 10.0 ** floor(log10(rough))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return [round(k * step, 12) for k in range(first, last + 1)]
+
+
+def of_model(summary: dict[str, Any], yes: str) -> dict[str, str]:
     """What the model looks at, and its voters; ``yes`` is what speaks for a missed row."""
-    drawn = {"importances": importances(said), "weights": weights(said["voters"])}
-    if said["voters"]["known"]:
-        drawn["kappa"] = kappa_error(said["voters"])
-        drawn["hard"] = hard_cases(said["voters"]["hard"], yes)
+    found, voters = summary["importances"], summary["voters"]
+    heaviest = voters["weights"][:20]
+    drawn = {
+        "importances": bars(
+            "importances",
+            "What the model looks at",
+            found["names"][:MOST_BARS],
+            found["values"][:MOST_BARS],
+            "importance",
+        ),
+        "weights": bars(
+            "weights",
+            "The voters' weights",
+            [each["name"] for each in heaviest],
+            [each["weight"] for each in heaviest],
+            "weight",
+        ),
+        "kappa": kappa_error(voters) if voters["known"] else "",
+        "hard": hard_cases(voters["hard"], yes) if voters["known"] else "",
+    }
     return drawn
 
 
-def draw_scores(said: dict[str, Any], of: str = "") -> dict[str, str]:
-    """Scores and curves, of the positive class or of one class (``of``) of many."""
-    drawn = {"distribution": distribution(said, of)}
-    if "calibration" in said:
-        drawn["calibration"] = calibration(said, of)
-        if said["curves"]:
-            drawn["pr"], drawn["roc"] = precision_recall(said, of), roc(said, of)
+def of_view(view: dict[str, Any]) -> dict[str, str]:
+    """The scores and curves of one class against the rest."""
+    drawn = {"distribution": distribution(view), "calibration": "", "pr": "", "roc": ""}
+    if "calibration" in view:
+        drawn["calibration"] = calibration(view)
+    if view.get("curves"):
+        drawn |= {"pr": precision_recall(view), "roc": roc(view)}
     return drawn
 
 
-def precision_recall(said: dict[str, Any], of: str = "") -> str:
-    curve, rate = said["curves"], said["data"]["rate"]
-    points = [
-        (r, p)
-        for r, p in zip(curve["recall"], curve["precision"], strict=True)
-        if p is not None
-    ]
-    own = said["decision"]
+def precision_recall(view: dict[str, Any]) -> str:
+    curve, rate, of = view["curves"], view["rate"], view["class"]
+    # The best precision at each recall; the rest of the zigzag is left out.
+    points: dict[float, float] = {}
+    for recall, precision in zip(curve["recall"], curve["precision"], strict=True):
+        if precision is not None:
+            points.setdefault(recall, precision)
     drawing = Drawing(
-        f"chart-pr{of}",
+        f"chart-pr-{of}",
         "Precision and recall",
         f"From left to right more of the real ones are found, and fewer of the flagged are "
         f"real. Without any skill {percent(rate)} of the flagged would be real.",
@@ -59,27 +219,15 @@ def precision_recall(said: dict[str, Any], of: str = "") -> str:
         percent,
         percent,
     )
-    drawing.line([(0, rate), (1, rate)], "chance").line(_stairs(points), "main")
-    precision = own["precision"]["value"] or 0.0
-    recall = own["recall"]["value"] or 0.0
-    return drawing.dot(recall, precision, "mark", 6, f"mark-pr{of}").svg()
+    drawing.line([(0, rate), (1, rate)], "chance").line([*points.items()], "main")
+    precision, recall = view["precision"]["value"] or 0.0, view["recall"]["value"] or 0.0
+    return drawing.dot(recall, precision, "mark", 6, f"mark-pr-{of}").svg()
 
 
-def _stairs(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The best precision at each recall; the rest of the zigzag is left out."""
-    kept: list[tuple[float, float]] = []
-    for recall, precision in points:
-        if kept and kept[-1][0] == recall:
-            continue
-        kept.append((recall, precision))
-    return kept
-
-
-def roc(said: dict[str, Any], of: str = "") -> str:
-    curve, own = said["curves"], said["decision"]
-    points = list(zip(curve["alarm_rate"], curve["recall"], strict=True))
+def roc(view: dict[str, Any]) -> str:
+    curve, of = view["curves"], view["class"]
     drawing = Drawing(
-        f"chart-roc{of}",
+        f"chart-roc-{of}",
         "ROC curve",
         "From left to right more of the others are flagged by mistake, and more of the "
         "real ones are found.",
@@ -94,22 +242,20 @@ def roc(said: dict[str, Any], of: str = "") -> str:
         percent,
         percent,
     )
+    points = [*zip(curve["alarm_rate"], curve["recall"], strict=True)]
     drawing.line([(0, 0), (1, 1)], "chance").line(points, "main")
-    others = max(own["false_alarms"] + own["passed"], 1)
-    recall = own["recall"]["value"] or 0.0
-    return drawing.dot(
-        own["false_alarms"] / others, recall, "mark", 6, f"mark-roc{of}"
-    ).svg()
+    recall = view["recall"]["value"] or 0.0
+    return drawing.dot(view["alarm_rate"], recall, "mark", 6, f"mark-roc-{of}").svg()
 
 
-def calibration(said: dict[str, Any], of: str = "") -> str:
+def calibration(view: dict[str, Any]) -> str:
     """On a scale that gives small probabilities room: the square root."""
-    bins = said["calibration"]["bins"]
+    bins = view["calibration"]
     high = max([b["high"] or 0.0 for b in bins] + [b["said"] for b in bins])
     marks = [t for t in (0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if t <= high * 1.15]
     top = high**0.5 * 1.04
     drawing = Drawing(
-        f"chart-calibration{of}",
+        f"chart-calibration-{view['class']}",
         "Probability said and share that came true",
         "Each dot is a group of rows: across the mean probability said, up the share that "
         "came true, with a 90 % interval. On the dashed line both are the same.",
@@ -130,15 +276,15 @@ def calibration(said: dict[str, Any], of: str = "") -> str:
     return drawing.svg()
 
 
-def distribution(said: dict[str, Any], of: str = "") -> str:
+def distribution(view: dict[str, Any]) -> str:
     """Counts on a logarithmic scale, or the few would not be seen beside the many."""
-    found, cut = said["distribution"], said["threshold"]
+    found, cut = view["distribution"], view["threshold"]
     edges = found["edges"]
     groups = [name for name in ("negative", "positive", "all") if name in found]
     most = max(max(found[name]) for name in groups)
     top = log10(max(most, 10)) * 1.05 + 0.1
     drawing = Drawing(
-        f"chart-distribution{of}",
+        f"chart-distribution-{view['class']}",
         "Scores of the rows",
         "How many rows have each score, on a logarithmic scale"
         + (f"; a score above {cut:.3g} flags the row." if cut is not None else "."),
@@ -167,24 +313,12 @@ def distribution(said: dict[str, Any], of: str = "") -> str:
     return drawing.svg()
 
 
-def importances(said: dict[str, Any]) -> str:
-    found = said["importances"]
-    names, values = found["names"][:15], found["values"][:15]
-    return bars("chart-importances", "What the model looks at", names, values, "importance")
-
-
-def weights(voters: dict[str, Any]) -> str:
-    listed = voters["weights"][:20]
-    names, values = [w["name"] for w in listed], [w["weight"] for w in listed]
-    return bars("chart-weights", "The voters' weights", names, values, "weight")
-
-
 def bars(name: str, title: str, names: list[str], values: list[float], what: str) -> str:
     """A bar for each name, with the name on it."""
     top = max([*values, 0.0]) or 1.0
     n = len(names)
     drawing = Drawing(
-        name,
+        f"chart-{name}",
         title,
         f"A bar for each, the largest first: {_shorten(names[0])} has {values[0]:.3g}."
         if n

@@ -1,39 +1,170 @@
-"""Precision-recall and ROC curves, calibration, and where the scores lie."""
+"""What the page moves and draws: thresholds, weights of classes, curves, bins, bars."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.rates import share
-from .cuts import Cuts
+from ..evaluation import confusion, share
 
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
+MAX_CUTS = 2000
+"""Thresholds that end at a positive, and as many again evenly over all rows."""
 N_BINS = 10
 N_BARS = 40
+TIMES = (1.2, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
+STEPS = (*(1 / times for times in TIMES[::-1]), 1.0, *TIMES)
+"""How much more than in the model a vote for a class may count."""
+OWN = STEPS.index(1.0)
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 
-def curves(cuts: Cuts) -> dict[str, Any]:
-    """Points of both curves, at the cuts that the page offers."""
-    found, alarms = cuts.found, cuts.alarms
-    flagged = found + alarms
-    some = flagged > 0
-    return {
-        "recall": (found / max(cuts.positives, 1)).tolist(),
-        "alarm_rate": (alarms / max(cuts.negatives, 1)).tolist(),
-        "precision": [
-            float(f / n) if kept else None
-            for f, n, kept in zip(found, flagged, some, strict=True)
-        ],
-    }
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Thresholds, from the one that flags no row to the one that flags all.
+
+    Attributes
+    ----------
+    threshold : ndarray of float
+        Rows with a vote above it, strictly, are flagged. Falling.
+    found, alarms : ndarrays of int
+        Positives and negatives flagged: exact counts, whatever was left out.
+    positives, negatives : int
+    own : int
+        Where the model's own threshold is among them.
+    """
+
+    threshold: Floats
+    found: Ints
+    alarms: Ints
+    positives: int
+    negatives: int
+    own: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        lists = {name: getattr(self, name).tolist() for name in ("threshold", "found")}
+        return {**asdict(self), **lists, "alarms": self.alarms.tolist()}
+
+    def curves(self) -> dict[str, Any]:
+        """Points of the precision-recall and ROC curves."""
+        flagged = self.found + self.alarms
+        return {
+            "recall": (self.found / max(self.positives, 1)).tolist(),
+            "alarm_rate": (self.alarms / max(self.negatives, 1)).tolist(),
+            "precision": [
+                found / n if n else None
+                for found, n in zip(self.found.tolist(), flagged.tolist(), strict=True)
+            ],
+        }
+
+    def cheapest(self, miss: float) -> int:
+        """The cut of least cost when a false alarm costs 1; of equals, the fewest flagged.
+
+        The page's script does the same, operation by operation, so that both agree to the
+        last bit.
+        """
+        return int(np.argmin(miss * (self.positives - self.found) + self.alarms))
+
+    def best_with_recall(self, floor: float) -> int:
+        """The cut of highest precision that finds ``floor`` of the positives.
+
+        Of equals, the one that finds more. The script does the same.
+        """
+        enough = self.found >= np.ceil(floor * self.positives - 1e-9)
+        precision = self.found / np.maximum(self.found + self.alarms, 1)
+        ranked = np.where(enough, precision, -1.0)
+        return int(len(ranked) - 1 - np.argmax(ranked[::-1]))
 
 
-def calibration(chance: Vector, positive: Mask) -> list[dict[str, Any]]:
+def offer_cuts(vote: Floats, positive: Mask, own: float, most: int = MAX_CUTS) -> Cuts:
+    """The cuts to offer; the best for any costs is always among them.
+
+    A cut between two neighbouring positives is never better than the higher one, which
+    finds as many with fewer alarms. So one cut for each number found is enough for any
+    costs and any floor of recall. Of more than ``most`` such cuts, all corners of
+    their convex hull stay (the best for some costs), and the others are thinned evenly.
+    Cuts spread evenly over the rows are added, for a threshold moved by hand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.report.curves import offer_cuts
+    >>> vote = np.array([-0.9, -0.5, 0.1, 0.4])
+    >>> cuts = offer_cuts(vote, np.array([False, True, False, True]), own=0.0)
+    >>> cuts.found.tolist(), cuts.alarms.tolist(), cuts.own
+    ([0, 1, 1, 2, 2], [0, 0, 1, 1, 2], 2)
+    """
+    votes, place = np.unique(vote, return_inverse=True)
+    # From none flagged to all flagged.
+    found, alarms = (
+        np.append(0, np.bincount(place[rows], minlength=len(votes))[::-1].cumsum())
+        for rows in (positive, ~positive)
+    )
+    thresholds = _between(votes)[::-1].copy()
+    here = len(votes) - int(np.searchsorted(votes, own, side="right"))
+    thresholds[here] = own
+    corners = np.flatnonzero(np.diff(found, prepend=-1) > 0)
+    ends = np.array([0, here, len(found) - 1])
+    hull = corners[_hull(found[corners], alarms[corners])]
+    spread = _spread(corners, most), _spread(np.arange(len(found)), most)
+    chosen = np.unique(np.concatenate([*spread, hull, ends]))
+    return Cuts(
+        thresholds[chosen],
+        found[chosen],
+        alarms[chosen],
+        positives=int(positive.sum()),
+        negatives=int((~positive).sum()),
+        own=int(np.searchsorted(chosen, here)),
+    )
+
+
+def offer_weights(
+    vote: Floats, labels: Labels, factors: Floats, order: Labels
+) -> list[list[Ints]]:
+    """What is decided when the votes for one class count for more, or for less.
+
+    For each class, and each of ``STEPS``, the table of decisions, by truth and decision;
+    the other classes count as they do in the model, and ties go by ``order``. The page
+    then shows exact counts and need not hold the votes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.report.curves import OWN, offer_weights
+    >>> vote = np.array([[0.6, 0.4, 0.0], [0.5, 0.3, 0.2]])
+    >>> tables = offer_weights(vote, np.array([0, 1]), np.ones(3), np.arange(3))
+    >>> tables[1][OWN].tolist()
+    [[1, 0, 0], [1, 0, 0], [0, 0, 0]]
+    >>> tables[1][-1].tolist()  # class 1 counts a hundredfold
+    [[0, 1, 0], [0, 1, 0], [0, 0, 0]]
+    """
+    n_classes = len(factors)
+    rank = np.argsort(order)
+    offered = []
+    for c in range(n_classes):
+        scores = vote * factors
+        scores[:, c] = -np.inf
+        rival = order[scores[:, order].argmax(axis=1)]
+        against = scores[np.arange(len(vote)), rival]
+        wins_ties = rank[c] < rank[rival]
+        tables = []
+        for step in STEPS:
+            own = vote[:, c] * (factors[c] * step)
+            turned = (own > against) | ((own == against) & wins_ties)
+            tables.append(confusion(labels, np.where(turned, c, rival), n_classes))
+        offered.append(tables)
+    return offered
+
+
+def calibration(chance: Floats, positive: Mask) -> list[dict[str, Any]]:
     """Bins of equally many rows: mean probability said, and the share that came true.
 
     With rare positives most rows share a bin near 0, so the highest bin is split again
@@ -48,11 +179,14 @@ def calibration(chance: Vector, positive: Mask) -> list[dict[str, Any]]:
     (10, 10, 1.0)
     """
     order = np.argsort(chance, kind="stable")
-    ranked = chance[order]
-    edges = _equal_mass(len(order), int(positive.sum()))
+    ranked, n, n_positive = chance[order], len(order), int(positive.sum())
+    edges = np.linspace(0, n, N_BINS + 1)
+    while n - edges[-2] > 2 * max(20.0, n_positive / N_BINS) and 2 * n_positive < n:
+        edges = np.append(edges[:-1], [(edges[-2] + n) / 2, n])
+    edges = np.unique(edges.round().astype(np.intp))
     # Rows of the same probability stay together.
-    edges = np.unique(np.searchsorted(ranked, ranked[edges[1:-1]], side="left"))
-    edges = np.unique(np.concatenate([[0], edges, [len(order)]]))
+    inner = np.searchsorted(ranked, ranked[edges[1:-1]], side="left")
+    edges = np.unique(np.concatenate([[0], inner, [n]]))
     bins = []
     for start, stop in pairwise(edges.tolist()):
         rows = order[start:stop]
@@ -72,17 +206,8 @@ def calibration(chance: Vector, positive: Mask) -> list[dict[str, Any]]:
     return bins
 
 
-def _equal_mass(n: int, positives: int) -> NDArray[np.intp]:
-    """Tenths of the rows; then tenths of the top tenth, while it is worth splitting."""
-    edges = np.linspace(0, n, N_BINS + 1)
-    enough = max(20.0, positives / N_BINS)
-    while n - edges[-2] > 2 * enough and 2 * positives < n:
-        edges = np.append(edges[:-1], [(edges[-2] + n) / 2, n])
-    return np.unique(edges.round().astype(np.intp))
-
-
 def distribution(
-    vote: Vector, positive: Mask | None, span: tuple[float, float] = (-1.0, 1.0)
+    vote: Floats, positive: Mask | None, span: tuple[float, float] = (-1.0, 1.0)
 ) -> dict[str, Any]:
     """How many rows of each class have their vote in each of 40 bars over their range."""
     low, high = min(float(vote.min()), span[0]), max(float(vote.max()), span[1])
@@ -95,3 +220,33 @@ def distribution(
         "edges": edges.tolist(),
         **{name: counts.tolist() for name, counts in counted.items()},
     }
+
+
+def _between(votes: Floats) -> Floats:
+    """A threshold for each cut: midway between two votes, just outside at the ends."""
+    below, above = votes[:-1], votes[1:]
+    middle = below / 2 + above / 2
+    middle = np.where((below <= middle) & (middle < above), middle, below)
+    ends = np.nextafter(votes[0], -np.inf), np.nextafter(votes[-1], np.inf)
+    return np.concatenate([[ends[0]], middle, [ends[1]]])
+
+
+def _spread(places: Labels, most: int) -> Labels:
+    if len(places) <= most:
+        return places
+    return places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)]
+
+
+def _hull(found: Ints, alarms: Ints) -> list[int]:
+    """Corners of the upper hull of found over alarms, both rising."""
+    hull: list[int] = []
+    points = list(zip(alarms.tolist(), found.tolist(), strict=True))
+    for k, (x, y) in enumerate(points):
+        while len(hull) >= 2:
+            (x1, y1), (x2, y2) = (points[i] for i in hull[-2:])
+            # The middle one stays only if it lies strictly above the line around it.
+            if (y2 - y1) * (x - x1) > (y - y1) * (x2 - x1):
+                break
+            hull.pop()
+        hull.append(k)
+    return hull

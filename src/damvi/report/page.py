@@ -8,13 +8,54 @@ from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._files import write_whole
-from ..io import Model
-from . import words
+from ..evaluation import MEASURES
+from . import charts, words
 from .summary import summarise
-from .view import view_of
+from .words import percent
+
+if TYPE_CHECKING:
+    from ..io import Model
+
+RATIOS = (
+    *(0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70),
+    *(100, 150, 200, 300, 500, 700, 1000, 2000, 5000, 10_000),
+)
+"""What a miss may cost, in false alarms: the steps of the slider."""
+HEATS = (0.02, 0.1, 0.25, 0.5, 0.75)
+"""From which share of a class's rows on a cell is darker; the script has the same."""
+MOST_CELLS = 30
+"""Classes whose table of decisions is shown whole."""
+MOST_COLUMNS = 200
+MOST_POINTS = 20
+SHARES = {"precision", "recall", "balanced_accuracy", "accuracy"}
+SCORE = (("score", "Score"),)
+DECIDED = (("decided", "Taken for"), ("score", "Votes for that"))
+ROW_TABLES = {
+    "missed": (
+        "Missed: real ones with a low score",
+        "Missed real ones, the lowest score first",
+        SCORE,
+    ),
+    "false_alarms": (
+        "Costliest false alarms: others with a high score",
+        "False alarms, the highest score first",
+        SCORE,
+    ),
+    "mistakes": (
+        "The worst mistakes",
+        "Wrong decisions: missed rows of the rarer classes first, then the surest",
+        (("truth", "Really"), *DECIDED, ("score_of_truth", "Votes for the truth")),
+    ),
+    "flagged": ("", "Flagged rows, the highest score first", SCORE),
+    "named": ("", "Rows of all classes but the most frequent, the surest first", DECIDED),
+}
+"""Heading and caption of a table of rows, and what is told of each row."""
+BOUNDS = {"twice_gibbs": "2 x Gibbs risk", "tandem": "tandem", "c_bound": "C-bound"}
+
+Rows = list[list[str]]
 
 
 def write_report(
@@ -43,53 +84,118 @@ def write_report(
     summary : dict
         What the page shows, as plain values.
     """
-    said = summarise(model, frame, target, name=name, command=command)
-    write_whole(Path(path), render(said))
-    return said
+    summary = summarise(model, frame, target, name=name, command=command)
+    write_whole(Path(path), render(summary))
+    return summary
 
 
-def render(said: dict[str, Any]) -> str:
+def render(summary: dict[str, Any]) -> str:
     """The page of a summary."""
     try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
+        from jinja2 import Environment, StrictUndefined
     except ImportError as error:
         raise ImportError("reports need jinja2; pip install 'damvi[report]'") from error
-    here = files(__package__)
-
-    def text_of(*names: str) -> str:
-        return "".join(here.joinpath(name).read_text(encoding="utf-8") for name in names)
-
+    template, style, script = (
+        files(__package__).joinpath(f"page.{kind}").read_text(encoding="utf-8")
+        for kind in ("html.j2", "css", "js")
+    )
     environment = Environment(
-        loader=FunctionLoader(text_of),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["per100"] = words.per_hundred
-    environment.filters["steady"] = words.steady
     environment.filters["range100"] = words.range_of_hundred
-    view = view_of(said)
-    style = text_of(*view.styles)
-    script = f'"use strict";\n(() => {{\n{text_of(*view.scripts)}}})();\n'
-    values = view.fill(said)
-    return environment.get_template(view.template).render(
-        said=said,
+    # A figure does not break before its percent sign.
+    environment.filters["steady"] = lambda text: text.replace(" %", "\u00a0%")
+    return environment.from_string(template).render(
+        said=summary,
         style=style,
         style_hash=digest(style),
         script=script,
         script_hash=digest(script),
-        live_json=json_for_script(values["live"]),
-        voter_words=words.voter_words(said),
-        judged_rows=said["data"]["judged"],
-        gaps=_has_gaps(said["voters"]),
-        **values,
+        live_json=json_for_script(_live(summary)),
+        **_values(summary),
+        **_tables(summary),
     )
 
 
-def _has_gaps(voters: dict[str, Any]) -> bool:
+def _values(summary: dict[str, Any]) -> dict[str, Any]:
+    """What the template needs beside the summary and the tables."""
+    voters, two, labelled = summary["voters"], words.is_two(summary), summary["labelled"]
+    order = _order(summary)
+    drawn = charts.of_model(summary, "that it is real" if two else "for its true class")
+    frequent = [summary["classes"][c] for c in order[::-1]][: charts.MOST_BARS]
+    drawn["classes"] = (
+        ""
+        if two
+        else charts.bars(
+            "classes",
+            "How frequent the classes are",
+            [one["name"] for one in frequent],
+            [one["rate"] if labelled else one["named"]["value"] for one in frequent],
+            "share of the rows",
+        )
+    )
     says = voters["hard"]["says"] if voters["known"] else []
-    return any(vote is None for votes in says for vote in votes)
+    promised = labelled and not summary["certificate"]["why"]
+    return {
+        "two": two,
+        "order": order,
+        "judged_rows": summary["data"]["judged"],
+        "charts": drawn,
+        "views": [
+            {"charts": charts.of_view(view), **view, **_view_tables(view, two)}
+            for view in summary["views"]
+        ],
+        "row_tables": [(*ROW_TABLES[name], rows) for name, rows in summary["rows"].items()],
+        "most_bars": charts.MOST_BARS,
+        "shows_table": len(order) <= MOST_CELLS,
+        "heat": heat,
+        "gaps": any(vote is None for votes in says for vote in votes),
+        "basis": words.basis(summary),
+        "lead": words.lead(summary),
+        "data_words": words.data_words(summary),
+        "voter_words": words.voter_words(summary),
+        "hard_words": words.hard_words(summary),
+        "promise_words": words.promise_words(summary) if promised else "",
+    }
+
+
+def _live(summary: dict[str, Any]) -> dict[str, Any] | None:
+    """What the script moves: thresholds of two classes, or weights of more."""
+    if not summary["labelled"]:
+        return None
+    table = [n for row in summary["decision"]["confusion"] for n in row]
+    live = {"confusion": table, "weights": summary["weights"], "cuts": None}
+    if words.is_two(summary):
+        # The slider starts at the costs that the model was fitted for, if these are known.
+        cost = summary["cost"]
+        alarm, miss = cost if cost and cost[0] > 0 else (1.0, 10.0)
+        ratios = sorted({*RATIOS, miss / alarm})
+        slider = {"ratios": ratios, "start": ratios.index(miss / alarm), "unit": alarm}
+        live["cuts"] = summary["views"][0]["cuts"] | slider
+    return live
+
+
+def _order(summary: dict[str, Any]) -> list[int]:
+    """The classes as the page lists them: the rarest first, of two the positive."""
+    classes = summary["classes"]
+    if words.is_two(summary):
+        return [1, 0]
+    sizes = [
+        one["named"]["part"] if one["rows"] is None else one["rows"] for one in classes
+    ]
+    return sorted(range(len(sizes)), key=lambda c: (sizes[c], c))
+
+
+def heat(part: int, whole: int) -> int:
+    """How dark a cell is, from 0 to 5.
+
+    Examples
+    --------
+    >>> heat(0, 10), heat(3, 10), heat(10, 10), heat(0, 0)
+    (0, 3, 5, 0)
+    """
+    return sum(part >= edge * whole for edge in HEATS) if part else 0
 
 
 def json_for_script(value: Any) -> str:
@@ -109,3 +215,189 @@ def json_for_script(value: Any) -> str:
 def digest(text: str) -> str:
     """What a Content-Security-Policy knows an inline style or script by."""
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _tables(summary: dict[str, Any]) -> dict[str, Any]:
+    """Headings and rows of the tables, as text."""
+    found = summary["importances"]
+    errors = summary["voters"].get("errors", {})
+    made = summary["repeat"]
+    repeat = {"data fingerprint": made["fingerprint"], "page made": made["made"]}
+    repeat |= made["versions"]
+    repeat |= {f"model: {name}": _flat(value) for name, value in made["model"].items()}
+    tables: dict[str, Any] = {
+        "column_rows": _columns(summary["data"]["columns"]),
+        "importance_rows": [
+            [name, f"{value:.4g}"]
+            for name, value in zip(found["names"], found["values"], strict=True)
+        ],
+        "weight_rows": [
+            [each["name"], f"{each['weight']:.4f}", percent(errors.get(each["name"]))]
+            for each in summary["voters"]["weights"]
+        ],
+        "repeat_rows": [[name, value] for name, value in repeat.items() if value],
+    }
+    if not summary["labelled"]:
+        return tables
+    peers = (summary["peers"] or {}).get("models", {})
+    compared = [key for key in MEASURES if any(key in own for own in peers.values())]
+    return tables | {
+        "score_rows": [
+            [
+                score["name"],
+                _shown(score["key"], score["value"]),
+                f"{_shown(score['key'], score['low'])} to "
+                f"{_shown(score['key'], score['high'])}",
+                words.MEANINGS[score["key"]],
+            ]
+            for score in summary["scores"]
+        ],
+        "class_score_rows": [_class_scores(summary["classes"][c]) for c in _order(summary)],
+        "peer_headings": ["model", *(MEASURES[key] for key in compared)],
+        "peer_rows": [
+            [name, *(f"{own[key]:.3f}" if key in own else "–" for key in compared)]
+            for name, own in peers.items()
+        ],
+        "mixed_rows": [
+            [
+                one["truth"],
+                one["decided"],
+                f"{one['rows']:,}",
+                percent(one["rows"] / one["of"]),
+            ]
+            for one in summary["mixed_up"]
+        ],
+        **_promise(summary),
+    }
+
+
+def _columns(columns: list[dict[str, Any]]) -> Rows:
+    rows = [
+        [
+            column["name"],
+            "not used" if column["kind"] == "dropped" else column["kind"],
+            percent(column["missing"]),
+            column["values"],
+            column["reason"],
+        ]
+        for column in columns[:MOST_COLUMNS]
+    ]
+    more = len(columns) - MOST_COLUMNS
+    return [*rows, [f"{more:,} more", "", "", "", ""]] if more > 0 else rows
+
+
+def _shown(key: str, value: float) -> str:
+    if key in SHARES:
+        return f"{100 * value:.1f} %"
+    # Squared errors and costs a row are tiny where the positives are rare.
+    return f"{value:.3f}" if abs(value) >= 0.005 or not value else f"{value:.2g}"
+
+
+def _class_scores(one: dict[str, Any]) -> list[str]:
+    cells = [one["name"], f"{one['rows']:,}"]
+    for figure in (one[key] for key in ("precision", "recall", "f1", "ap", "roc_auc")):
+        known = figure is not None and figure["value"] is not None
+        interval = "{value:.3f} ({low:.3f} to {high:.3f})"
+        cells.append(interval.format(**figure) if known else "–")
+    return cells
+
+
+def _view_tables(view: dict[str, Any], two: bool) -> dict[str, Any]:
+    """The numbers of the charts of one class."""
+    found = view["distribution"]
+    groups = [name for name in ("positive", "negative", "all") if name in found]
+    called = {"positive": "real", "negative": "not", "all": "rows"}
+    edges, curve = found["edges"], view.get("curves")
+    caption = (
+        "How many rows have each score. The dashed line is the model's own threshold."
+        if two
+        else "How many rows have each share of the vote for this class. The class with the "
+        "largest share, times its factor, is decided for."
+    )
+    if "positive" in found:
+        caption += " Orange: real ones; blue: the others."
+    last = len(curve["recall"]) - 1 if curve else -1
+    steps = sorted({round(k * last / MOST_POINTS) for k in range(MOST_POINTS + 1)})
+    points = {
+        key: [percent(curve[key][k]) if curve else "" for k in steps]
+        for key in ("recall", "precision", "alarm_rate")
+    }
+    return {
+        "distribution_words": caption,
+        "distribution_headings": ["score", *(called[name] for name in groups)],
+        "distribution_rows": [
+            [
+                f"{edges[k]:.2f} to {edges[k + 1]:.2f}",
+                *(f"{found[name][k]:,}" for name in groups),
+            ]
+            for k in range(len(edges) - 1)
+            if any(found[name][k] for name in groups)
+        ],
+        "pr_rows": list(zip(points["recall"], points["precision"], strict=True)),
+        "roc_rows": list(zip(points["alarm_rate"], points["recall"], strict=True)),
+        "calibration_rows": [
+            [
+                percent(b["said"]),
+                percent(b["seen"]),
+                f"{percent(b['low'])} to {percent(b['high'])}",
+                f"{b['rows']:,}",
+                f"{b['positives']:,}",
+            ]
+            for b in view.get("calibration", ())
+        ],
+    }
+
+
+def _promise(summary: dict[str, Any]) -> dict[str, Any]:
+    """The certificate's rates, class by class, and its bounds."""
+    found, classes = summary["certificate"], summary["classes"]
+    if found["why"]:
+        return {"promise_rows": [], "bound_headings": [], "bound_rows": []}
+    made = found["pac_bayes"] or {}
+    rates = {"all decisions": found["overall"]}
+    if words.is_two(summary):
+        rates = {
+            "real ones missed": found["missed"],
+            "others flagged": found["false_alarms"],
+            **rates,
+        }
+        headings = ["at most", "missed", "false alarms", "all decisions"]
+        bounds = [_bound(name, made[key]) for key, name in BOUNDS.items() if made]
+    else:
+        for c in _order(summary):
+            name = classes[c]["name"]
+            rates[f"{name}: missed"] = found["missed"][c]
+            rates[f"others taken for {name}"] = found["flagged"][c]
+        headings = ["bound", "all decisions"]
+        bounds = [[name, percent(made[key])] for key, name in BOUNDS.items() if made]
+    rows = [
+        [
+            name,
+            f"{rate['rows']:,}",
+            f"{rate['errors']:,}",
+            percent(rate["errors"] / rate["rows"] if rate["rows"] else None),
+            percent(rate["upper"]),
+            "says nothing: vacuous" if rate["vacuous"] else "",
+        ]
+        for name, rate in rates.items()
+    ]
+    return {"promise_rows": rows, "bound_headings": headings, "bound_rows": bounds}
+
+
+def _bound(name: str, bound: dict[str, Any]) -> list[str]:
+    by_class = " (vacuous)" if bound["vacuous_by_class"] else ""
+    overall = " (vacuous)" if bound["vacuous_overall"] else ""
+    return [
+        name,
+        percent(bound["missed"]) + by_class,
+        percent(bound["false_alarms"]) + by_class,
+        percent(bound["overall"]) + overall,
+    ]
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_flat(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_flat, value))
+    return str(value)

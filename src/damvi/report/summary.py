@@ -2,26 +2,83 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation import MEASURES, Figure, confusion, measure
-from ..evaluation.rates import share
-from ..evaluation.voters import rows_to_look_at, voter_figures, voter_names, who_votes
-from ..explanation import importances
-from ..io import Model
-from .class_summary import summarise_classes
-from .curves import calibration, curves, distribution
-from .cuts import offer_cuts
-from .material import Material
-from .promise import promise
-from .repeat import how_to_repeat
-from .rows import flagged_rows, wrong_rows
-from .shared import KNOWN_ROWS, UNLABELLED, peers_of, rows_of
+from ..certificate import certify
+from ..decision import crossfit_probability
+from ..evaluation import (
+    MEASURES,
+    Figures,
+    FittedVote,
+    Judged,
+    class_names,
+    confusion,
+    honest_rows,
+    measure,
+    rare_classes,
+    share,
+    table_fingerprint,
+    voter_weights,
+    voters_on,
+)
+from ..explanation import as_text, importances
+from ..io import library_versions
+from ..tables import label_texts
+from .curves import (
+    MAX_CUTS,
+    OWN,
+    STEPS,
+    calibration,
+    distribution,
+    offer_cuts,
+    offer_weights,
+)
 
+if TYPE_CHECKING:
+    from ..io import Model
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+N_FOLDS = 5
+MAX_ROWS = 50
+MAX_COLUMNS = 12
+MOST_PAIRS = 10
+MOST_VIEWS = 20
+"""Classes that have charts of their own: the rarest, if there are more."""
+POINTS = 150
+"""Of a curve of one class of many; the corners of its hull are kept beside."""
+MOST_WEIGHED = 16
+"""Of more classes the tables of the slider would take too much of the page."""
+PEER_FIGURES = ("precision", "recall", "f1", "ap")
+CLASS_PEER_FIGURES = ("macro_f1", "balanced_accuracy", "macro_ap")
+
+UNLABELLED = "Without the true classes nobody can say which voter is right."
+KNOWN_ROWS = (
+    "The voters were trained on rows of this table, and what they say of rows they know "
+    "is no measure. Make the report on other rows to see how they differ."
+)
+NO_PROMISE = (
+    "No promise can be made from rows that the model was fitted on. Keep some labelled "
+    "rows apart, use them for nothing else, and make the report on these."
+)
+UNCALIBRATED = (
+    "This model's score ranks rows and is no probability: here it is put on a scale from 0 "
+    "to 1. A pool of models (damvi fit --pool strong) gives probabilities."
+)
+PLAIN = "The model's probabilities on these rows."
+CROSSFITTED = "Training rows have theirs from a calibration that was learned on other rows."
+TOO_FEW = (
+    f"{PLAIN} Those of training rows are from a calibration that knows them: some class "
+    f"has too few rows to learn it on others."
+)
 
 
 def summarise(
@@ -38,7 +95,7 @@ def summarise(
     ----------
     model : Model
     frame : DataFrame
-        As :func:`damvi.tables.read_table` reads it. Rows of the fit are judged by their
+        As :func:`damvi.tables.read_table` reads it. Training rows are judged by their
         stored out-of-sample votes.
     target : str, optional
         The column of the truth. By default the model's own, if it is there.
@@ -47,99 +104,285 @@ def summarise(
     command : str, optional
         The command that made the page.
     """
-    if len(model.classifier.classes_) > 2:
-        return summarise_classes(model, frame, target, name=name, command=command)
-    material = Material.gather(model, frame, target)
-    judged, known = material.judged, material.judged.has_vote
-    ranked = importances(model.classifier, material.X, material.feature_columns)
-    truth = judged.positive
-    said: dict[str, Any] = {
+    table = _Table.judged_by(model, frame, target)
+    features = [column.name for column in model.schema.used for _ in column.features]
+    ranked = importances(model.classifier, table.X, features)
+    two, judged = table.two, table.judged
+    summary: dict[str, Any] = {
         "name": name,
         "target": {
-            "name": material.target,
-            "positive": model.target.positive,
-            "negative": model.target.negative,
+            "name": table.target,
+            "positive": model.target.positive if two else None,
+            "negative": model.target.negative if two else None,
         },
-        "labelled": truth is not None,
-        "threshold": float(model.classifier.threshold_),
-        "data": _data(material),
-        "distribution": distribution(
-            judged.vote[known], None if truth is None else truth[known]
-        ),
+        "labelled": judged.labels is not None,
+        "threshold": float(model.classifier.threshold_) if two else None,
+        "factors": None if two else table.fitted.factors.tolist(),
+        "data": _data(table),
         "importances": ranked.as_dict(),
-        "repeat": how_to_repeat(material, command),
+        "repeat": {
+            "command": command,
+            "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "fingerprint": table_fingerprint(table.X, judged.labels),
+            "versions": library_versions(set()),
+            "model": model.made,
+        },
     }
-    if truth is None:
-        return said | _without_truth(material, list(ranked.names))
-    return said | _with_truth(material, truth, list(ranked.names))
+    if judged.labels is None:
+        return summary | _without_truth(table, list(ranked.names))
+    return summary | _with_truth(table, judged.labels, list(ranked.names))
 
 
-def _data(material: Material) -> dict[str, Any]:
-    truth = material.judged.positive
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A table, and what the model says of it out of sample.
+
+    Attributes
+    ----------
+    model : Model
+    fitted : FittedVote
+    target : str
+        The column of the truth, where the table has it.
+    frame : DataFrame
+        The user's table, as it was read, without the rows whose truth is missing.
+    numbers : ndarray of int, shape (n,)
+        Which row of the file each is, from 1.
+    without_truth : int
+        How many rows were left out since their truth is missing.
+    X : DataFrame
+        The same rows as the classifier sees them.
+    judged : Judged
+    """
+
+    model: Model
+    fitted: FittedVote
+    target: str
+    frame: Any
+    numbers: Labels
+    without_truth: int
+    X: Any
+    judged: Judged
+
+    @classmethod
+    def judged_by(cls, model: Model, frame: Any, target: str | None) -> _Table:
+        name = model.target.name if target is None else target
+        kept = np.ones(len(frame), dtype=bool)
+        if name in frame.columns:
+            kept = label_texts(frame[name]).notna().to_numpy()
+        if not kept.any():
+            raise ValueError(f"the target {name!r} has no value in any row")
+        rows = frame[kept].reset_index(drop=True)
+        return cls(
+            model=model,
+            fitted=FittedVote(model.classifier),
+            target=name,
+            frame=rows,
+            numbers=np.flatnonzero(kept) + 1,
+            without_truth=int((~kept).sum()),
+            X=model.schema.encode(rows),
+            judged=honest_rows(model, rows, target),
+        )
+
+    @property
+    def two(self) -> bool:
+        return self.fitted.n_classes == 2
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return class_names(self.model.target)
+
+    def score(self, rows: Labels, classes: Labels) -> Floats:
+        """The vote on each of the rows for its class; of two classes, for the positive."""
+        vote = self.judged.vote[rows]
+        return vote if self.two else vote[np.arange(len(rows)), classes]
+
+    def probabilities(self) -> tuple[Floats, str]:
+        """Of each row (and class), and what they are.
+
+        A calibrator flatters the votes it was learned on, so training rows get theirs from
+        one that was learned on other rows.
+        """
+        judged, C = self.judged, self.fitted.n_classes
+        if not self.fitted.calibrates:
+            return judged.probability, UNCALIBRATED
+        known = np.flatnonzero(judged.of_fit & judged.has_vote)
+        if judged.labels is None or not len(known):
+            return judged.probability, PLAIN
+        labels, vote = judged.labels[known], judged.vote[known]
+        sizes = np.bincount(labels, minlength=C)
+        # Each calibrator needs rows of its class, and others.
+        if sizes.min() < (1 if self.two else N_FOLDS) or len(known) < N_FOLDS:
+            return judged.probability, TOO_FEW
+        rng = np.random.default_rng(0)
+        if self.two:
+            folds = rng.permutation(len(labels)) % N_FOLDS
+        else:
+            folds = np.empty(len(labels), np.intp)
+            for c in range(C):
+                rows = rng.permutation(np.flatnonzero(labels == c))
+                folds[rows] = np.arange(sizes[c]) % N_FOLDS
+        probability = judged.probability.copy()
+        probability[known] = crossfit_probability(vote, labels, folds)
+        return probability, CROSSFITTED
+
+
+def _data(table: _Table) -> dict[str, Any]:
+    """How many rows there are, and what the columns hold."""
+    judged = table.judged
+    known, judgeable = int(judged.of_fit.sum()), int(judged.has_vote.sum())
+    if not judgeable:
+        raise ValueError("no row has an honest vote; give the model other rows")
     return {
-        **rows_of(material),
-        "positives": None if truth is None else int(truth.sum()),
-        "rate": None if truth is None else float(truth.mean()),
+        "rows": len(judged),
+        "judged": judgeable,
+        "of_fit": known,
+        "new": len(judged) - known,
+        "words": judged.words,
+        "without_truth": table.without_truth,
+        "columns": [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "reason": column.reason,
+                **_values(table.frame, column.name),
+            }
+            for column in table.model.schema.columns
+        ],
     }
 
 
-def _without_truth(material: Material, ranked: list[str]) -> dict[str, Any]:
-    judged, classifier = material.judged, material.model.classifier
-    flagged = judged.flagged & judged.has_vote
+def _values(frame: Any, name: str) -> dict[str, Any]:
+    """Gaps of a column, and its values in a few words."""
+    if name not in frame.columns:
+        return {"missing": None, "values": "not in this table"}
+    column = frame[name]
+    missing = float(column.isna().mean()) if len(column) else 0.0
+    there = column.dropna()
+    if not len(there):
+        return {"missing": missing, "values": "none"}
+    if there.dtype.kind in "iuf":
+        low, middle, high = (
+            f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+            for value in np.quantile(there.to_numpy(), [0, 0.5, 1])
+        )
+        return {"missing": missing, "values": f"{low} to {high}, half below {middle}"}
+    if there.dtype.kind == "M":
+        return {"missing": missing, "values": f"{there.min()} to {there.max()}"}
+    counts = there.astype(str).value_counts()
+    top = ", ".join(str(value)[:30] for value in counts.index[:3])
+    more = f" and {len(counts) - 3:,} more" if len(counts) > 3 else ""
+    return {"missing": missing, "values": f"{top}{more}"}
+
+
+def _without_truth(table: _Table, ranked: list[str]) -> dict[str, Any]:
+    judged, fitted = table.judged, table.fitted
+    known = judged.has_vote
+    named = np.bincount(judged.decided[known], minlength=fitted.n_classes)
+    # Of two classes the flagged; of more, all but the most frequent class.
+    usual = 0 if table.two else fitted.tie_order[0]
+    rows = np.flatnonzero(known & (judged.decided != usual))
+    order = np.argsort(-table.score(rows, judged.decided[rows]), kind="stable")
     return {
-        "flagged": share(int(flagged.sum()), int(judged.has_vote.sum())),
-        "flagged_rows": flagged_rows(material, ranked),
+        "classes": [
+            {"name": name, "rows": None, "named": share(int(count), int(known.sum()))}
+            for name, count in zip(table.names, named, strict=True)
+        ],
+        "views": _views(table, None, None),
+        "rows": {"flagged" if table.two else "named": _rows(table, rows[order], ranked)},
         "voters": {
             "known": False,
             "why": UNLABELLED,
-            **who_votes(classifier.weights_, voter_names(classifier)),
+            **voter_weights(fitted.weights, fitted.names),
         },
     }
 
 
-def _with_truth(material: Material, positive: Mask, ranked: list[str]) -> dict[str, Any]:
-    judged, known = material.judged, material.judged.has_vote
-    truth, vote, flagged = positive[known], judged.vote[known], judged.flagged[known]
-    both = bool(truth.any() and not truth.all())
-    chance, words = material.chances()
-    cuts = offer_cuts(vote, truth, material.threshold)
-    counted = confusion(truth, flagged)
-    found = counted["found"]
-    precision = share(found, found + counted["false_alarms"])
-    recall = share(found, found + counted["missed"])
-    model_scores = material.model.scores
-    figures = measure(truth, vote, flagged, chance[known]) if both else {}
-    if material.model.classifier._calibrator is None:
-        figures.pop("brier", None)
+def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, Any]:
+    judged, fitted, scores = table.judged, table.fitted, table.model.scores
+    known, two, C = judged.has_vote, table.two, fitted.n_classes
+    truth, decided, vote = labels[known], judged.decided[known], judged.vote[known]
+    probability, words = table.probabilities()
+    chance = probability[known]
+    counts = confusion(truth, decided, C)
+    figures = None
+    if (counts.sum(axis=1) > 0).sum() > 1:
+        figures = measure(truth, vote, decided, chance if fitted.calibrates else None)
+    classes = _classes(table.names, truth, counts, figures)
+    weights = None
+    if not two and C <= MOST_WEIGHED:
+        offered = offer_weights(vote, truth, fitted.factors, fitted.tie_order)
+        weights = {
+            "steps": list(STEPS),
+            "own": OWN,
+            "factors": fitted.factors.tolist(),
+            # Flat, line by line.
+            "tables": [[each.reshape(-1).tolist() for each in steps] for steps in offered],
+        }
+    overall = {} if figures is None else figures.overall
+    means = {"mean_found": "balanced_accuracy", "macro_f1": "macro_f1"}
     return {
+        "classes": classes,
         "decision": {
-            **counted,
-            "precision": precision,
-            "recall": recall,
+            "confusion": counts.tolist(),
+            "right": share(int(np.trace(counts)), int(counts.sum())),
+            **{
+                name: overall[key].as_dict() if key in overall else None
+                for name, key in means.items()
+            },
         },
-        "cuts": cuts.as_dict(),
-        "cost": model_scores.get("cost"),
-        "scores": _scores(figures, precision, recall),
-        "curves": curves(cuts) if both else None,
-        "calibration": {"words": words, "bins": calibration(chance[known], truth)},
-        "peers": peers_of(model_scores),
-        "voters": _voters(material, positive),
-        "missed": wrong_rows(material, positive, ranked, missed=True),
-        "false_alarms": wrong_rows(material, positive, ranked, missed=False),
-        "certificate": promise(material, positive),
+        "weights": weights,
+        "cost": scores.get("cost"),
+        "scores": _scores(figures, classes[1] if two else {}),
+        "calibration_words": words,
+        "views": _views(table, truth, chance),
+        "peers": _peers(scores, PEER_FIGURES if two else CLASS_PEER_FIGURES),
+        "voters": _voters(table, labels),
+        "mixed_up": [] if two else _mixed_up(counts, table.names),
+        "rows": _wrong_rows(table, labels, ranked),
+        "certificate": _promise(table, labels),
     }
 
 
-def _scores(
-    figures: dict[str, Figure], precision: dict[str, Any], recall: dict[str, Any]
+def _classes(
+    names: tuple[str, ...], truth: Labels, counts: NDArray[Any], figures: Figures | None
 ) -> list[dict[str, Any]]:
+    """Each class: how frequent it is, and how well it is found."""
+    rare = rare_classes(truth, len(names))
+    by_class = () if figures is None else figures.by_class
+    # Of two classes the positive one alone is reported.
+    reported = dict(enumerate(by_class, start=len(names) - len(by_class)))
+    classes = []
+    for c, name in enumerate(names):
+        rows, named, found = (
+            int(counts[c].sum()),
+            int(counts[:, c].sum()),
+            int(counts[c, c]),
+        )
+        own = reported.get(c, {})
+        known = {key: one.as_dict() for key, one in own.items() if one is not None}
+        classes.append(
+            {
+                "name": name,
+                "rows": rows,
+                "rate": rows / max(len(truth), 1),
+                "rare": bool(rare[c]),
+                "named": share(named, len(truth)),
+                "precision": share(found, named),
+                "recall": share(found, rows),
+                **{key: known.get(key) for key in ("f1", "ap", "roc_auc")},
+            }
+        )
+    return classes
+
+
+def _scores(figures: Figures | None, counted: dict[str, Any]) -> list[dict[str, Any]]:
     """The figures; those of counted rows with the interval that the page shows above."""
     scores = []
-    for key, figure in figures.items():
+    for key, figure in ({} if figures is None else figures.overall).items():
         low, high = figure.low, figure.high
-        counted = {"precision": precision, "recall": recall}.get(key)
-        if counted is not None and counted["value"] is not None:
-            low, high = counted["low"], counted["high"]
+        rate = counted.get(key) if key in ("precision", "recall") else None
+        if rate and rate["value"] is not None:
+            low, high = rate["low"], rate["high"]
         scores.append(
             {
                 "key": key,
@@ -152,23 +395,170 @@ def _scores(
     return scores
 
 
-def _voters(material: Material, positive: Mask) -> dict[str, Any]:
+def _views(
+    table: _Table, truth: Labels | None, chance: Floats | None
+) -> list[dict[str, Any]]:
+    """For each class what its charts show, the rarest first; of two, the positive one.
+
+    ``truth`` and ``chance`` are those of the rows with a vote.
+    """
+    judged, two, C = table.judged, table.two, table.fitted.n_classes
+    known = judged.has_vote
+    votes, decided = judged.vote[known], judged.decided[known]
+    counted = decided if truth is None else truth
+    sizes = np.bincount(counted, minlength=C)
+    order = [int(c) for c in np.argsort(sizes, kind="stable") if sizes[c] < len(counted)]
+    order = [1] if two else [c for c in order if truth is None or sizes[c]]
+    views = []
+    for c in order[:MOST_VIEWS]:
+        vote = votes if two else votes[:, c]
+        own = None if truth is None else truth == c
+        view: dict[str, Any] = {
+            "class": c,
+            "name": table.names[c],
+            "threshold": float(table.model.classifier.threshold_) if two else None,
+            "distribution": distribution(vote, own, (-1.0 if two else 0.0, 1.0)),
+        }
+        if own is not None and chance is not None:
+            # No vote is above 1: with many classes no cut of one vote alone decides.
+            cut = (table.fitted.threshold, MAX_CUTS) if two else (1.0, POINTS)
+            cuts = offer_cuts(vote, own, *cut)
+            named = decided == c
+            found, alarms = int((own & named).sum()), int((~own & named).sum())
+            view |= {
+                "rate": float(own.mean()),
+                "precision": share(found, found + alarms),
+                "recall": share(found, cuts.positives),
+                "alarm_rate": alarms / max(cuts.negatives, 1),
+                "cuts": cuts.as_dict() if two else None,
+                "curves": cuts.curves() if own.any() and not own.all() else None,
+                "calibration": calibration(chance if two else chance[:, c], own),
+            }
+        views.append(view)
+    return views
+
+
+def _peers(scores: dict[str, Any], shown: tuple[str, ...]) -> dict[str, Any] | None:
+    """How plain models did beside this one when it was fitted, if that was measured."""
+    if not scores.get("models"):
+        return None
+    return {
+        "rows": scores.get("rows_judged"),
+        "verdicts": list(scores.get("verdicts", ())),
+        "models": {
+            name: {key: figures[key]["value"] for key in shown if key in figures}
+            for name, figures in scores["models"].items()
+        },
+    }
+
+
+def _voters(table: _Table, labels: Labels) -> dict[str, Any]:
     """The voters' figures on rows that they have not seen, or why there are none."""
-    classifier, judged = material.model.classifier, material.judged
-    names = voter_names(classifier)
-    new = ~judged.of_fit
-    rows = np.flatnonzero(new)
-    rows = rows[rows_to_look_at(positive[rows])]
-    if 2 * new.sum() > len(new) and (positive & new).any() and (~positive & new).any():
-        return voter_figures(
-            classifier.cast_votes(material.X.iloc[rows]),
-            positive[rows],
-            classifier.weights_,
-            names,
-            threshold=material.threshold,
-            hard=(positive & ~judged.flagged)[rows],
+    judged, fitted = table.judged, table.fitted
+    classifier = table.model.classifier
+    found = voters_on(classifier, table.X, labels, judged.decided, ~judged.of_fit)
+    if found is None and table.model.scores.get("voters"):
+        return dict(table.model.scores["voters"])
+    weights = voter_weights(fitted.weights, fitted.names)
+    return found or {"known": False, "why": KNOWN_ROWS, **weights}
+
+
+def _mixed_up(counts: NDArray[Any], names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The most frequent mistakes: rows of one class that were taken for another."""
+    wrong = counts - np.diag(np.diagonal(counts))
+    order = np.argsort(-wrong.reshape(-1), kind="stable")[:MOST_PAIRS]
+    pairs = [divmod(int(at), len(names)) for at in order]
+    return [
+        {
+            "truth": names[true],
+            "decided": names[decided],
+            "rows": int(counts[true, decided]),
+            "of": int(counts[true].sum()),
+        }
+        for true, decided in pairs
+        if wrong[true, decided]
+    ]
+
+
+def _wrong_rows(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, Any]:
+    """Wrong decisions, the surest first.
+
+    Of two classes the missed positives, and apart from them the false alarms. Of more,
+    missed rows of the rarer classes first; sure is a decision with many votes for the
+    wrong class and few for the right one.
+    """
+    judged = table.judged
+    wrong = np.flatnonzero(judged.has_vote & (judged.decided != labels))
+    truth, decided = labels[wrong], judged.decided[wrong]
+    if table.two:
+        score, missed = judged.vote[wrong], truth == 1
+        low = wrong[missed][np.argsort(score[missed], kind="stable")]
+        high = wrong[~missed][np.argsort(-score[~missed], kind="stable")]
+        return {
+            "missed": _rows(table, low, ranked),
+            "false_alarms": _rows(table, high, ranked),
+        }
+    sure = table.score(wrong, decided) - table.score(wrong, truth)
+    rare = rare_classes(labels, table.fitted.n_classes)[truth]
+    return {"mistakes": _rows(table, wrong[np.lexsort((-sure, ~rare))], ranked)}
+
+
+def _rows(table: _Table, rows: Labels, ranked: list[str]) -> dict[str, Any]:
+    """Rows for the eye: their scores, their classes if there are many, their values.
+
+    Row numbers count from 1, as in the file below its header. The columns that matter
+    most come first; others, such as ids, follow while there is room.
+    """
+    frame, judged, names = table.frame, table.judged, table.names
+    others = [str(name) for name in frame.columns if name != table.target]
+    ids = [
+        column.name
+        for column in table.model.schema.columns
+        if column.kind == "dropped" and column.name in others
+    ]
+    matter = [name for name in ranked if name in others]
+    matter = matter[: MAX_COLUMNS - min(len(ids), 2)]
+    columns = list(dict.fromkeys([*matter, *ids, *others]))[:MAX_COLUMNS]
+    shown = rows[:MAX_ROWS]
+    told = [
+        {"row": number, "score": score}
+        for number, score in zip(
+            table.numbers[shown].tolist(),
+            table.score(shown, judged.decided[shown]).tolist(),
+            strict=True,
         )
-    kept = material.model.scores.get("voters")
-    if kept:
-        return dict(kept)
-    return {"known": False, "why": KNOWN_ROWS, **who_votes(classifier.weights_, names)}
+    ]
+    for i, row in zip(shown, told, strict=True):
+        if not table.two:
+            row["decided"] = names[judged.decided[i]]
+            if judged.labels is not None:
+                label = judged.labels[i]
+                row |= {
+                    "truth": names[label],
+                    "score_of_truth": float(judged.vote[i, label]),
+                }
+        row["values"] = [as_text(frame[name].iloc[i]) for name in columns]
+    return {
+        "total": len(rows),
+        "columns": columns,
+        "left_out": max(0, len(others) - len(columns)),
+        "rows": told,
+    }
+
+
+def _promise(table: _Table, labels: Labels) -> dict[str, Any]:
+    """What can be promised on rows to come: the certificate, or a reason.
+
+    Whether rows are training rows, or merely look like some of them, is for
+    :func:`damvi.certificate.certify` to judge.
+    """
+    if table.judged.of_fit.all():
+        return {"why": NO_PROMISE}
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            truth = labels == 1 if table.two else labels
+            found = certify(table.model.classifier, table.X, truth)
+    except ValueError as error:
+        return {"why": f"{NO_PROMISE} ({error}.)"}
+    return {"why": None, "notes": [str(each.message) for each in caught], **found.as_dict()}

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-SAYS = {
+MEANINGS = {
     "precision": "share of the flagged rows that are real",
     "recall": "share of the real ones that are flagged",
     "f1": "one figure for both: their harmonic mean",
-    "ap": "average precision: how well the scores rank real ones first, whatever the line",
+    "ap": "average precision: how well the scores rank real ones first, at any threshold",
     "roc_auc": "how often a real one scores above another row; flatters rare classes",
-    "balanced_accuracy": "mean share of right decisions of the two classes; 50 % is chance",
+    "macro_f1": "precision and recall of a class in one figure, the mean over the classes",
+    "balanced_accuracy": "share of a class's rows that are found, mean over the classes",
+    "macro_ap": "how well the votes rank rows of a class first, the mean over the classes",
+    "macro_roc_auc": "how often a row of a class has more votes for it than another row",
+    "accuracy": "share of all rows given their right class; large classes count most",
     "mcc": "correlation of decisions and truth; 0 is chance, 1 is perfect",
-    "brier": "mean squared error of the probabilities; lower is better",
+    "brier": "squared error of the probabilities; lower is better",
 }
+MOST_LISTED = 5
+
+
+def is_two(summary: dict[str, Any]) -> bool:
+    """Whether a summary is about a positive class and the other."""
+    return summary["target"]["positive"] is not None
 
 
 def per_hundred(share: float | None) -> str:
@@ -29,12 +39,11 @@ def per_hundred(share: float | None) -> str:
     value = 100 * share
     if 0 < value < 1:
         return "<1"
-    if 99 < value < 100:
-        return ">99"
-    return str(int(value + 0.5))
+    return ">99" if 99 < value < 100 else str(int(value + 0.5))
 
 
 def range_of_hundred(rate: dict[str, Any]) -> str:
+    """The interval of a share."""
     if rate["value"] is None:
         return "no rows to count"
     low, high = per_hundred(rate["low"]), per_hundred(rate["high"])
@@ -43,105 +52,147 @@ def range_of_hundred(rate: dict[str, Any]) -> str:
 
 def percent(share: float | None) -> str:
     """A share in percent, with digits enough for rare things."""
-    if share is None:
-        return "–"
-    return f"{100 * share:.3g} %"
+    return "–" if share is None else f"{100 * share:.3g} %"
 
 
-def steady(text: str) -> str:
-    """A figure that does not break before its percent sign."""
-    return text.replace(" %", "\u00a0%")
-
-
-def basis(
-    said: dict[str, Any],
-    shows: str = "what the model flags",
-    tuned: str | None = "line was",
-) -> dict[str, str]:
+def basis(summary: dict[str, Any]) -> dict[str, str]:
     """Which rows this is about, in words that nobody can miss."""
-    data = said["data"]
-    if not said["labelled"]:
-        return {
-            "title": "These rows come without the truth.",
-            "text": f"The page shows {shows}, not how often it is right. " + data["words"],
-        }
+    data, two = summary["data"], is_two(summary)
+    if not summary["labelled"]:
+        shows = "flags" if two else "decides"
+        text = f"The page shows what the model {shows}, not how often it is right."
+        title = "These rows come without the truth."
+        return {"title": title, "text": f"{text} {data['words']}"}
     if data["of_fit"] == 0:
         title = "Judged on rows that are new to the model."
     elif data["new"] == 0:
-        title = "Judged on the rows of the fit, out of sample."
+        title = "Judged on the training rows, out of sample."
     else:
         title = "Some of these rows, or rows with the same values, were in the fit."
     text = data["words"]
+    tuned = two or any(factor != 1 for factor in summary["factors"])
     if data["of_fit"] and tuned:
-        text += (
-            f" The model's {tuned} tuned on rows of the fit: new rows may do a bit worse."
-        )
-        text += _line_of_others(said)
+        what = "threshold was" if two else "factors of the classes were"
+        text += f" The model's {what} tuned on training rows: new rows may do a bit worse."
+        text += _crossfitted(summary)
     if data["without_truth"]:
         text += f" {data['without_truth']:,} rows without a truth are left out."
     return {"title": title, "text": text}
 
 
-def _line_of_others(said: dict[str, Any]) -> str:
-    """What remains where each row is judged by a line that was tuned on others."""
-    peers = said.get("peers") or {}
+def _crossfitted(summary: dict[str, Any]) -> str:
+    """What remains where each row is judged by a threshold that was tuned on others."""
+    peers = summary.get("peers") or {}
     own = peers.get("models", {}).get("DAMVI", {})
-    if peers.get("rows") != said["data"]["judged"] or not {"precision", "recall"} <= {*own}:
+    same_rows = peers.get("rows") == summary["data"]["judged"]
+    if not same_rows or not {"precision", "recall"} <= {*own}:
         return ""
     return (
-        f" With lines tuned on other rows than they judge, of 100 flagged rows about "
+        f" With thresholds tuned on other rows than they judge, of 100 flagged rows about "
         f"{per_hundred(own['precision'])} are real, and of 100 real ones about "
         f"{per_hundred(own['recall'])} are found."
     )
 
 
-def lead(said: dict[str, Any]) -> str:
-    """What a manager wants to know, in two sentences."""
-    target = said["target"]
-    if not said["labelled"]:
-        flagged = said["flagged"]
+def lead(summary: dict[str, Any]) -> str:
+    """What a manager wants to know, in two or three sentences."""
+    classes, two = summary["classes"], is_two(summary)
+    if not summary["labelled"]:
+        if two:
+            flagged = classes[1]["named"]
+            return (
+                f"The model flags {flagged['part']:,} of {flagged['whole']:,} rows "
+                f"({percent(flagged['value'])}) as {summary['target']['positive']}."
+            )
+        return f"The model gives {_shared_out(classes)}."
+    return _lead_of_two(summary) if two else _lead_of_many(summary)
+
+
+def _lead_of_two(summary: dict[str, Any]) -> str:
+    target, real = summary["target"], summary["classes"][1]
+    flagged = real["named"]["part"]
+    if not real["rows"]:
+        return f"None of these rows is {target['positive']}; {flagged:,} were flagged."
+    if not flagged:
         return (
-            f"The model flags {flagged['part']:,} of {flagged['whole']:,} rows "
-            f"({percent(flagged['value'])}) as {target['positive']}."
-        )
-    decision = said["decision"]
-    found, missed = decision["found"], decision["missed"]
-    alarms = decision["false_alarms"]
-    if not found + missed:
-        return (
-            f"None of these rows is {target['positive']}; {alarms:,} were flagged in vain."
-        )
-    if not found + alarms:
-        return (
-            f"Nothing is flagged: all {missed:,} real ones are missed at the model's line."
+            f"Nothing is flagged: all {real['rows']:,} real ones are missed at the model's "
+            f"threshold."
         )
     return (
         f"As the model decides: of 100 flagged rows about "
-        f"{per_hundred(decision['precision']['value'])} are real; of 100 real ones about "
-        f"{per_hundred(decision['recall']['value'])} are found. Real means that "
+        f"{per_hundred(real['precision']['value'])} are real; of 100 real ones about "
+        f"{per_hundred(real['recall']['value'])} are found. Real means that "
         f"'{target['name']}' is '{target['positive']}', as in "
-        f"{percent(said['data']['rate'])} of these rows."
+        f"{percent(real['rate'])} of these rows."
     )
 
 
-def data_words(said: dict[str, Any]) -> str:
-    data = said["data"]
+def _lead_of_many(summary: dict[str, Any]) -> str:
+    decision, classes = summary["decision"], there(summary)
+    words = (
+        f"As the model decides: of 100 rows about "
+        f"{per_hundred(decision['right']['value'])} are given their right class."
+    )
+    if len(classes) < 2:
+        return f"{words} All of them are {_quoted(classes[0])}, so little can be said."
+    hardest = min(classes, key=lambda one: one["recall"]["value"])
+    easiest = max(classes, key=lambda one: one["recall"]["value"])
+    return (
+        f"{words} Large classes make up most of that. Class by class, of 100 rows about "
+        f"{per_hundred(decision['mean_found']['value'])} are found on average: most of "
+        f"{_quoted(easiest)} ({per_hundred(easiest['recall']['value'])} of 100), fewest of "
+        f"{_quoted(hardest)} ({per_hundred(hardest['recall']['value'])} of 100)."
+    )
+
+
+def _shared_out(classes: list[dict[str, Any]]) -> str:
+    by_number = sorted(classes, key=lambda one: -one["named"]["part"])
+    parts = [
+        f"{one['named']['part']:,} of {one['named']['whole']:,} rows "
+        f"({percent(one['named']['value'])}) to {_quoted(one)}"
+        for one in by_number[:MOST_LISTED]
+    ]
+    left = sum(one["named"]["part"] for one in by_number[MOST_LISTED:])
+    return ", ".join([*parts, *([f"{left:,} to the others"] if left else [])])
+
+
+def _quoted(one: dict[str, Any]) -> str:
+    """A class by its name, which may be any word of the sentence."""
+    return f'"{one["name"]}"'
+
+
+def there(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """The classes that have rows."""
+    return [one for one in summary["classes"] if one["rows"]]
+
+
+def data_words(summary: dict[str, Any]) -> str:
+    """Rows, classes and columns."""
+    data, classes = summary["data"], summary["classes"]
     words = f"{data['rows']:,} rows"
-    if said["labelled"]:
-        words += f", {data['positives']:,} of them real ({percent(data['rate'])})"
-    return f"{words}; {column_words(data)}. {data['words']}"
-
-
-def column_words(data: dict[str, Any]) -> str:
+    if summary["labelled"] and is_two(summary):
+        words += f", {classes[1]['rows']:,} of them real ({percent(classes[1]['rate'])})"
+    elif summary["labelled"]:
+        known = there(summary)
+        words += f" of {len(known)} classes"
+        if len(known) < len(classes):
+            words += f" ({len(classes) - len(known)} more are known to the model)"
+        largest = max(known, key=lambda one: one["rows"])
+        rarest = min(known, key=lambda one: one["rows"])
+        words += (
+            f", from {_quoted(rarest)} ({percent(rarest['rate'])}) to {_quoted(largest)} "
+            f"({percent(largest['rate'])})"
+        )
     kinds = [column["kind"] for column in data["columns"]]
-    words = f"{len(kinds) - kinds.count('dropped')} columns are used"
+    words += f"; {len(kinds) - kinds.count('dropped')} columns are used"
     if kinds.count("dropped"):
         words += f" and {kinds.count('dropped')} are not"
-    return words
+    return f"{words}. {data['words']}"
 
 
-def voter_words(said: dict[str, Any]) -> str:
-    voters = said["voters"]
+def voter_words(summary: dict[str, Any]) -> str:
+    """Who carries the vote, and how much they agree."""
+    voters = summary["voters"]
     words = (
         f"The score is a weighted vote of {voters['voters']:,} models. "
         f"{voters['survived']:,} of them have weight; {voters['half']:,} "
@@ -154,38 +205,53 @@ def voter_words(said: dict[str, Any]) -> str:
         mean = f"{pairs['mean_kappa']:.2f}"
         words += f" Their agreement beyond chance (kappa) is {mean} on average"
         among = pairs["mean_kappa_weighted"]
-        words += (
-            f", and {among:.2f} among those with weight."
-            if among is not None and voters["survived"] < voters["voters"]
-            else "."
-        )
-    where = "rows of the fit that each had not seen" if voters.get("of_fit") else "new rows"
+        if among is not None and voters["survived"] < voters["voters"]:
+            words += f", and {among:.2f} among those with weight"
+        words += "."
+    where = "training rows that each had not seen" if voters.get("of_fit") else "new rows"
     return f"{words} Measured on {voters['rows']:,} {where}."
 
 
-def hard_words(said: dict[str, Any]) -> str:
-    hard = said["voters"].get("hard")
+def hard_words(summary: dict[str, Any]) -> str:
+    """What the voters say of the rows that the vote misses."""
+    hard, two = summary["voters"].get("hard"), is_two(summary)
+    which = "real ones" if two else "rows of rarer classes"
     if not hard or not hard["total"]:
-        return "The vote misses none of the real ones."
+        return f"The vote misses none of the {which}."
     total, none = hard["total"], hard["found_by_none"]
+    done = "would be flagged" if two else "are given their class"
     return (
-        f"Of the {total:,} real ones that the vote misses, {total - none:,} would be "
-        f"flagged by at least one voter alone, and {none:,} by none: for "
-        f"these the columns, or the label, should be looked at."
+        f"Of the {total:,} {which} that the vote misses, {total - none:,} {done} by at "
+        f"least one voter alone, and {none:,} by none: for these the columns, or the "
+        f"label, should be looked at."
     )
 
 
-def promise_words(said: dict[str, Any]) -> str:
-    found = said["certificate"]
-    missed, alarms = found["missed"], found["false_alarms"]
-    sure = percent(1 - found["delta"])
-    words = (
-        f"With {sure} confidence, on new rows drawn like these at most "
-        f"{percent(missed['upper'])} of the real ones are missed and at most "
-        f"{percent(alarms['upper'])} of the others are flagged."
-    )
-    if missed["vacuous"]:
+def promise_words(summary: dict[str, Any]) -> str:
+    """The certificate's headline."""
+    found = summary["certificate"]
+    words = f"With {percent(1 - found['delta'])} confidence, on new rows drawn like these "
+    if is_two(summary):
+        missed, alarms = found["missed"], found["false_alarms"]
         words += (
-            " That promises no more than flagging at random would: there are too few rows."
+            f"at most {percent(missed['upper'])} of the real ones are missed and at most "
+            f"{percent(alarms['upper'])} of the others are flagged."
+        )
+        vacuous, guess = missed["vacuous"], "flagging at random"
+    else:
+        overall = found["overall"]
+        words += f"at most {percent(overall['upper'])} of all decisions are wrong."
+        vacuous, guess = overall["vacuous"], "always naming the largest class"
+    if vacuous:
+        words += f" That promises no more than {guess} would: there are too few rows."
+    if is_two(summary):
+        return words
+    told = [k for k, one in enumerate(found["missed"]) if not one["vacuous"]]
+    if told:
+        best = min(told, key=lambda k: found["missed"][k]["upper"])
+        words += (
+            f" Class by class the promises are below; the firmest is that at most "
+            f"{percent(found['missed'][best]['upper'])} of "
+            f"{_quoted(summary['classes'][best])} are missed."
         )
     return words

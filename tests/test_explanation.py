@@ -9,11 +9,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier
-from damvi.evaluation.voters import voter_names
-from damvi.explanation import contributions, explain, importances
-from damvi.explanation.columns import as_text
-
-from ..report.toy import make_model, make_table
+from damvi.evaluation import FittedVote
+from damvi.explanation import as_text, contributions, explain, importances
+from tests.report.toy import (
+    CLASSES,
+    make_class_model,
+    make_class_table,
+    make_model,
+    make_table,
+)
 
 
 class Formula:
@@ -92,10 +96,11 @@ def test_the_standard_error_is_about_the_distance_to_the_truth():
 def test_parts_sum_to_the_vote(table, pool):
     X, y = table
     model = DAMVIClassifier(pool, n_estimators=10, random_state=0).fit(X, y)
-    found = contributions(model, X[:4], X, "abcd", voter_names(model))
+    names = FittedVote(model).names
+    found = contributions(model, X[:4], X, "abcd", names)
     assert found.by_column.sum(axis=1) + found.base == pytest.approx(found.vote)
     assert found.by_voter.sum(axis=1) == pytest.approx(found.vote)
-    again = contributions(model, X[:4], X, "abcd", voter_names(model))
+    again = contributions(model, X[:4], X, "abcd", names)
     assert np.array_equal(found.by_column, again.by_column)
 
 
@@ -130,21 +135,24 @@ def test_shuffling_finds_what_the_vote_uses():
 def test_a_table_is_explained_in_its_own_columns():
     frame = make_table()
     model = make_model(frame)
-    voters = voter_names(model.classifier)
-    found = explain(model, make_table(80, seed=2), voters=voters)
-    assert len(found.numbers) == 20
-    assert (np.diff(found.parts.vote) <= 0).all()
-    assert set(found.parts.columns) == {"amount", "noise", "kind", "day"}
-    assert found.parts.by_column.sum(axis=1) + found.parts.base == pytest.approx(
-        found.parts.vote
-    )
+    found = explain(model, make_table(80, seed=2))
+    assert len(found.rows) == 20
+    votes = [row.parts.vote[0] for row in found.rows]
+    assert votes == sorted(votes, reverse=True)
+    for row in found.rows:
+        parts = row.parts
+        assert set(parts.columns) == {"amount", "noise", "kind", "day"}
+        assert parts.by_column.sum() + parts.base == pytest.approx(parts.vote[0])
+        assert row.label == "yes"
+        flagged = parts.vote[0] > model.classifier.threshold_
+        assert row.decided == ("yes" if flagged else "no")
     assert found.notes == []
     told = found.as_dict()["rows"][0]
     assert told["columns"][0]["name"] == "amount"
-    known = explain(model, frame, [5], voters=voters)
+    known = explain(model, frame, [5])
     assert "were in the fit" in known.notes[0]
     with pytest.raises(ValueError, match="rows 1 to 600"):
-        explain(model, frame, [601], voters=voters)
+        explain(model, frame, [601])
 
 
 def test_gaps_and_categories_survive_the_mixing():
@@ -153,12 +161,86 @@ def test_gaps_and_categories_survive_the_mixing():
     rows = make_table(60, seed=3)
     rows.loc[::2, "amount"] = np.nan
     rows.loc[::3, "kind"] = "never seen"
-    found = explain(model, rows, [1, 2], voters=voter_names(model.classifier))
-    assert np.isfinite(found.parts.by_column).all()
-    assert found.values[0][0] == ""
+    found = explain(model, rows, [1, 2])
+    assert all(np.isfinite(row.parts.by_column).all() for row in found.rows)
+    assert found.rows[0].values[0] == ""
 
 
 def test_values_as_text():
     told = [as_text(v) for v in (np.float32(0.1), pd.NA, None, True, 3.0, "x" * 200)]
     assert told[:5] == ["0.1", "", "", "True", "3"]
     assert len(told[5]) == 80
+
+
+@pytest.fixture(scope="module", params=["trees", "pool"])
+def model(request):
+    pool = None
+    frame = make_class_table(400)
+    if request.param == "pool":
+        pool = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
+        frame = frame.drop(columns="line")
+    return make_class_model(frame, pool)
+
+
+@pytest.fixture(scope="module")
+def new():
+    return make_class_table(80, seed=1)
+
+
+def explained_of(model, frame, rows=None, label=None):
+    return explain(model, frame, rows, label=label)
+
+
+def test_parts_add_up_to_the_votes_for_the_class_decided(model, new):
+    found = explained_of(model, new, [3, 1, 20])
+    assert [row.number for row in found.rows] == [3, 1, 20]
+    X = model.schema.encode(new)
+    votes, decided = model.classifier.vote(X), model.classifier.predict(X)
+    for row in found.rows:
+        place = decided[row.number - 1]
+        assert row.label == row.decided == CLASSES[place]
+        vote = votes[row.number - 1, place]
+        assert row.parts.vote[0] == vote
+        assert row.parts.by_column.sum() + row.parts.base == pytest.approx(vote)
+        assert row.parts.by_voter.sum() == pytest.approx(vote)
+        assert row.values[0] == f"{new[row.parts.columns[0]].iloc[row.number - 1]:.6g}"
+
+
+def test_a_class_asked_for_and_its_highest_rows(model, new):
+    found = explained_of(model, new, label="dent")
+    votes = model.classifier.vote(model.schema.encode(new))[:, CLASSES.index("dent")]
+    expected = np.argsort(-votes, kind="stable")[:20] + 1
+    assert [row.number for row in found.rows] == expected.tolist()
+    assert {row.label for row in found.rows} == {"dent"}
+    for row in found.rows:
+        assert row.parts.vote[0] == votes[row.number - 1]
+    assert found.as_dict()["rows"][0]["class"] == "dent"
+
+
+def test_by_default_rows_that_are_least_of_the_largest_class(model, new):
+    found = explained_of(model, new)
+    votes = model.classifier.vote(model.schema.encode(new))[:, CLASSES.index("fine")]
+    expected = np.argsort(-(1 - votes), kind="stable")[:20] + 1
+    assert [row.number for row in found.rows] == expected.tolist()
+
+
+def test_rows_of_the_fit_and_wrong_classes_are_told(model):
+    found = explained_of(model, make_class_table(400), [1])
+    assert "in the fit" in found.notes[0]
+    with pytest.raises(ValueError, match="no class 'dint'"):
+        explained_of(model, make_class_table(10), label="dint")
+    frame = make_table(200)
+    with pytest.raises(ValueError, match="two classes, and its scores are those of 'yes'"):
+        explained_of(make_model(frame), frame, label="yes")
+
+
+def test_importances_know_many_classes(model):
+    frame = make_class_table(300, seed=2)
+    X = model.schema.encode(frame)
+    names = [column.name for column in model.schema.used for _ in column.features]
+    found = importances(model.classifier, X, names)
+    assert set(found.names[:2]) == {"width", "depth"}
+    assert found.method == ("shuffled" if model.classifier._is_pool else "own")
+    if found.method == "shuffled":
+        assert all(0 <= value <= 1 for value in found.values)
+        assert "other classes" in found.words

@@ -1,0 +1,395 @@
+"""The vote on each row of a table: for training rows, the one that was out of sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..fingerprint import kept, row_prints, without_labels
+from ..tables import label_texts, pick
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..io import Model
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Prints = NDArray[np.uint64]
+
+LEAST_TOLD = 10
+"""Rows that must turn out new, where few can be told, for all of them to count as new."""
+STEP = np.uint64(0x9E3779B97F4A7C15)
+"""What a label adds to a print; odd, so that no two labels add the same."""
+MOST_NAMED = 10
+
+
+@dataclass(frozen=True, eq=False)
+class FittedVote:
+    """All that figures, explanations and reports ask of a fitted classifier.
+
+    Labels and decisions are numbers of classes. Of two classes the positive one is 1, and
+    votes and probabilities (n,) are those of it; of more classes they are (n, C).
+
+    Attributes
+    ----------
+    classifier : DAMVIClassifier
+    """
+
+    classifier: Any
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classifier.classes_)
+
+    @property
+    def weights(self) -> Floats:
+        weights: Floats = self.classifier.weights_
+        return weights
+
+    @property
+    def names(self) -> list[str]:
+        """The names of a pool's voters; trees are numbered from 1."""
+        named = getattr(self.classifier._voters, "names", None)
+        return list(named or (f"tree {k + 1}" for k in range(len(self.weights))))
+
+    @property
+    def is_pool(self) -> bool:
+        return bool(self.classifier._is_pool)
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether the probabilities are more than the vote on another scale."""
+        return self.classifier._calibrator is not None
+
+    @property
+    def remembers(self) -> int:
+        """Of how many training rows one is remembered: 1, unless there were very many."""
+        return int(self.classifier._print_step)
+
+    @property
+    def tie_order(self) -> Labels:
+        """The classes by their claim to a tie: the most frequent first."""
+        if self.n_classes > 2:
+            return np.asarray(self.classifier._majority)
+        majority = self.classifier._majority
+        return np.array([majority, 1 - majority])
+
+    @property
+    def factors(self) -> Floats:
+        """What a vote for each class counts by, of three or more."""
+        return np.asarray(self.classifier.threshold_)
+
+    @property
+    def threshold(self) -> float:
+        """Of two classes: votes above it are flagged, strictly."""
+        own = float(self.classifier.threshold_)
+        # Where the positives are the majority, they win a tie.
+        wins_ties = self.tie_order[0] == self._positive
+        return float(np.nextafter(own, -np.inf)) if wins_ties else own
+
+    def decide(self, vote: Floats) -> tuple[Floats, Labels]:
+        """The probabilities and the decisions that votes stand for; none without a vote."""
+        contest, calibrator = self.classifier._contest, self.classifier._calibrator
+        decided = contest.winners(contest.scores(vote, self.classifier.threshold_))
+        if self.n_classes > 2:
+            return contest.chances(vote, calibrator), decided
+        chance = (1 + vote) / 2 if calibrator is None else calibrator(vote)
+        return chance, decided if self._positive else 1 - decided
+
+    def decided_by_each(self, votes: NDArray[Any]) -> Labels:
+        """The class that each voter alone would decide for, (n, K)."""
+        if self.n_classes == 2:
+            return (votes > self.threshold).astype(np.intp)
+        if votes.ndim == 2:
+            return votes.astype(np.intp)
+        return np.asarray((votes * self.factors).argmax(axis=2), dtype=np.intp)
+
+    def training_labels(self) -> Labels:
+        """Of a model that was fitted just now."""
+        ballots = self.classifier._ballots
+        if self.n_classes == 2:
+            return (ballots.signs > 0).astype(np.intp)
+        labels: Labels = ballots.labels
+        return labels
+
+    def training_decisions(self) -> tuple[Labels, Mask]:
+        """Decisions by voters and weights that do not know the row, and where there are."""
+        scores = self.classifier.oob_decision_function_
+        decided = self.classifier._contest.winners(scores)
+        has_vote = ~np.isnan(scores).reshape(len(scores), -1).any(axis=1)
+        return decided if self.n_classes > 2 or self._positive else 1 - decided, has_vote
+
+    def training_votes(self, rows: Labels) -> tuple[NDArray[Any], Mask | None]:
+        """The votes on some training rows, and which of them count; None for all."""
+        ballots = self.classifier._ballots
+        if not ballots.at_hand:  # cast again
+            votes, counts = ballots.votes_at(rows)
+            return votes, counts
+        if ballots.unseen is None:
+            return ballots.votes[rows], None
+        n = len(ballots.votes)
+        known = [np.unpackbits(bits, count=n)[rows] for bits in ballots.unseen]
+        return ballots.votes[rows], np.stack(known, axis=1).astype(bool)
+
+    @property
+    def _positive(self) -> int:
+        """The place of the positive class in ``classes_``."""
+        return int(self.classifier.classes_[1] == self.classifier.pos_label_)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Rows with what a model says of them, out of sample.
+
+    Attributes
+    ----------
+    vote : ndarray of shape (n,) for two classes, (n, C) for more
+        NaN for training rows that every voter was trained on.
+    of_fit : ndarray of bool, shape (n,)
+        Training rows, and rows with the same values as one of them: their votes are the
+        stored ones, out of sample. Rows that may be training rows count as such too,
+        without a vote.
+    probability : ndarray of the shape of ``vote``
+    decided : ndarray of int, shape (n,)
+        The number of the class decided for; of no meaning without a vote.
+    labels : ndarray of int, shape (n,), or None
+        The number of the true class, if the table has the target.
+    untold : int
+        How many rows may be training rows: none, unless the fit had so many rows that it
+        remembers only some of them.
+    step : int
+        Of how many training rows one is remembered.
+    """
+
+    vote: Floats
+    of_fit: Mask
+    probability: Floats
+    decided: Labels
+    labels: Labels | None
+    untold: int = 0
+    step: int = 1
+
+    def __len__(self) -> int:
+        return len(self.vote)
+
+    @property
+    def has_vote(self) -> Mask:
+        """Rows that can be judged."""
+        missing = np.isnan(self.vote).reshape(len(self), -1)
+        return np.asarray(~missing.any(axis=1))
+
+    @property
+    def n_of_fit(self) -> int:
+        """Rows that are known to be training rows."""
+        return int(self.of_fit.sum()) - self.untold
+
+    @property
+    def words(self) -> str:
+        """Where the votes come from, for the user to read."""
+        n, known, judged = len(self), self.n_of_fit, int(self.has_vote.sum())
+        if self.untold:
+            return (
+                f"The training rows are judged by a sample of one in {self.step} of them, "
+                f"which the model remembers. Of the {n:,} rows here it can tell "
+                f"{n - self.untold:,}: {known:,} are training rows, and have the stored "
+                f"out-of-sample votes, never the model's own. {judged:,} rows are judged, "
+                f"and the others left out."
+            )
+        if known == 0:
+            text = f"All {n:,} rows are new to the model."
+            if self.step > 1:
+                text += f" (It remembers one in {self.step} of its own, and met none here.)"
+        else:
+            which = f"All {n:,} rows" if known == n else f"{known:,} of {n:,} rows"
+            text = (
+                f"{which} are training rows: for these the stored out-of-sample votes are "
+                f"used, never the model's own."
+            )
+        if judged < n:
+            text += f" {n - judged:,} rows have none and are left out."
+        return text
+
+
+def honest_rows(model: Model, frame: pd.DataFrame, target: str | None = None) -> Judged:
+    """Judge a table, with out-of-sample votes for the rows that the model knows.
+
+    Parameters
+    ----------
+    model : Model
+    frame : DataFrame
+        As :func:`~damvi.tables.read_table` reads it, with
+        ``schema=model.schema, as_text=[model.target.name]``.
+    target : str, optional
+        The column that has the truth. By default the model's own, if it is there.
+
+    Returns
+    -------
+    judged : Judged
+        Rows whose truth is missing raise a ValueError; drop them first.
+    """
+    name = model.target.name if target is None else target
+    labels = None
+    if target is not None or name in frame.columns:
+        labels = true_labels(model.target, frame, name)
+    vote, of_fit, untold = _votes(model, model.schema.encode(frame), labels)
+    fitted = FittedVote(model.classifier)
+    return Judged(vote, of_fit, *fitted.decide(vote), labels, untold, fitted.remembers)
+
+
+def true_labels(target: Any, frame: pd.DataFrame, column: str) -> Labels:
+    """The number of each row's class; labels that the model does not know are refused."""
+    labels = label_texts(pick(frame, column, "target"))
+    if labels.isna().any():
+        raise ValueError(
+            f"the target {column!r} is missing in {int(labels.isna().sum()):,} rows; drop "
+            f"them first"
+        )
+    classes = target.classes or (target.negative, target.positive)
+    places = labels.map({label: place for place, label in enumerate(classes)})
+    if not target.classes and not target.negative:
+        # A model of one class against several others takes any of them as negative.
+        places = places.fillna(0)
+    strange = labels[places.isna().to_numpy()].unique().tolist()
+    if strange:
+        known = (
+            _listed(list(classes))
+            if target.classes
+            else (f"{target.positive!r} (positive) and {target.negative!r}")
+        )
+        n = int(places.isna().sum())
+        raise ValueError(
+            f"the target {column!r} has {n:,} rows of {_listed(strange)}, but the model "
+            f"knows {known}"
+        )
+    return places.to_numpy(dtype=np.intp)
+
+
+def _listed(labels: list[str]) -> str:
+    from ..tables.labels import listed
+
+    if len(labels) > MOST_NAMED:
+        named = ", ".join(map(repr, labels[:MOST_NAMED]))
+        return f"{named} and {len(labels) - MOST_NAMED:,} more"
+    return listed(labels)
+
+
+def class_names(target: Any) -> tuple[str, ...]:
+    """What the classes are called, by their numbers: of two, the positive one is last."""
+    other = target.negative or f"not {target.positive}"
+    return target.classes or (other, target.positive)
+
+
+def are_of_fit(model: Model, X: Any) -> Mask:
+    """Which encoded rows have the values of a training row that the model remembers."""
+    values = without_labels(row_prints(X, np.zeros(len(X))))
+    return np.isin(values, without_labels(model.training.prints))
+
+
+def table_fingerprint(X: Any, labels: NDArray[Any] | None = None) -> str:
+    """One short text for all rows of an encoded table, whatever their order.
+
+    Examples
+    --------
+    >>> from damvi.evaluation import table_fingerprint
+    >>> table_fingerprint([[1, 2], [3, 4]]) == table_fingerprint([[3, 4], [1, 2]])
+    True
+    """
+    prints = row_prints(X, np.zeros(len(X)) if labels is None else labels)
+    return sha256(np.sort(prints).astype("<u8").tobytes()).hexdigest()[:16]
+
+
+def _votes(model: Model, encoded: Any, labels: Labels | None) -> tuple[Floats, Mask, int]:
+    """The votes, stored ones for the rows that are known, and which rows these are.
+
+    Of a fit on very many rows only a sample is known. Where rows of that are met, all rows
+    that the sample cannot tell count as training rows, without a vote; the last result is
+    their number.
+    """
+    training, step = model.training, FittedVote(model.classifier).remembers
+    values = without_labels(row_prints(encoded, np.zeros(len(encoded))))
+    known = without_labels(training.prints)
+    if labels is None:
+        place = _match(values, values, known, known)
+    else:
+        keys = _labelled(values, labels), _labelled(known, training.labels)
+        place = _match(keys[0], values, keys[1], known)
+    of_fit = place >= 0
+    found, untold = np.flatnonzero(of_fit), 0
+    if step > 1 and labels is not None and _some_are_of_fit(len(found), values, step):
+        of_fit[:] = True
+        of_fit[kept(values, step)] = False
+        untold = int(of_fit.sum())
+        of_fit[found] = True
+    vote = np.full((len(values), *training.vote.shape[1:]), np.nan)
+    vote[found] = training.vote[place[found]]
+    if not of_fit.all():
+        new = np.flatnonzero(~of_fit)
+        vote[new] = model.classifier.vote(encoded.iloc[new])
+    return vote, of_fit, untold
+
+
+def _some_are_of_fit(n_found: int, values: Prints, step: int) -> bool:
+    """Whether there are training rows among these, by those that are remembered."""
+    if n_found:
+        return True
+    told = len(kept(values, step))
+    if told < LEAST_TOLD:
+        raise ValueError(
+            f"the model remembers one in {step} of the rows that it was fitted on, so it "
+            f"can tell for {told} of these {len(values):,} rows whether they are among "
+            f"them, and {LEAST_TOLD} are needed; give it at least "
+            f"{2 * step * LEAST_TOLD:,} rows at a time"
+        )
+    return False
+
+
+def _labelled(values: Prints, labels: NDArray[Any]) -> Prints:
+    """Prints that also tell labels apart."""
+    labelled: Prints = values + labels.astype(np.uint64) * STEP
+    return labelled
+
+
+def _match(prints: Prints, values: Prints, known: Prints, known_values: Prints) -> Labels:
+    """For each row its place among the known ones; -1 for none.
+
+    ``prints`` tell rows with other values or another label apart, ``values`` only the
+    first. Of rows with the same values and label, the first goes with the first training
+    row, and so on. A row with the values of a known one, but another label, or once too
+    often, goes with the first: the model has seen these values, so its own vote would
+    flatter.
+    """
+    place = _match_in_turn(prints, known)
+    left = np.flatnonzero(place < 0)
+    place[left] = _match_in_turn(values[left], known_values)
+    left = np.flatnonzero(place < 0)
+    distinct, first = np.unique(known_values, return_index=True)
+    at = np.searchsorted(distinct, values[left])
+    there = at < len(distinct)
+    there[there] = distinct[at[there]] == values[left][there]
+    place[left[there]] = first[at[there]]
+    return place
+
+
+def _match_in_turn(prints: Prints, known: Prints) -> Labels:
+    """For each print its place among the known, the k-th with the k-th; -1 for none."""
+    order = np.argsort(known, kind="stable")
+    ranked = known[order]
+    first = np.searchsorted(ranked, prints, side="left")
+    count = np.searchsorted(ranked, prints, side="right") - first
+    # How many of the same came before each.
+    by_print = np.argsort(prints, kind="stable")
+    same = prints[by_print]
+    starts = np.flatnonzero(np.concatenate([[True], same[1:] != same[:-1]]))
+    turn = np.empty(len(prints), dtype=np.intp)
+    lengths = np.diff(np.append(starts, len(same)))
+    turn[by_print] = np.arange(len(prints)) - np.repeat(starts, lengths)
+    found = turn < count
+    place = np.full(len(prints), -1)
+    place[found] = order[(first + turn)[found]]
+    return place

@@ -1,0 +1,538 @@
+"""What a model's votes are made of: its columns, and its voters.
+
+For voters it is exact: the vote is the sum of weight times vote. For columns it is a
+sampled Shapley value [1]_ against background rows. Starting from a background row, the
+columns of the row to explain are put in one by one, in a random order, and each column is
+credited with how far the vote moves. The same is done in the reverse order, which evens
+out much of the chance, and again from the next background row. Whatever the voters are,
+the credits sum to the vote less the mean vote on the background rows, exactly.
+
+It explains the model and not the world: a column is credited with what the model makes of
+it, next to values that it may never be seen with.
+
+References
+----------
+.. [1] E. Štrumbelj and I. Kononenko (2014), Explaining prediction models and individual
+   predictions with feature contributions, Knowledge and Information Systems 41.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .evaluation import FittedVote, are_of_fit, class_names
+
+if TYPE_CHECKING:
+    from .io import Model
+
+__all__ = [
+    "Contributions",
+    "Explained",
+    "ExplainedRow",
+    "Importances",
+    "as_text",
+    "contributions",
+    "explain",
+    "importances",
+]
+
+MOST_ROWS = 20
+MAX_BACKGROUND = 32
+FEWEST = 4
+MAX_ASKED = 20_000
+"""Rows that the model is asked about for one row to explain."""
+MAX_SHUFFLED = 1000
+MAX_CELLS = 4_000_000
+"""Of the tables that a permutation asks the model about, all together."""
+MAX_CHARACTERS = 80
+
+OWN = (
+    "The trees' own importances: how much the splits on a column cleared up the classes, "
+    "each tree counted by its weight. They sum to 1."
+)
+SHUFFLED = (
+    "{what}, on average, when a column's values are shuffled over {rows:,} rows (half of "
+    "them {which}){scale}. It says what the model relies on, not what causes what; columns "
+    "that say the same share their part."
+)
+OWN_VOTE = (
+    "Some of these rows were in the fit. What is explained is the vote of the model as it "
+    "is, which knows them; how good it is, damvi evaluate says."
+)
+MAY_KNOW = OWN_VOTE.replace("Some of these rows were", "These rows may have been")
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """What the votes on some rows are made of.
+
+    Attributes
+    ----------
+    vote : ndarray of shape (n,)
+    base : float
+        The mean vote on the background rows.
+    columns : tuple of str
+    by_column : ndarray of shape (n, n_columns)
+        Each row sums to its vote less ``base``.
+    error : ndarray of shape (n, n_columns)
+        The standard error of ``by_column``, from the draws; NaN of a single draw.
+    voters : tuple of str
+    by_voter : ndarray of shape (n, K)
+        Weight times vote; each row sums to its vote.
+    background : int
+        How many background rows were used.
+    """
+
+    vote: Floats
+    base: float
+    columns: tuple[str, ...]
+    by_column: Floats
+    error: Floats
+    voters: tuple[str, ...]
+    by_voter: Floats
+    background: int
+
+    def row(self, i: int) -> Contributions:
+        """One of the rows alone."""
+        arrays = ("vote", "by_column", "error", "by_voter")
+        return replace(self, **{name: getattr(self, name)[i : i + 1] for name in arrays})
+
+
+@dataclass(frozen=True)
+class Importances:
+    """Columns with what they count for, the largest first.
+
+    Attributes
+    ----------
+    names : tuple of str
+    values : tuple of float
+    method : {"own", "shuffled"}
+    words : str
+        What was measured, for the user to read.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    method: str
+    words: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values, ready for JSON."""
+        return {**asdict(self), "names": list(self.names), "values": list(self.values)}
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedRow:
+    """One row, and what its vote for a class is made of.
+
+    Attributes
+    ----------
+    number : int
+        Counted from 1 below the header.
+    values : list of str
+        By column of ``parts``.
+    label : str
+        The class whose vote is explained; of two classes, the positive one.
+    decided : str
+        The class that the model decides for.
+    parts : Contributions
+        Of this row alone.
+    """
+
+    number: int
+    values: list[str]
+    label: str
+    decided: str
+    parts: Contributions
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; NaN is None."""
+        parts = self.parts
+        errors = [None if np.isnan(error) else float(error) for error in parts.error[0]]
+        columns = zip(parts.columns, self.values, parts.by_column[0], errors, strict=True)
+        voters = zip(parts.voters, parts.by_voter[0], strict=True)
+        return {
+            "row": self.number,
+            "class": self.label,
+            "decided": self.decided,
+            "vote": float(parts.vote[0]),
+            "base": parts.base,
+            "columns": [
+                {
+                    "name": name,
+                    "value": value,
+                    "contribution": float(part),
+                    "standard_error": error,
+                }
+                for name, value, part, error in columns
+            ],
+            "voters": [
+                {"name": name, "contribution": float(part)} for name, part in voters if part
+            ],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What a model makes of some rows of a table.
+
+    Attributes
+    ----------
+    rows : list of ExplainedRow
+    ranked : Importances
+        Of all columns, over the table.
+    notes : list of str
+        What the user should know beside it.
+    words : str
+        The method, for the user to read.
+    """
+
+    rows: list[ExplainedRow]
+    ranked: Importances
+    notes: list[str]
+    words: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values, ready for JSON."""
+        return {
+            "importances": self.ranked.as_dict(),
+            "method": self.words,
+            "notes": self.notes,
+            "rows": [row.as_dict() for row in self.rows],
+        }
+
+
+def explain(
+    model: Model,
+    frame: Any,
+    rows: Sequence[int] | None = None,
+    *,
+    label: str | None = None,
+    seed: int = 0,
+) -> Explained:
+    """Explain rows of a table: those asked for, or the highest scored.
+
+    Parameters
+    ----------
+    model : Model
+    frame : DataFrame
+        See :func:`damvi.tables.read_table`. It also gives the rows to compare with.
+    rows : sequence of int, optional
+        Counted from 1. Default: the 20 with the highest votes for ``label`` or the
+        positive class; without either, with the least votes for the most frequent class.
+    label : str, optional
+        The class whose votes to explain, of three or more. Default: for each row the one
+        that the model decides for.
+    seed : int, default=0
+    """
+    classifier, fitted = model.classifier, FittedVote(model.classifier)
+    names, place = class_names(model.target), _place_of(model.target, label)
+    X = model.schema.encode(frame)
+    features = [column.name for column in model.schema.used for _ in column.features]
+    vote = classifier.vote(X)
+    chosen = _chosen_rows(rows, _score(fitted, vote) if place is None else vote[:, place])
+    _, decided = fitted.decide(vote[chosen])
+    told = decided if place is None else np.full(len(chosen), place)
+    if fitted.n_classes == 2:
+        told = np.ones(len(chosen), np.intp)
+    parts: dict[int, Contributions] = {}
+    for c in np.unique(told):
+        here = np.flatnonzero(told == c)
+        asked = classifier if fitted.n_classes == 2 else _OneClass(classifier, int(c))
+        found = contributions(
+            asked, X.iloc[chosen[here]], X, features, fitted.names, seed=seed
+        )
+        parts |= {int(i): found.row(at) for at, i in enumerate(here)}
+    known = are_of_fit(model, X.iloc[chosen]).any()
+    notes = [OWN_VOTE] if known else [MAY_KNOW] if fitted.remembers > 1 else []
+    columns = dict.fromkeys(features)
+    return Explained(
+        rows=[
+            ExplainedRow(
+                int(at) + 1,
+                [as_text(frame[name].iloc[at]) for name in columns],
+                names[told[i]],
+                names[decided[i]],
+                parts[i],
+            )
+            for i, at in enumerate(chosen)
+        ],
+        ranked=importances(classifier, X, features, seed=seed),
+        notes=notes,
+        words=_method(parts[0], fitted.n_classes > 2),
+    )
+
+
+def contributions(
+    classifier: Any,
+    X: Any,
+    background: Any,
+    names: Sequence[str],
+    voters: Sequence[str],
+    *,
+    seed: int = 0,
+) -> Contributions:
+    """What columns and voters add to the votes on the rows of ``X``.
+
+    Parameters
+    ----------
+    classifier : DAMVIClassifier
+        Of two classes: its votes are those for the positive one.
+    X : array or dataframe of shape (n, n_features)
+        The rows to explain.
+    background : array or dataframe
+        Rows to compare with; up to 32 are drawn from them, fewer for wide tables.
+    names : sequence of str
+        Of the features. Features of the same name are one column, put in together.
+    voters : sequence of K str
+    seed : int, default=0
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from damvi import DAMVIClassifier
+    >>> from damvi.explanation import contributions
+    >>> X, y = make_classification(500, 4, weights=[0.9], random_state=0)
+    >>> model = DAMVIClassifier(n_estimators=10, random_state=0).fit(X, y)
+    >>> found = contributions(model, X[:2], X, "abcd", [f"tree {k}" for k in range(10)])
+    >>> bool(abs(found.by_column.sum(axis=1) + found.base - found.vote).max() < 1e-12)
+    True
+    """
+    columns = tuple(dict.fromkeys(names))
+    member = np.array([[name == column for name in names] for column in columns])
+    rng = np.random.default_rng(seed)
+    asked = 2 * (len(columns) + 1)
+    n_back = int(np.clip(MAX_ASKED // asked, FEWEST, MAX_BACKGROUND))
+    n_back = min(n_back, background.shape[0])
+    chosen = rng.choice(background.shape[0], n_back, replace=False)
+    behind = _take_rows(background, np.sort(chosen))
+    orders = np.stack([rng.permutation(len(columns)) for _ in range(n_back)])
+    parts = [
+        _one_row(classifier, _take_rows(X, np.array([i])), behind, orders, member)
+        for i in range(X.shape[0])
+    ]
+    return Contributions(
+        vote=classifier.vote(X),
+        base=float(classifier.vote(behind).mean()),
+        columns=columns,
+        by_column=np.stack([mean for mean, _ in parts]),
+        error=np.stack([error for _, error in parts]),
+        voters=tuple(voters),
+        by_voter=classifier.weights_ * classifier.cast_votes(X).astype(np.float64),
+        background=n_back,
+    )
+
+
+def importances(
+    classifier: Any, X: Any, names: Sequence[str], *, seed: int = 0
+) -> Importances:
+    """What the columns count for in a fitted model.
+
+    Trees of one kind have importances of their own. In a pool of different models these
+    are on different scales, or not there, so the vote itself is asked: columns are
+    shuffled one by one.
+
+    Parameters
+    ----------
+    classifier : DAMVIClassifier
+    X : array or dataframe of shape (n, n_features)
+        Rows to shuffle; not used where the trees have importances.
+    names : sequence of str
+        Of the features. Features of the same name are shuffled together, and summed.
+    seed : int, default=0
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from damvi import DAMVIClassifier
+    >>> from damvi.explanation import importances
+    >>> X, y = make_classification(500, 3, n_informative=1, n_redundant=0,
+    ...     n_clusters_per_class=1, weights=[0.9], shuffle=False, random_state=0)
+    >>> model = DAMVIClassifier(random_state=0).fit(X, y)
+    >>> importances(model, X, ["signal", "noise", "more noise"]).names[0]
+    'signal'
+    """
+    fitted = FittedVote(classifier)
+    own = None if fitted.is_pool else getattr(classifier, "feature_importances_", None)
+    if own is not None:
+        found = dict.fromkeys(names, 0.0)
+        for name, value in zip(names, (own / (own.sum() or 1.0)).tolist(), strict=True):
+            found[name] += value
+        method, words = "own", OWN
+    else:
+        rows = _rows_to_shuffle(fitted, X, len(names), seed)
+        found = _shuffled(classifier, _take_rows(X, rows), names, seed)
+        method, words = "shuffled", _words_of_shuffled(classifier, X, len(rows))
+    order = sorted(found, key=lambda name: -found[name])
+    return Importances(tuple(order), tuple(found[name] for name in order), method, words)
+
+
+def as_text(value: Any) -> str:
+    """A value of the user's table as they would write it; a gap is empty.
+
+    Examples
+    --------
+    >>> as_text(0.1 + 0.2), as_text(3), as_text(float("nan")), as_text("<b>")
+    ('0.3', '3', '', '<b>')
+    """
+    if isinstance(value, str):
+        return value if len(value) <= MAX_CHARACTERS else value[: MAX_CHARACTERS - 1] + "…"
+    if value is None or str(value) in {"<NA>", "NaT", "nan"}:
+        return ""
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return f"{value:.6g}"
+    return as_text(str(value))
+
+
+@dataclass(frozen=True, eq=False)
+class _OneClass:
+    """A classifier of many classes that votes for one of them alone, from 0 to 1."""
+
+    classifier: Any
+    place: int
+
+    @property
+    def weights_(self) -> Any:
+        return self.classifier.weights_
+
+    def vote(self, X: Any) -> Any:
+        return self.classifier.vote(X)[:, self.place]
+
+    def cast_votes(self, X: Any) -> Any:
+        votes = self.classifier.cast_votes(X)
+        return votes[:, :, self.place] if votes.ndim == 3 else votes == self.place
+
+
+def _score(fitted: FittedVote, vote: Floats) -> Floats:
+    """High where a rare class is likely: the vote, or what the largest class leaves."""
+    return vote if vote.ndim == 1 else 1 - vote[:, fitted.tie_order[0]]
+
+
+def _place_of(target: Any, label: str | None) -> int | None:
+    """The number of the class asked for."""
+    if label is None:
+        return None
+    if not target.classes:
+        raise ValueError(
+            f"the model has two classes, and its scores are those of {target.positive!r} "
+            f"already; leave the class out"
+        )
+    if label not in target.classes:
+        known = ", ".join(repr(name) for name in target.classes[:10])
+        raise ValueError(f"there is no class {label!r}; the model knows {known}")
+    return int(target.classes.index(label))
+
+
+def _chosen_rows(rows: Sequence[int] | None, score: Floats) -> Places:
+    """Places of the rows asked for, counted from 1, or of the highest scores."""
+    if rows is None:
+        return np.argsort(-score, kind="stable")[:MOST_ROWS]
+    beyond = [number for number in rows if not 1 <= number <= len(score)]
+    if beyond:
+        raise ValueError(
+            f"there is no row {beyond[0]:,}; the table has rows 1 to {len(score):,}"
+        )
+    return np.array(list(dict.fromkeys(rows)), dtype=np.intp) - 1
+
+
+def _method(parts: Contributions, many: bool) -> str:
+    start = "The score is the share of the vote for the class. " if many else ""
+    mean = "its mean" if many else f"{parts.base:.3f}, the mean score"
+    return (
+        f"{start}Columns: Shapley values sampled against {parts.background} rows of the "
+        f"data ({2 * parts.background} orders of the columns); they sum to the score less "
+        f"{mean} on these rows. Voters: weight times vote; they sum to the score. Both say "
+        f"what the model does, not what causes what."
+    )
+
+
+def _one_row(
+    classifier: Any, row: Any, behind: Any, orders: Places, member: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Mean credit of each column over the background rows, and its standard error."""
+    n_back, n_columns = orders.shape
+    walks = np.concatenate([orders, orders[:, ::-1]])
+    # steps[w, s, c]: after s steps of walk w, column c has come in from the row.
+    place = np.argsort(walks, axis=1)
+    steps = place[:, None, :] < np.arange(n_columns + 1)[None, :, None]
+    swapped = steps.reshape(-1, n_columns) @ member
+    which = np.repeat(np.tile(np.arange(n_back), 2), n_columns + 1)
+    repeated = _take_rows(row, np.zeros(len(which), np.intp))
+    mixed = _replace_columns(_take_rows(behind, which), repeated, swapped)
+    vote = classifier.vote(mixed).reshape(len(walks), n_columns + 1)
+    moved = np.take_along_axis(np.diff(vote, axis=1), place, axis=1)
+    credit = (moved[:n_back] + moved[n_back:]) / 2
+    spread = np.full(n_columns, np.nan)
+    if n_back > 1:
+        spread = credit.std(axis=0, ddof=1) / np.sqrt(n_back)
+    return credit.mean(axis=0), spread
+
+
+def _words_of_shuffled(classifier: Any, X: Any, n_rows: int) -> str:
+    if classifier.vote(_take_rows(X, np.zeros(1, np.intp))).ndim == 1:
+        what, which = "How far the vote moves", "the highest scored"
+        scale = "; the vote runs from -1 to 1"
+    else:
+        what, scale = "What part of the vote goes to other classes", ""
+        which = "those with the least vote for the most frequent class"
+    return SHUFFLED.format(what=what, which=which, scale=scale, rows=n_rows)
+
+
+def _rows_to_shuffle(fitted: FittedVote, X: Any, n_names: int, seed: int) -> Places:
+    """Half at random, half the highest scored: the rare class is there."""
+    n = X.shape[0]
+    most = int(np.clip(MAX_CELLS // max(1, n_names * X.shape[1]), 20, MAX_SHUFFLED))
+    if n <= most:
+        return np.arange(n)
+    drawn = np.random.default_rng(seed).permutation(n)[: 20 * MAX_SHUFFLED]
+    score = _score(fitted, fitted.classifier.vote(_take_rows(X, drawn)))
+    highest = np.argsort(-score, kind="stable")
+    top, others = drawn[highest[: most // 2]], drawn[np.sort(highest[most // 2 :])]
+    return np.sort(np.concatenate([top, others[: most - len(top)]]))
+
+
+def _shuffled(classifier: Any, X: Any, names: Sequence[str], seed: int) -> dict[str, float]:
+    rng = np.random.default_rng(seed)
+    n = X.shape[0]
+    before = classifier.vote(X)
+    moved = {}
+    for name in dict.fromkeys(names):
+        columns = np.array([other == name for other in names])
+        others = _take_rows(X, rng.permutation(n))
+        swapped = np.broadcast_to(columns, (n, len(columns)))
+        apart = np.abs(classifier.vote(_replace_columns(X, others, swapped)) - before)
+        # What one class loses another gains: of many, half of it all.
+        moved[name] = float((apart if apart.ndim == 1 else apart.sum(axis=1) / 2).mean())
+    return moved
+
+
+def _take_rows(X: Any, rows: Places) -> Any:
+    """These rows of a table, in this order, repeated where they are."""
+    return X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
+
+
+def _replace_columns(X: Any, others: Any, swapped: NDArray[np.bool_]) -> Any:
+    """``X`` with the values of ``others`` where ``swapped`` (n, n_features) says so.
+
+    Both hold the same columns and as many rows; kinds of columns stay as they are.
+    """
+    if not hasattr(X, "iloc"):
+        return np.where(swapped, others, X)
+    import pandas as pd
+
+    columns = [
+        X.iloc[:, j].mask(swapped[:, j], others.iloc[:, j])
+        if swapped[:, j].any()
+        else X.iloc[:, j]
+        for j in range(X.shape[1])
+    ]
+    return pd.concat(columns, axis=1)
