@@ -41,16 +41,16 @@ def export(model: Path, form: str, output: Path | None) -> None:
     talks = talk()
     path = output or model.with_name(model.stem + ENDINGS[form])
     check_folder(path, model)
-    said = write(load_model(model, talks), form, path)
-    _tell(said, talks)
-    talks.result(said)
+    written = write(load_model(model, talks), form, path)
+    _tell(written, talks)
+    talks.result(written)
 
 
 def write(model: Model, form: str, path: Path) -> dict[str, Any]:
     """Write the file, and return what there is to know about it."""
     from ..io import to_onnx, to_sklearn, to_skops
 
-    said: dict[str, Any] = {"path": str(path), "to": form}
+    written: dict[str, Any] = {"path": str(path), "to": form}
     if form == "onnx":
         from .._files import write_whole
 
@@ -60,13 +60,13 @@ def write(model: Model, form: str, path: Path) -> dict[str, Any]:
             unknown=_unknown(model),
         )
         write_whole(path, graph.SerializeToString())
-        said["inputs"] = [tensor.name for tensor in graph.graph.input]
-        said["outputs"] = [tensor.name for tensor in graph.graph.output]
+        written["inputs"] = [tensor.name for tensor in graph.graph.input]
+        written["outputs"] = [tensor.name for tensor in graph.graph.output]
     else:
         chosen = model.classifier if form == "skops" else to_sklearn(model.classifier)
-        said["trusted"] = to_skops(chosen, path)
-    said["bytes"] = path.stat().st_size
-    return said
+        written["trusted"] = to_skops(chosen, path)
+    written["bytes"] = path.stat().st_size
+    return written
 
 
 def _unknown(model: Model) -> dict[str, str | None]:
@@ -80,12 +80,12 @@ def _unknown(model: Model) -> dict[str, str | None]:
     }
 
 
-def _tell(said: dict[str, Any], talks: Talk) -> None:
-    talks.say(f"Wrote {said['path']} ({said['bytes']:,} bytes).")
-    if said["to"] == "onnx":
-        talks.say(f"Inputs: {', '.join(said['inputs'])}")
-        talks.say(f"Outputs: {', '.join(said['outputs'])}")
+def _tell(written: dict[str, Any], talks: Talk) -> None:
+    talks.say(f"Wrote {written['path']} ({written['bytes']:,} bytes).")
+    if written["to"] == "onnx":
+        talks.say(f"Inputs: {', '.join(written['inputs'])}")
+        talks.say(f"Outputs: {', '.join(written['outputs'])}")
         return
     talks.say("To load it, trust these types:")
-    for name in said["trusted"]:
+    for name in written["trusted"]:
         talks.say(f"  {name}")

@@ -114,7 +114,7 @@ def to_onnx(
     if names:
         data = Table(graph, names, inputs, kinds, unknown or {})
     else:
-        data = Matrix(without_infinities(graph, "X"), fitted.n_features)
+        data = Matrix(graph, without_infinities(graph, "X"), fitted.n_features)
     vote = _write_vote(graph, fitted, data)
     _write_label(graph, fitted, vote, names_of_classes)
     _write_probability(graph, fitted, vote)

@@ -41,7 +41,7 @@ from .onnx_graph import (
     softmax,
     write_trees,
 )
-from .onnx_table import Data, Matrix, Table, as_matrix, look_up, write_step
+from .onnx_table import Data, Matrix, look_up, write_step
 
 NOTHING = float(np.float32(1e-35))
 """LightGBM's kZeroThreshold."""
@@ -115,7 +115,7 @@ def _linear(graph: Graph, model: Any, data: Data) -> Answer:
     if n_classes > 2 and type(model).__name__ == "LogisticRegression" and one_by_one:
         raise ValueError("one model a class is not known here; leave multi_class alone")
     weights = graph.constant(np.atleast_2d(model.coef_).T)
-    product = graph.add("MatMul", as_matrix(data).name, weights)
+    product = graph.add("MatMul", data.numbers().name, weights)
     start = graph.constant(np.ravel(model.intercept_))
     scores = graph.add("Add", product, start)
     if n_classes == 2:
@@ -137,7 +137,7 @@ def _own_forest(graph: Graph, model: Any, data: Data) -> Answer:
 def _forest(graph: Graph, model: Any, data: Data) -> Answer:
     members = model.estimators_ if hasattr(model, "estimators_") else [model]
     # They read single precision, whatever they are given.
-    X = graph.single(as_matrix(data).name)
+    X = graph.single(data.numbers().name)
     shares = np.concatenate([tree.tree_.value[:, 0, :] for tree in members])
     return _mean_of_trees(graph, X, Trees.join([read_tree(t) for t in members]), shares)
 
@@ -162,11 +162,7 @@ def _mean_of_trees(graph: Graph, X: str, trees: Trees, shares: Values) -> Answer
 
 def own_numbers(graph: Graph, features: Features, data: Data) -> str:
     """The table as the built-in trees read it, see :func:`read_own_trees`."""
-    if features.categories is not None and isinstance(data, Table):
-        X = data.numbers(features.categories.by_column)
-    else:
-        X = as_matrix(data)
-    return with_codes(graph, X, features.binning)
+    return with_codes(graph, data.numbers(features.categories), features.binning)
 
 
 def with_codes(graph: Graph, X: Matrix, binning: Binning) -> str:
@@ -278,7 +274,7 @@ def _boosted(read: Callable[[Any], Boosted]) -> Callable[[Graph, Any, Data], Ans
 
 def _write_sums(graph: Graph, boosted: Boosted, data: Data) -> list[str]:
     """The sums of boosted trees, (n,) each: one, or one for each class."""
-    X = as_matrix(data).name
+    X = data.numbers().name
     if boosted.single_values:
         X = graph.single(X)
     values = write_trees(graph, X, boosted.trees)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..voters import FastForestClassifier, FastTreeClassifier
 from ..voters.estimators import Relabelled
+from ..voters.trees.features import Categories
 from ..voters.trees.voters import TreeVoters
 from .onnx_graph import Graph, interpolate
 from .state import Fitted
@@ -26,14 +27,24 @@ Labels = Sequence[Any]
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A tensor of doubles (n, width)."""
+    """A tensor of doubles (n, width), with what a :class:`Table` can be asked for."""
 
+    graph: Graph
     name: str
     width: int
 
     @property
     def any_input(self) -> str:
         return self.name
+
+    def select(self, places: Sequence[int]) -> Matrix:
+        return Matrix(self.graph, self.graph.column(self.name, places), len(places))
+
+    def place_of(self, f: int, labels: Labels) -> str:
+        return _place_of_number(self.graph, self.graph.column(self.name, [f]), labels)
+
+    def numbers(self, categories: Any = None) -> Matrix:
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,22 +108,21 @@ class Table:
             )
         return _place_of_number(self.graph, self.inputs[f], labels)
 
-    def numbers(self, by_column: Sequence[dict[Any, int] | None] | None) -> Matrix:
+    def numbers(self, categories: Categories | None = None) -> Matrix:
         """All columns as numbers, a category as its place, given these categories."""
-        columns = []
+        graph, columns = self.graph, []
         for f, kind in enumerate(self.kinds):
-            labels = by_column[f] if by_column is not None else None
+            labels = None if categories is None else categories.by_column[f]
             if labels is not None:
                 columns.append(self._code(f, sorted(labels, key=labels.__getitem__)))
             elif kind == "number":
-                columns.append(without_infinities(self.graph, self.inputs[f]))
+                columns.append(without_infinities(graph, self.inputs[f]))
             else:
                 raise ValueError(
                     f"it reads the categories of column {self.names[f]!r} in its own way, "
                     f"which is not known here; put damvi.voters.NumberEncoder before it"
                 )
-        graph = self.graph
-        return Matrix(graph.add("Concat", *columns, axis=1), self.width)
+        return Matrix(graph, graph.add("Concat", *columns, axis=1), self.width)
 
     def _code(self, f: int, labels: Labels) -> str:
         graph, place = self.graph, self.place_of(f, labels)
@@ -143,23 +153,12 @@ def _place_of_number(graph: Graph, column: str, labels: Labels) -> str:
     return look_up(graph, column, [*labels, np.nan], places, UNKNOWN)
 
 
-def place_in_matrix(graph: Graph, data: Matrix, f: int, labels: Labels) -> str:
-    """As :meth:`Table.place_of`, for a column of numbers."""
-    column = graph.column(data.name, [f])
-    return _place_of_number(graph, column, labels)
-
-
 def without_infinities(graph: Graph, x: str) -> str:
     """Infinities as missing values: Python refuses them, and a graph cannot."""
     return graph.add("Where", graph.add("IsInf", x), graph.constant(np.nan), x)
 
 
-def as_matrix(data: Table | Matrix) -> Matrix:
-    """The numbers of a table without categories."""
-    return data.numbers(None) if isinstance(data, Table) else data
-
-
-def kind_of_labels(labels: Labels, name: str) -> str:
+def _kind_of_labels(labels: Labels, name: str) -> str:
     """How a category comes in: as a text or as a number."""
     if all(isinstance(label, str) for label in labels):
         return "text"
@@ -172,7 +171,7 @@ def kind_of_labels(labels: Labels, name: str) -> str:
     )
 
 
-def is_missing(label: Any) -> bool:
+def _is_missing(label: Any) -> bool:
     """Whether a label that an encoder has learned stands for missing values."""
     return label is None or (isinstance(label, float | np.floating) and math.isnan(label))
 
@@ -193,7 +192,7 @@ def columns_of(fitted: Fitted) -> tuple[tuple[str, ...], tuple[str, ...]]:
     named = range(len(known)) if fitted.feature_names is None else fitted.feature_names
     names = tuple(map(str, named))
     kinds = tuple(
-        kind_of_labels(list(labels), name) if labels else "number"
+        _kind_of_labels(list(labels), name) if labels else "number"
         for labels, name in zip(known, names, strict=True)
     )
     return names, kinds
@@ -216,7 +215,7 @@ def _in_steps(step: Any) -> Iterator[tuple[int, Labels]]:
     elif hasattr(step, "steps"):
         yield from _in_steps(step.steps[0][1])
     elif hasattr(step, "transformers_"):
-        for part, places in parts_of(step):
+        for part, places in _parts_of(step):
             for f, labels in _in_steps(part):
                 yield places[f], labels
     elif isinstance(step, FastTreeClassifier | FastForestClassifier):
@@ -225,7 +224,7 @@ def _in_steps(step: Any) -> Iterator[tuple[int, Labels]]:
         yield from _by_column(step.categories_)
     elif type(step).__name__ == "OneHotEncoder":
         for f, labels in enumerate(step.categories_):
-            yield f, [label for label in labels.tolist() if not is_missing(label)]
+            yield f, [label for label in labels.tolist() if not _is_missing(label)]
 
 
 def _by_column(categories: Any) -> Iterator[tuple[int, Labels]]:
@@ -273,28 +272,24 @@ def _pipeline(graph: Graph, pipeline: Any, data: Data) -> Data:
 
 
 def _numbers(graph: Graph, encoder: Any, data: Data) -> Matrix:
-    categories = encoder.categories_
-    if isinstance(data, Table) and categories is not None:
-        matrix = data.numbers(categories.by_column)
-    else:
-        matrix = as_matrix(data)
+    matrix = data.numbers(encoder.categories_)
     if not encoder.empty_.any():
         return matrix
     empty = graph.constant(encoder.empty_, bool)
     filled = graph.add("Where", empty, graph.constant(0.0), matrix.name)
-    return Matrix(filled, matrix.width)
+    return Matrix(graph, filled, matrix.width)
 
 
 def _ranks(graph: Graph, scaler: Any, data: Data) -> Matrix:
-    matrix = as_matrix(data)
+    matrix = data.numbers()
     scores, _ = interpolate(graph, matrix.name, scaler.knots_)
     missing = graph.add("IsNaN", matrix.name)
     middle = graph.add("Where", missing, graph.constant(0.0), scores)
-    return Matrix(middle, matrix.width)
+    return Matrix(graph, middle, matrix.width)
 
 
 def _fill(graph: Graph, imputer: Any, data: Data) -> Matrix:
-    matrix = as_matrix(data)
+    matrix = data.numbers()
     plain = np.isscalar(imputer.missing_values) and np.isnan(imputer.missing_values)
     if not plain or imputer.indicator_ is not None:
         raise ValueError("its SimpleImputer must fill in NaN alone, without an indicator")
@@ -307,30 +302,30 @@ def _fill(graph: Graph, imputer: Any, data: Data) -> Matrix:
         )
     missing = graph.add("IsNaN", matrix.name)
     filled = graph.add("Where", missing, graph.constant(values), matrix.name)
-    return Matrix(filled, matrix.width)
+    return Matrix(graph, filled, matrix.width)
 
 
 def _scale(graph: Graph, scaler: Any, data: Data) -> Matrix:
-    matrix = as_matrix(data)
+    matrix = data.numbers()
     name = matrix.name
     if scaler.with_mean:
         name = graph.add("Sub", name, graph.constant(scaler.mean_))
     if scaler.with_std:
         name = graph.add("Div", name, graph.constant(scaler.scale_))
-    return Matrix(name, matrix.width)
+    return Matrix(graph, name, matrix.width)
 
 
 def _columns(graph: Graph, transformer: Any, data: Data) -> Matrix:
     parts = []
-    for step, places in parts_of(transformer):
-        made = as_matrix(write_step(graph, step, _select(graph, data, places)))
+    for step, places in _parts_of(transformer):
+        made = write_step(graph, step, data.select(places)).numbers()
         if made.width:
             parts.append(made)
     joined = graph.add("Concat", *(part.name for part in parts), axis=1)
-    return Matrix(joined, sum(part.width for part in parts))
+    return Matrix(graph, joined, sum(part.width for part in parts))
 
 
-def parts_of(transformer: Any) -> Iterator[tuple[Any, list[int]]]:
+def _parts_of(transformer: Any) -> Iterator[tuple[Any, list[int]]]:
     """The steps of a fitted ``ColumnTransformer`` and the places of their columns."""
     names = list(getattr(transformer, "feature_names_in_", []))
     for _, step, columns in transformer.transformers_:
@@ -341,17 +336,7 @@ def parts_of(transformer: Any) -> Iterator[tuple[Any, list[int]]]:
         wanted = np.atleast_1d(np.asarray(columns, dtype=object)).tolist()
         if not wanted:
             continue
-        yield (
-            step,
-            [names.index(c) if isinstance(c, str) else int(c) for c in wanted],
-        )
-
-
-def _select(graph: Graph, data: Data, places: list[int]) -> Data:
-    if isinstance(data, Table):
-        return data.select(places)
-    some = graph.column(data.name, places)
-    return Matrix(some, len(places))
+        yield step, [names.index(c) if isinstance(c, str) else int(c) for c in wanted]
 
 
 def _indicators(graph: Graph, encoder: Any, data: Data) -> Matrix:
@@ -361,23 +346,19 @@ def _indicators(graph: Graph, encoder: Any, data: Data) -> Matrix:
             "handle_unknown='ignore'"
         )
     parts, width = [], 0
-    for f, (labels, rows) in enumerate(indicator_rows(encoder)):
+    for f, (labels, rows) in enumerate(_indicator_rows(encoder)):
         width += rows.shape[1]
-        if isinstance(data, Table):
-            place = data.place_of(f, labels)
-        else:
-            place = place_in_matrix(graph, data, f, labels)
         # -1 and -2, for unknown and missing, count from the end of the table.
-        flat = graph.add("Squeeze", place, graph.constant([1], np.int64))
+        flat = graph.column(data.place_of(f, labels), 0)
         parts.append(graph.add("Gather", graph.constant(rows), flat, axis=0))
     if width != len(encoder.get_feature_names_out()):
         raise ValueError(
             "its OneHotEncoder has columns that say nothing; lower its min_frequency"
         )
-    return Matrix(graph.add("Concat", *parts, axis=1), width)
+    return Matrix(graph, graph.add("Concat", *parts, axis=1), width)
 
 
-def indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]]:
+def _indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]]:
     """For each column of a ``OneHotEncoder`` its labels, and the indicators of each.
 
     The encoder itself is asked. The last two rows are for missing values and for labels
@@ -385,8 +366,8 @@ def indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]]
     """
     first = [labels[0] for labels in encoder.categories_]
     for f, known in enumerate(encoder.categories_):
-        labels = [label for label in known.tolist() if not is_missing(label)]
-        missing = next((x for x in known.tolist() if is_missing(x)), np.nan)
+        labels = [label for label in known.tolist() if not _is_missing(label)]
+        missing = next((x for x in known.tolist() if _is_missing(x)), np.nan)
         unknown: Any = "\0unknown"
         if known.dtype.kind not in "OU":
             unknown = float(np.nanmax(np.append(known.astype(np.float64), 0.0))) + 1
@@ -396,12 +377,12 @@ def indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]]
         rows[:, f] = asked
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about unknown labels, and no column names
-            said = encoder.transform(rows)
-        said = np.asarray(said.toarray() if hasattr(said, "toarray") else said)
+            coded = encoder.transform(rows)
+        coded = np.asarray(coded.toarray() if hasattr(coded, "toarray") else coded)
         # The columns of one feature follow those of the one before, and each of them is
         # set for some label and not for another.
-        own = np.flatnonzero((said != said[0]).any(axis=0))
-        yield labels, said[:, own].astype(np.float64)
+        own = np.flatnonzero((coded != coded[0]).any(axis=0))
+        yield labels, coded[:, own].astype(np.float64)
 
 
 WRITERS: dict[str, Callable[[Graph, Any, Data], Data]] = {

@@ -19,6 +19,7 @@ from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.estimators import MAX_CLASSES
 from ..voters.trees.voters import TreeVoters
 from .container import ModelFileError
+from .trees import has_shape
 from .values import Json, Reader, Writer
 
 ATTRIBUTES = (
@@ -251,8 +252,7 @@ def _is_array(value: Any, dtype: Any, shape: tuple[int | None, ...]) -> bool:
     """Whether it is an array of this type and shape; None is any number."""
     if not isinstance(value, np.ndarray) or value.dtype != dtype:
         return False
-    wanted = zip(shape, value.shape, strict=False)
-    return value.ndim == len(shape) and all(a in (None, b) for a, b in wanted)
+    return has_shape(value, shape)
 
 
 def _is_number(value: Any) -> bool:

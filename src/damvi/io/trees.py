@@ -43,11 +43,14 @@ def require_array(array: Any, dtype: Any, shape: tuple[int | None, ...], name: s
     """An array of this type and shape (None is any number), laid out row by row."""
     require(isinstance(array, np.ndarray), f"{name} is no array")
     require(array.dtype == dtype, f"{name} is of {array.dtype}, not {np.dtype(dtype)}")
-    fits = array.ndim == len(shape) and all(
-        wanted in (None, there) for wanted, there in zip(shape, array.shape, strict=True)
-    )
-    require(fits, f"{name} has the shape {array.shape}")
+    require(has_shape(array, shape), f"{name} has the shape {array.shape}")
     require(array.flags.c_contiguous, f"{name} is laid out by columns")
+
+
+def has_shape(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+    """Whether the array has this shape; None is any number."""
+    sizes = zip(shape, array.shape, strict=False)
+    return array.ndim == len(shape) and all(want in (None, n) for want, n in sizes)
 
 
 def require_starts(starts: Any, parts: int | None, end: int, least: int, name: str) -> None:
