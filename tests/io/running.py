@@ -65,6 +65,12 @@ def agree(model, X, atol=1e-12, **options):
     return said
 
 
+def weighted(model, weights):
+    """The model with other weights."""
+    model.weights_ = np.asarray(weights, dtype=np.float64)
+    return model
+
+
 def run_trees(trees, X):
     """The values of the leaves (n, T), by onnxruntime."""
     return run_written(lambda graph, X: write_trees(graph, X, trees), X, len(trees))
@@ -78,7 +84,7 @@ def run_own_forest(model, X):
 
     def write(graph, X):
         return write_trees(
-            graph, with_codes(graph, Matrix(X, width), features.binning), trees
+            graph, with_codes(graph, Matrix(graph, X, width), features.binning), trees
         )
 
     return run_written(write, X, len(trees))

@@ -1,7 +1,10 @@
-"""Dataframes with all that can be odd in a column."""
+"""Tables with all that can be odd in a column, of two classes and of four."""
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import make_classification
+
+NAMES = np.array(["a", "b", "größer", "z"])
 
 SHOPS = [f"s{k}" for k in range(130)]
 """More than linear models tell apart."""
@@ -36,3 +39,36 @@ def frame(n, seed, surprises=False):
         }
     )
     return X, np.where(y, "bad", "fine")
+
+
+def class_frame(n, seed, surprises=False):
+    """The same with four classes."""
+    table, y = frame(n, seed, surprises)
+    bad = y == "bad"
+    worst = bad & (table["wide"].fillna(0).to_numpy() > 6e5)
+    other = ~bad & (table["colour"] == "blue").to_numpy()
+    return table, np.select([worst, bad, other], ["worst", "bad", "other"], "fine")
+
+
+FRAMES = {2: frame, 4: class_frame}
+
+
+def classes_of(n, seed):
+    """An array with holes, and the numbers of four classes."""
+    X, y = make_classification(
+        n,
+        6,
+        n_informative=5,
+        n_redundant=0,
+        n_classes=4,
+        weights=[0.55, 0.25, 0.15],
+        random_state=seed,
+    )
+    X[np.random.default_rng(seed).random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+X4, Y4 = classes_of(400, 0)
+FRESH4 = np.concatenate([classes_of(300, 1)[0], np.full((1, 6), np.nan), 1e6 * X4[:50]])
+FULL4 = np.nan_to_num(X4)
+"""Without holes."""

@@ -11,11 +11,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 import damvi.datasets
 from damvi import DAMVIClassifier, FastTreeClassifier
-from damvi.io import to_onnx
+from damvi.io import to_onnx, to_sklearn
+from damvi.io.onnx_export import STEP
 from damvi.io.onnx_models import read_own_trees
+from damvi.voters import FastForestClassifier
 
-from .running import agree, feed_of, near, run
-from .tables import frame
+from .running import agree, feed_of, near, run, weighted
+from .tables import FRAMES, FRESH4, NAMES, X4, Y4, classes_of, frame
 
 
 def test_the_bundled_data():
@@ -63,6 +65,55 @@ def test_ties_go_where_they_go_in_python(table, pos_label, rare):
     ).fit(X, y)
     assert (model.vote(X) == 0).any()
     agree(model, X, atol=0)
+
+
+def test_trees_of_four_classes_vote_the_same_to_the_last_bit():
+    model = DAMVIClassifier(n_estimators=30, random_state=0).fit(X4, NAMES[Y4])
+    said = agree(model, FRESH4, atol=0)
+    assert said["vote"].shape == said["probability"].shape == (len(FRESH4), 4)
+    assert len(set(said["label"].tolist())) > 2
+    checker.check_model(to_onnx(model), full_check=True)
+
+
+@pytest.mark.parametrize("labels", [NAMES, np.arange(4) * 3, np.array([-1.0, 0, 1, 9])])
+def test_labels_and_factors_of_four_classes(labels):
+    for threshold in ("macro_f1", [1.0, 0.5, 3.0, 7.0]):
+        model = DAMVIClassifier(n_estimators=15, threshold=threshold, random_state=0)
+        agree(model.fit(X4, labels[Y4]), FRESH4, atol=0)
+    said = agree(model, X4, labels=("p", "q", "r", "s"))["label"]
+    place = np.searchsorted(labels, model.predict(X4))
+    assert said.tolist() == np.array(["p", "q", "r", "s"])[place].tolist()
+    with pytest.raises(ValueError, match="2 labels for 4 classes"):
+        to_onnx(model, labels=("no", "yes"))
+
+
+@pytest.mark.parametrize("turn", [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]])
+def test_ties_go_to_the_most_frequent(turn):
+    model = DAMVIClassifier(
+        FastTreeClassifier(max_depth=2), n_estimators=6, solver="uniform", random_state=1
+    ).fit(X4, np.array(turn)[Y4])
+    vote = model.vote(FRESH4)
+    assert ((vote == vote.max(axis=1, keepdims=True)).sum(axis=1) > 1).any()
+    said = agree(model, FRESH4, atol=0)
+    assert (said["probability"].argmax(axis=1) == model.predict(FRESH4)).all()
+    assert (to_sklearn(model).predict(FRESH4) == model.predict(FRESH4)).all()
+
+
+def test_the_next_double_is_one_step_up():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.random(10000), 2.0 ** -np.arange(9), [1 / 3, 1 - 2**-53]])
+    values = np.concatenate([values, np.nextafter(values, 0), np.nextafter(values, 1)])
+    np.testing.assert_array_equal(values + values * STEP, np.nextafter(values, np.inf))
+
+
+@pytest.mark.parametrize("n_classes", [3, 12])
+def test_few_and_many_classes(n_classes):
+    table, y = classes_of(600, 3)
+    y = np.where(y == 0, np.arange(600) % n_classes, y - 1)
+    agree(DAMVIClassifier(n_estimators=9, random_state=0).fit(table, y), table, atol=0)
+    pool = [("forest", FastForestClassifier(5)), ("tree", FastTreeClassifier(max_depth=4))]
+    model = DAMVIClassifier(pool, cv=3, random_state=0).fit(table, y)
+    agree(weighted(model, [0.5, 0.5]), table, atol=1e-6)
 
 
 def test_a_vote_at_a_threshold_of_its_own(table):
@@ -129,10 +180,12 @@ def test_categories_in_arrays(values):
     agree(model, X, atol=0)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames_with_categories_missing_and_unknown(library):
-    X, y = frame(500, seed=0)
-    fresh, _ = frame(500, seed=1, surprises=True)
+@pytest.mark.parametrize(
+    ("n_classes", "library"), [(2, "pandas"), (2, "polars"), (4, "pandas")]
+)
+def test_frames_with_categories_missing_and_unknown(n_classes, library):
+    X, y = FRAMES[n_classes](500, seed=0)
+    fresh, _ = FRAMES[n_classes](500, seed=1, surprises=True)
     if library == "polars":
         X, fresh = as_polars(X), as_polars(fresh)
     model = DAMVIClassifier(n_estimators=20, random_state=0).fit(X, y)
@@ -196,8 +249,7 @@ def test_trees_of_scikit_learn_also_from_samples_of_one_class(table, fresh):
     ).fit(X, y)
     kinds = {type(voter).__name__ for voter in model.estimators_}
     assert kinds == {"DecisionTreeClassifier", "DummyClassifier"}
-    model.weights_ = np.full(12, 1 / 12)
-    agree(model, fresh)
+    agree(weighted(model, np.full(12, 1 / 12)), fresh)
 
 
 def test_without_onnx(table, monkeypatch):

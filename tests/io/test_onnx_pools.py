@@ -1,8 +1,11 @@
 """Pools in onnxruntime: every voter of the strong one, calibrators, what is refused."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -15,41 +18,57 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier
-from damvi.io import to_onnx
+from damvi.io import to_onnx, to_skops
 from damvi.voters import FastForestClassifier, strong_pool
 
-from .running import agree
-from .tables import frame
+from .running import agree, weighted
+from .tables import FRAMES, FRESH4, FULL4, NAMES, X4, Y4, classes_of, frame
 
 VOTERS = [name for name, _ in strong_pool(0)]
+SMALLER = {
+    "catboostclassifier__iterations": 40,
+    "extratreesclassifier__n_estimators": 20,
+    "histgradientboostingclassifier__max_iter": 20,
+    "lgbmclassifier__n_estimators": 20,
+    "n_estimators": 20,
+    "xgbclassifier__n_estimators": 20,
+}
 
 
-@pytest.fixture(scope="module")
-def strong():
-    X, y = frame(500, seed=0)
-    return DAMVIClassifier("strong", cv=2, random_state=0).fit(X, y)
+def smaller(voter):
+    known = voter.get_params()
+    return voter.set_params(**{k: v for k, v in SMALLER.items() if k in known})
 
 
-@pytest.fixture(scope="module")
-def surprises():
-    X, _ = frame(400, seed=1, surprises=True)
-    return X
+@pytest.fixture(scope="module", params=[2, 4])
+def strong(request):
+    """A strong pool and a table with surprises."""
+    X, y = FRAMES[request.param](500, seed=0)
+    pool = [(name, smaller(voter)) for name, voter in strong_pool(0)]
+    model = DAMVIClassifier(pool, cv=2, random_state=0).fit(X, y)
+    return model, FRAMES[request.param](400, seed=1, surprises=True)[0]
 
 
-def weighted(model, weights):
-    model.weights_ = np.asarray(weights, dtype=np.float64)
-    return model
-
-
-def test_the_strong_pool_as_it_votes(strong, surprises):
+def test_the_strong_pool_as_it_votes(strong):
+    model, surprises = strong
     weights = np.arange(1.0, len(VOTERS) + 1)
-    agree(weighted(strong, weights / weights.sum()), surprises, atol=1e-6)
+    said = agree(weighted(model, weights / weights.sum()), surprises, atol=1e-6)
+    np.testing.assert_allclose(said["probability"].sum(axis=1), 1, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", VOTERS)
-def test_each_voter_of_the_strong_pool(strong, surprises, name):
-    alone = [voter == name for voter in strong._voters.names]
-    agree(weighted(strong, alone), surprises, atol=1e-6)
+def test_each_voter_of_the_strong_pool(strong, name):
+    model, surprises = strong
+    agree(weighted(model, [voter == name for voter in VOTERS]), surprises, atol=1e-6)
+
+
+def test_the_strong_pool_by_skops(strong, tmp_path):
+    model, surprises = strong
+    types = to_skops(model, tmp_path / "model.skops")
+    again = skops.io.load(tmp_path / "model.skops", trusted=types)
+    for method in ("vote", "predict_proba", "predict"):
+        ours, theirs = (getattr(one, method)(surprises) for one in (model, again))
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_pools_on_arrays_with_values_of_any_size():
@@ -101,6 +120,49 @@ def test_voters_that_were_fitted_before(table, fresh):
     agree(weighted(model, np.full(len(SMALL), 1 / len(SMALL))), fresh, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"calibration": "isotonic"},
+        {"calibration": "platt", "refit": False},
+        {"calibration": None, "threshold": "vote"},
+        {"voting": "hard"},
+        {"voting": "hard", "refit": False},
+    ],
+    ids=str,
+)
+def test_ways_of_voting_on_four_classes(options):
+    model = DAMVIClassifier(SMALL, cv=3, random_state=0, **options).fit(FULL4, NAMES[Y4])
+    fresh = np.nan_to_num(classes_of(300, 1)[0])
+    agree(weighted(model, np.full(len(SMALL), 1 / len(SMALL))), fresh, atol=1e-6)
+
+
+def test_prefit_voters_that_know_fewer_classes():
+    names = NAMES[Y4]
+    known, two = names != "b", np.isin(names, ["a", "z"])
+    pool = [
+        ("all", LogisticRegression().fit(FULL4, names)),
+        ("three", FastForestClassifier(5, random_state=0).fit(FULL4[known], names[known])),
+        ("two", LogisticRegression().fit(FULL4[two], names[two])),
+    ]
+    for voting in ("soft", "hard"):
+        model = DAMVIClassifier(pool, votes="prefit", voting=voting, random_state=0)
+        agree(weighted(model.fit(FULL4, names), [0.3, 0.3, 0.4]), FULL4, atol=1e-6)
+
+
+def test_a_class_of_one_row():
+    """The models of one fold have not met it, and learn other numbers for the rest."""
+    y = np.where(Y4 == 1, 0, Y4)
+    y[np.flatnonzero(y == 0)[0]] = 1
+    chosen = ("lightgbm", "xgboost", "catboost", "hist_boosting", "linear")
+    pool = [(name, smaller(voter)) for name, voter in strong_pool(0) if name in chosen]
+    model = DAMVIClassifier(pool, cv=2, refit=False, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X4, y)
+    agree(weighted(model, np.full(len(pool), 1 / len(pool))), FRESH4, atol=1e-6)
+
+
 @pytest.mark.parametrize("method", ["isotonic", "beta", "platt"])
 def test_probabilities_by_each_curve(method):
     rng = np.random.default_rng(0)
@@ -117,8 +179,9 @@ def test_probabilities_by_each_curve(method):
     agree(model, far, atol=1e-6)
 
 
-def test_pipelines_of_the_user(surprises):
+def test_pipelines_of_the_user():
     X, y = frame(400, seed=0)
+    surprises, _ = frame(400, seed=1, surprises=True)
     places = make_column_transformer(
         (make_pipeline(SimpleImputer(), StandardScaler()), ["wide", "amount"]),
         (OneHotEncoder(handle_unknown="ignore"), ["grade", "colour"]),

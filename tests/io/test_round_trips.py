@@ -1,5 +1,6 @@
-"""What is loaded is what was saved, to the last bit."""
+"""What is loaded is what was saved, to the last bit, for two classes and for more."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,11 +8,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
@@ -23,37 +22,27 @@ from sklearn.tree import DecisionTreeClassifier
 import damvi
 from damvi import DAMVIClassifier, FastTreeClassifier, load_model, save_model
 from damvi.certificate import certify
-from damvi.io import Model, ModelFileError, Target, Training, load, save
+from damvi.io import Model, ModelFileError, Target, load, save, summarize
 from damvi.io.state import ATTRIBUTES
-from damvi.tables import Column, Schema
-from damvi.voters import FastForestClassifier, strong_pool
+from damvi.voters import FastForestClassifier
 
-X, Y = make_classification(500, 6, weights=[0.85], random_state=0)
-HOLES = np.where(np.random.RandomState(0).rand(*X.shape) < 0.1, np.nan, X)
+from .models import (
+    DATA,
+    NAMES,
+    POOL,
+    X4,
+    Y4,
+    X,
+    Y,
+    frame,
+    same,
+    small_strong_pool,
+    whole_model,
+    with_holes,
+)
+
+HOLES = with_holes(X)
 METHODS = ("cast_votes", "vote", "decision_function", "predict", "predict_proba")
-
-
-def frame(X=X):
-    table = pd.DataFrame(X, columns=[f"x {i}" for i in range(X.shape[1])])
-    names = np.array(["a", "b", "ç <i>", "d"])[np.digitize(X[:, 0], [-1, 0, 1])]
-    table["names"] = pd.Categorical(names).set_categories(["d", "ç <i>", "a", "b", "e"])
-    table["sizes"] = pd.Categorical(np.digitize(X[:, 1], [0, 1]))
-    table.loc[::7, "names"] = np.nan
-    return table
-
-
-def same(ours, theirs):
-    """Equal in type and in every bit."""
-    assert type(ours) is type(theirs)
-    if isinstance(ours, np.ndarray):
-        assert ours.dtype == theirs.dtype
-        assert ours.shape == theirs.shape
-        assert ours.dtype.kind == "O" or ours.tobytes() == theirs.tobytes()
-        assert ours.dtype.kind != "O" or ours.tolist() == theirs.tolist()
-    elif isinstance(ours, np.random.RandomState):
-        assert repr(ours.get_state()) == repr(theirs.get_state())
-    else:
-        assert repr(ours) == repr(theirs)
 
 
 def without_addresses(shown):
@@ -97,8 +86,11 @@ def check(model, X, tmp_path, **options):
         (frame(), np.where(Y, "yes", "nö").astype(object)),
         (pl.from_pandas(frame()[["x 0", "x 1", "names"]]), Y),
         (frame().drop(columns=["names", "sizes"]), Y),
+        (X4, Y4),
+        (with_holes(X4), NAMES[Y4]),
+        (X4.astype(np.float32), Y4 - 2.0),
+        (frame(X4), NAMES[Y4].astype(object)),
     ],
-    ids=["array", "missing", "texts", "floats", "frame", "polars", "plain frame"],
 )
 def test_built_in_trees(table, labels, tmp_path):
     model = DAMVIClassifier(n_estimators=15, random_state=0).fit(table, labels)
@@ -106,6 +98,8 @@ def test_built_in_trees(table, labels, tmp_path):
     assert is_repeatable
     known = set(ATTRIBUTES) | model.get_params().keys()
     assert vars(model).keys() - {"_ballots", "_decision"} <= known
+    if len(model.classes_) > 2:
+        assert loaded.vote(table).shape == loaded.oob_decision_function_.shape == (400, 4)
     for ours, theirs in zip(model.estimators_, loaded.estimators_, strict=True):
         if isinstance(table, np.ndarray):  # the voters know no names of columns
             same(ours.predict_proba(table), theirs.predict_proba(table))
@@ -122,22 +116,30 @@ def test_unknown_categories_and_missing_columns_after_loading(tmp_path):
         loaded.vote(frame().drop(columns="sizes"))
 
 
+TREE = FastTreeClassifier(max_depth=2, categorical_features=[0, 3])
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("n_classes", "options"),
     [
-        {"random_state": np.random.RandomState(3)},
-        {"estimator": FastTreeClassifier(max_depth=2, categorical_features=[0, 3])},
-        {"threshold": {"cost": (1, 20)}, "votes": "oob", "stratified": True},
-        {"threshold": {"fbeta": 2.0}, "pos_label": np.int64(0), "solver": "uniform"},
-        {"threshold": -0.25, "bootstrap": False, "max_samples": 100, "warm_start": True},
+        (2, {"random_state": np.random.RandomState(3)}),
+        (2, {"estimator": TREE}),
+        (2, {"threshold": {"cost": (1, 20)}, "votes": "oob", "stratified": True}),
+        (2, {"threshold": {"fbeta": 2.0}, "pos_label": np.int64(0), "solver": "uniform"}),
+        (2, {"threshold": -0.25, "bootstrap": False, "max_samples": 100}),
+        (2, {"warm_start": True}),
+        (4, {"threshold": "macro_f1", "votes": "oob", "stratified": True}),
+        (4, {"threshold": [1.0, 2.0, 0.5, 3.0], "warm_start": True}),
+        (4, {"estimator": TREE}),
+        (4, {"estimator": DecisionTreeClassifier(max_features=2), "solver": "uniform"}),
     ],
-    ids=lambda options: next(iter(options)),
 )
-def test_settings(options, tmp_path):
-    table = X.copy()
+def test_settings(n_classes, options, tmp_path):
+    table, labels = DATA[n_classes]
+    table = table.copy()
     table[:, [0, 3]] = np.round(table[:, [0, 3]])
     model = DAMVIClassifier(**{"n_estimators": 8, "random_state": 0, **options})
-    check(model.fit(table, Y), table, tmp_path)
+    check(model.fit(table, labels), table, tmp_path)
 
 
 def test_a_warm_start_goes_on_after_loading(tmp_path):
@@ -148,11 +150,13 @@ def test_a_warm_start_goes_on_after_loading(tmp_path):
     same(model.vote(X), loaded.vote(X))
 
 
-def test_the_certificate_still_knows_the_rows_of_the_fit(tmp_path):
-    model = DAMVIClassifier(n_estimators=5, random_state=0).fit(X, Y)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_certificate_still_knows_the_training_rows(n_classes, tmp_path):
+    X, labels = DATA[n_classes]
+    model = DAMVIClassifier(n_estimators=5, random_state=0).fit(X, labels)
     loaded, _ = check(model, X, tmp_path)
-    with pytest.raises(ValueError, match="rows of the fit are among them"):
-        certify(loaded, X, Y)
+    with pytest.raises(ValueError, match="are among them"):
+        certify(loaded, X, labels)
 
 
 def test_bagged_trees_of_scikit_learn(tmp_path):
@@ -169,22 +173,15 @@ def test_bagged_trees_of_scikit_learn(tmp_path):
     assert is_repeatable
 
 
-def small_strong_pool():
-    """One of each of the strong pool, made small."""
-    smaller = {
-        "catboostclassifier__iterations": 5,
-        "extratreesclassifier__n_estimators": 3,
-        "histgradientboostingclassifier__max_iter": 5,
-        "lgbmclassifier__n_estimators": 5,
-        "n_estimators": 3,
-        "xgbclassifier__n_estimators": 5,
-    }
-    pool = []
-    for name, voter in strong_pool(0):
-        known = voter.get_params()
-        small = {key: value for key, value in smaller.items() if key in known}
-        pool.append((name, voter.set_params(**small)))
-    return pool
+@pytest.mark.parametrize(
+    "voter", [None, DecisionTreeClassifier(max_depth=3), LogisticRegression()]
+)
+def test_a_class_that_some_samples_miss(voter, tmp_path):
+    few = np.flatnonzero((Y4 != 2) | (np.cumsum(Y4 == 2) <= 2))
+    model = DAMVIClassifier(voter, n_estimators=6, max_samples=0.1, random_state=1)
+    with pytest.warns(UserWarning, match="drew none of the"):
+        model.fit(X4[few], NAMES[Y4[few]])
+    check(model, X4, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +205,29 @@ def test_the_strong_pool(strong, tmp_path):
             same(ours[-1].feature_importances_, theirs[-1].feature_importances_), name
 
 
+def test_the_strong_pool_of_many_classes(tmp_path):
+    table, pool = frame(X4), small_strong_pool()
+    model = DAMVIClassifier(pool, cv=2, shrinkage=0.5, random_state=0)
+    loaded, _ = check(model.fit(table, NAMES[Y4]), table, tmp_path)
+    for ours, theirs in zip(model.estimators_, loaded.estimators_, strict=True):
+        assert type(ours) is type(theirs)
+        same(ours.predict_proba(table), theirs.predict_proba(table))
+
+
+def test_boosters_that_have_missed_a_class(tmp_path):
+    """A class of one row: the folds' boosters learn other numbers than they stand for."""
+    pool = [(n, v) for n, v in small_strong_pool() if "boost" in n or n == "lightgbm"]
+    labels = np.where(Y4 == 1, 0, Y4)
+    labels[np.flatnonzero(labels == 0)[0]] = 1
+    model = DAMVIClassifier(pool, cv=2, refit=False, calibration=None, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X4, labels)
+    kinds = {type(one).__name__ for voter in model.estimators_ for one in voter.models}
+    assert "Relabelled" in kinds
+    check(model, X4, tmp_path)
+
+
 def test_the_strong_pool_needs_no_skops(strong, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.setitem(sys.modules, "skops.io", None)
@@ -224,23 +244,34 @@ def test_a_booster_that_is_not_there_is_named(strong, package, tmp_path, monkeyp
         load_model(tmp_path / "model.damvi")
 
 
-POOL = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
-
-
+@pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize(
     "options",
     [
         {"voting": "hard"},
-        {"calibration": None},
+        {"voting": "hard", "refit": False},
+        {"calibration": None, "threshold": "vote"},
         {"calibration": "isotonic"},
         {"cv": StratifiedKFold(3, shuffle=True, random_state=1)},
     ],
-    ids=lambda options: next(iter(options)),
+    ids=str,
 )
-def test_pools(options, tmp_path):
+def test_pools(n_classes, options, tmp_path):
+    X, labels = DATA[n_classes]
     pool = [*POOL, ("forest", FastForestClassifier(5)), ("tree", FastTreeClassifier())]
     model = DAMVIClassifier(pool, **{"cv": 3, "random_state": 0, **options})
-    check(model.fit(X, np.where(Y, "yes", "no")), X, tmp_path)
+    check(model.fit(X, NAMES[labels]), X, tmp_path)
+
+
+def test_a_prefit_pool_with_a_model_of_fewer_classes(tmp_path):
+    names = NAMES[Y4]
+    known = names != "lost"
+    pool = [
+        ("all", LogisticRegression().fit(X4, names)),
+        ("some", GaussianNB().fit(X4[known], names[known])),
+    ]
+    model = DAMVIClassifier(pool, votes="prefit", random_state=0).fit(X4, names)
+    check(model, X4, tmp_path)
 
 
 def test_a_prefit_pool_is_stored_once(tmp_path):
@@ -296,43 +327,41 @@ def test_what_cannot_be_saved_says_so(tmp_path):
     assert not path.exists()
 
 
-def whole_model(classifier=None, table=None):
-    table = frame() if table is None else table
-    fitted = classifier or DAMVIClassifier(n_estimators=10, random_state=0)
-    fitted.fit(table, Y.astype(bool))
-    schema = Schema(
-        (
-            *(Column(name, "number") for name in table.columns[:6]),
-            Column("names", "category", ("d", "ç <i>", "a", "b", "e")),
-            Column("sizes", "category", ("0", "1", "2")),
-            Column("id", "dropped", reason="all values differ"),
-        )
-    )
-    rng = np.random.RandomState(0)
-    vote = np.where(rng.rand(len(Y)) < 0.1, np.nan, rng.rand(len(Y)))
-    prints = rng.randint(0, 2**62, len(Y)).astype(np.uint64)
-    return Model(
-        fitted,
-        schema,
-        Target("is fraud", "no", "yes"),
-        Training(prints, vote, Y.astype(bool)),
-        scores={"f1": {"mean": 0.5, "folds": [0.4, float("nan")]}, "n": 3, "note": None},
-        made={"command": "damvi fit data.csv", "seed": 0, "data": "sha256:12"},
-    )
-
-
-def test_a_whole_model(tmp_path):
-    model = whole_model()
-    save(model, tmp_path / "model.damvi")
-    loaded = load(tmp_path / "model.damvi")
-    same(model.classifier.predict_proba(frame()), loaded.classifier.predict_proba(frame()))
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_whole_model(n_classes, tmp_path):
+    model, path = whole_model(n_classes), tmp_path / "model.damvi"
+    table = frame(DATA[n_classes][0])
+    save(model, path)
+    loaded = load(path)
+    same(model.classifier.predict_proba(table), loaded.classifier.predict_proba(table))
     assert loaded.schema == model.schema
     assert loaded.target == model.target
-    for name in ("prints", "vote", "positive"):
+    for name in ("prints", "vote", "labels"):
         same(getattr(model.training, name), getattr(loaded.training, name))
     assert repr(loaded.scores) == repr(model.scores)
     assert loaded.made == model.made
-    assert load_model(tmp_path / "model.damvi").weights_ is not None
+    assert load_model(path).weights_ is not None
+    summary = summarize(path)
+    assert summary["format"] == 1
+    json.dumps(summary, allow_nan=False)
+    if n_classes == 2:
+        assert loaded.training.positive is loaded.training.labels
+        assert summary["target"]["positives"] == model.training.labels.sum()
+        return
+    with pytest.raises(ValueError, match="see labels"):
+        loaded.training.positive  # noqa: B018
+    assert summary["positive"] is None
+    by_class = summary["target"]["classes"]
+    assert [one["label"] for one in by_class] == NAMES.tolist()
+    assert sum(one["rows"] for one in by_class) == summary["target"]["rows"]
+    assert len(summary["threshold"]["value"]) == 4
+
+
+def test_a_target_of_other_classes_is_not_saved(tmp_path):
+    model = whole_model(4)
+    odd = Model(model.classifier, model.schema, Target("x", "no", "yes"), model.training)
+    with pytest.raises(ModelFileError, match="has 2 labels, and the classifier 4"):
+        save(odd, tmp_path / "model.damvi")
 
 
 def test_a_classifier_alone_is_no_whole_model(tmp_path):
@@ -363,7 +392,7 @@ def test_the_same_in_another_process(tmp_path):
 
 
 def test_no_warning_for_the_same_versions_and_one_for_others(tmp_path, monkeypatch):
-    from damvi.io import files as versions
+    from damvi.io import files
 
     path = tmp_path / "model.damvi"
     voter = DecisionTreeClassifier(max_depth=2)
@@ -372,15 +401,38 @@ def test_no_warning_for_the_same_versions_and_one_for_others(tmp_path, monkeypat
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load_model(path)
-    real = versions._installed
+    real = files._installed
     monkeypatch.setattr(
-        versions, "_installed", lambda name: "0.21.3" if "learn" in name else real(name)
+        files, "_installed", lambda name: "0.21.3" if "learn" in name else real(name)
     )
     with pytest.warns(UserWarning, match=r"scikit-learn \d.* \(here 0\.21\.3\)") as caught:
         load_model(path)
     assert len(caught) == 1
     save_model(DAMVIClassifier(n_estimators=3, random_state=0).fit(X, Y), path)
-    monkeypatch.setattr(versions, "_installed", real)
+    monkeypatch.setattr(files, "_installed", real)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load_model(path)  # arrays of our own are the same with any release
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"unlabeled": "disagreement", "eta": 0.5},
+        {"unlabeled": "disagreement", "positive_rate": 0.2},
+        {"unlabeled": ("disagreement", "kmeans"), "votes": "oob"},
+        {"unlabeled": "self"},
+        {"estimator": POOL, "unlabeled": "disagreement", "cv": 3},
+    ],
+    ids=str,
+)
+def test_models_that_learned_from_unlabelled_rows(options, tmp_path):
+    model = DAMVIClassifier(**{"n_estimators": 10, "random_state": 0, **options})
+    model.fit(X4[:150], Y4[:150] > 1, X_unlabeled=X4[150:])
+    assert len(model._row_prints) == 400
+    loaded, _ = check(model, X4, tmp_path)
+    same(loaded.eta_, model.eta_)
+    assert "eta" not in options or loaded.eta_ == options["eta"]
+    same(loaded._row_prints, model._row_prints)
+    with pytest.raises(ValueError, match="are among them"):
+        certify(loaded, X4[150:], Y4[150:] > 1)

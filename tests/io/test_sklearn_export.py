@@ -13,7 +13,8 @@ import damvi.datasets
 from damvi import DAMVIClassifier, FastTreeClassifier
 from damvi.io import to_sklearn, to_skops
 
-from .tables import frame
+from .running import agree, weighted
+from .tables import FRAMES, FRESH4, FULL4, NAMES, X4, Y4, frame
 
 
 def same(model, X):
@@ -85,9 +86,10 @@ def test_what_scikit_learn_cannot_say(table):
         to_sklearn(model.fit(*table))
 
 
-def test_skops_round_trip_of_trees_with_categories(tmp_path):
-    X, y = frame(300, seed=0)
-    fresh, _ = frame(300, seed=1, surprises=True)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_skops_round_trip_of_trees_with_categories(n_classes, tmp_path):
+    X, y = FRAMES[n_classes](300, seed=0)
+    fresh, _ = FRAMES[n_classes](300, seed=1, surprises=True)
     model = DAMVIClassifier(n_estimators=9, random_state=0).fit(X, y)
     types = to_skops(model, tmp_path / "model.skops")
     assert all(name.startswith("damvi.") for name in types)
@@ -120,3 +122,47 @@ def test_without_skops(table, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"pip install 'damvi\[export\]'"):
         to_skops(model, tmp_path / "model.skops")
+
+
+# Four classes.
+
+
+@pytest.mark.parametrize("voter", [DecisionTreeClassifier(max_depth=3), None])
+def test_samples_that_miss_classes(voter):
+    few = np.flatnonzero((Y4 != 2) | (np.cumsum(Y4 == 2) <= 2))
+    model = DAMVIClassifier(voter, n_estimators=12, max_samples=5, random_state=0)
+    with pytest.warns(UserWarning, match="drew none of the"):
+        model.fit(FULL4[few], NAMES[Y4[few]])
+    weighted(model, np.full(12, 1 / 12))
+    agree(model, FULL4)
+    assert (to_sklearn(model).predict(FULL4) == model.predict(FULL4)).all()
+
+
+def test_plain_scikit_learn(tmp_path):
+    table = pd.DataFrame(X4, columns=list("abcdef"))
+    model = DAMVIClassifier(n_estimators=20, random_state=0).fit(table, NAMES[Y4])
+    plain = to_sklearn(model)
+    assert type(plain).__name__ == "VotingClassifier"
+    fresh = pd.DataFrame(FRESH4, columns=list("abcdef"))
+    np.testing.assert_allclose(
+        plain.predict_proba(fresh), model.predict_proba(fresh), rtol=0, atol=1e-11
+    )
+    types = to_skops(plain, tmp_path / "plain.skops")
+    assert not any(name.startswith("damvi") for name in types)
+    again = skops.io.load(tmp_path / "plain.skops", trusted=types)
+    assert (again.predict(fresh) == model.predict(fresh)).all()
+
+
+def test_plain_scikit_learn_with_factors(tmp_path):
+    model = DAMVIClassifier(n_estimators=20, threshold="macro_f1", random_state=0)
+    model.fit(X4, NAMES[Y4])
+    assert len(set(model.threshold_.tolist())) > 1
+    plain = to_sklearn(model)
+    np.testing.assert_allclose(
+        plain.decision_function(FRESH4), model.decision_function(FRESH4), rtol=0, atol=1e-10
+    )
+    types = to_skops(plain, tmp_path / "plain.skops")
+    assert not any(name.startswith("damvi") for name in types)
+    again = skops.io.load(tmp_path / "plain.skops", trusted=types)
+    assert (again.predict(FRESH4) == model.predict(FRESH4)).all()
+    assert not hasattr(plain, "predict_proba")
