@@ -405,10 +405,10 @@ def curves_of(said):
         (lambda said: fitted(said).update(pos_label_=1), "pos_label_"),
         (lambda said: decided(said).update(calibrator=0.5), "calibrator"),
         (
-            lambda said: decided(said)["calibrator"]["state"]["of_class"]["items"].pop(),
+            lambda said: decided(said)["calibrator"]["state"]["curves"]["items"].pop(),
             "cal",
         ),
-        (lambda said: decided(said)["tuning"]["state"].update(factors=None), "tuning"),
+        (lambda said: decided(said)["tuning"]["state"].update(threshold=None), "tuning"),
         (lambda said: decided(said)["tuning"]["state"].update(honest_f1=[1.0]), "tuning"),
         (
             lambda said: find(fitted(said), "PoolVoters")["state"].update(voting="x"),

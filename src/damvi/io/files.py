@@ -322,8 +322,6 @@ def _summarize_voters(fitted: Fitted) -> dict[str, Any]:
 
 def _kind(estimator: Any) -> str:
     """The class that decides, of a pipeline the last step's."""
-    if hasattr(estimator, "models"):
-        return _kind(estimator.models[0])
     if hasattr(estimator, "steps"):
         return _kind(estimator.steps[-1][1])
     return type(estimator).__name__
