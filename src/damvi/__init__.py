@@ -8,28 +8,29 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from .blocks.parquet import ParquetTable
     from .classifier import DAMVIClassifier
     from .io import load_model, save_model
     from .moments import Moments
+    from .outofcore import ParquetTable
     from .streaming import VoteStream
-    from .unlabelled.table import Unlabeled
+    from .unlabeled import Unlabeled
     from .voters.trees.estimators import FastTreeClassifier
+    from .voting import DAMVIVotingClassifier
 
 _HOMES = {
     "DAMVIClassifier": "classifier",
+    "DAMVIVotingClassifier": "voting",
     "FastTreeClassifier": "voters.trees.estimators",
     "Moments": "moments",
-    "ParquetTable": "blocks.parquet",
-    "Unlabeled": "unlabelled.table",
-    "VoteStream": "streaming.stream",
+    "ParquetTable": "outofcore",
+    "Unlabeled": "unlabeled",
+    "VoteStream": "streaming",
     "load_model": "io",
     "save_model": "io",
 }
 _MODULES = {
     "baselines",
     "bench",
-    "blocks",
     "certificate",
     "crossfit",
     "datasets",
@@ -40,19 +41,22 @@ _MODULES = {
     "explanation",
     "io",
     "modelling",
+    "labels",
     "moments",
+    "outofcore",
     "plots",
     "report",
     "risks",
     "solvers",
     "streaming",
-    "tables",
-    "unlabelled",
+    "tabular",
+    "unlabeled",
     "voters",
 }
 
 __all__ = [
     "DAMVIClassifier",
+    "DAMVIVotingClassifier",
     "FastTreeClassifier",
     "Moments",
     "ParquetTable",

@@ -11,11 +11,13 @@ from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._metadata_requests import _raise_for_params as refuse_params
 from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 
 fit_context = _fit_context
 
 __all__ = [
     "NODE_DTYPE",
+    "BaseComposition",
     "HasMethods",
     "Interval",
     "StrOptions",

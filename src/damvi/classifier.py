@@ -1,27 +1,61 @@
-"""DAMVIClassifier: the algorithm's steps, as a scikit-learn estimator."""
+"""DAMVIClassifier, the paper's method: bagged voters, weighted by the C-bound."""
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
+from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ._compat import HasMethods, Interval, StrOptions, fit_context
-from .decision import Calibrator, Tuning
-from .enrolling import EnrolsTables
-from .reading import read_table
-from .showing import ShowsVoters
+from ._compat import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    fit_context,
+    refuse_params,
+    routing_enabled,
+)
+from .decision import Decision, Tuning
+from .ensemble import (
+    check_many_classes,
+    choose,
+    choose_threshold,
+    keep,
+    new_seed,
+    objective_of,
+    prune,
+    reweigh,
+    settings_of,
+    training_hashes,
+    voter_tags,
+    warn_of_unseen_classes,
+    weighted_importances,
+)
+from .folds import deal_folds, deal_folds_by_rank
+from .hashing import hash_step, thinned
+from .labels import Labels
+from .outofcore import BlockFit, open_table
+from .progress import progress_bar
+from .reweighting import emphasize_missed_positives
+from .selection import EMPHASES, SHRINKAGES, Choice
 from .solvers import SOLVERS
-from .unlabelled import refuse_missing_labels
+from .unlabeled import refuse_missing_labels
+from .validation import read_table, read_unlabeled, read_weights
+from .voters import BootstrapSampling, FastTreeClassifier, PoissonSampling, voters_for
+from .votes import Votes
+from .weighting import minimize_c_bound
+
+POISSON = "poisson"
 
 
-class DAMVIClassifier(
-    EnrolsTables, ShowsVoters, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
-):
+class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Diversity-aware weighted majority vote for imbalanced data.
 
     Many voters are trained on bootstrap samples; the positives that their plain vote
@@ -30,15 +64,15 @@ class DAMVIClassifier(
     classes it is the multiclass C-bound [2]_, and the missed rows of every class below its
     even share gain weight.
 
+    :class:`~damvi.DAMVIVotingClassifier` does the same for a pool of different models.
+
     Parameters
     ----------
-    estimator : classifier, list of (str, classifier) or "strong", default=None
+    estimator : classifier, default=None
         The voter, trained many times. None: :class:`~damvi.FastTreeClassifier`, the
         built-in tree, which takes missing values and categories and trains tens of times
         faster than scikit-learn's :class:`~sklearn.tree.DecisionTreeClassifier` (the
-        paper's, one argument away). A list is a pool of different voters, each trained
-        once on all rows and judged on rows that it has not seen; "strong" is
-        :func:`~damvi.voters.strong_pool`.
+        paper's, one argument away).
     n_estimators : int, default=100
         The number of voters, K.
     max_samples : float or int, default=0.2
@@ -50,54 +84,27 @@ class DAMVIClassifier(
         often on average: this is how tables beyond memory are drawn.
     stratified : bool, default=False
         Draw within each class, so that very rare positives reach every voter.
-    votes : {"auto", "train", "oob", "oof", "prefit"}, default="auto"
-        The votes that the weights are learned from. For a single voter: on the training
-        rows, as in the paper ("train", which is "auto"), or on the rows outside each
-        voter's sample ("oob"). For a pool: out of fold ("oof", which is "auto"), or by
-        models that are fitted already ("prefit"; the rows given to ``fit`` then only set
-        the weights).
-    voting : {"auto", "hard", "soft"}, default="auto"
-        What a voter of a pool says: its decision, or 2p - 1 ("auto"; with three or more
-        classes, the probability of each).
-    cv : int, splitter or iterable, default=None
-        The folds of a pool's votes; None is 5. ``groups`` may be given to ``fit``.
-    calibration : {"auto", "platt", "isotonic"} or None, default="auto"
-        Put the soft votes of a pool right before they are weighted, on rows that the
-        voters have not seen; "auto" chooses by the number of positives.
-    reweight : "auto", bool or float, default="auto"
+    votes : {"train", "oob"}, default="train"
+        The votes that the weights are learned from: on the training rows, as in the
+        paper, or on the rows outside each voter's sample.
+    reweight : bool or float, default=True
         Lean on the positives that the plain vote misses, as in the paper, or not; a
-        number from 0 to 1 is the strength. "auto" does so for a single voter, and not
-        for a pool.
-    balance : "auto" or float, default="auto"
-        How much more a positive counts than a negative when votes are calibrated and
-        weighted: 0 is not at all, at 1 both classes count the same, and in between the
-        log-odds of the classes are scaled down. Thresholds and probabilities are those
-        of the natural class rate in any case. "auto" is 0 for a single voter, as in the
-        paper, and 0.25 for a pool.
-    shrinkage : "auto" or float, default="auto"
-        How far the weights are drawn towards equal ones, from 0 to 1 (excluded). "auto"
-        is 0 for a single voter, as in the paper, and 0.001 for a pool.
+        number from 0 to 1 is the strength.
+    shrinkage : float, default=0
+        How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
     solver : {"exact", "slsqp", "uniform"}, default="exact"
         How to weight the voters: the exact minimum of the C-bound, the paper's local
         solver, or the plain vote for comparison.
-    threshold : default="auto"
+    threshold : default="vote"
         Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
         {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
-        "auto" is "vote" for a single voter and "f1" for a pool. It is tuned on votes on
-        unseen rows; see :mod:`damvi.decision`. "joint" fits it along with the weights,
-        by the C-bound. With three or more classes, by which factor the votes for each
-        count: "vote" (1 each), "macro_f1" ("auto" for a pool), or a list of numbers.
-    unlabeled : {"auto", "disagreement", "kmeans", "self"}, tuple or None, default="auto"
-        What to do with ``X_unlabeled``, if ``fit`` is given one: learn from it how the
-        voters disagree, or train them on pseudo-labels by K-means or by a vote of DAMVI's
-        own, or both, as in ("disagreement", "self"). Votes are then "oob" where they would
-        be "train". None leaves it alone, and so does "auto", with a warning: no use has
-        been seen to help reliably.
-    eta : "auto" or float, default="auto"
-        How much the disagreement on unlabelled rows counts, from 0 to 1 (excluded);
-        "auto" is what is best on labelled rows out of sample.
-    positive_rate : float, default=None
-        The share of positives in ``X_unlabeled``, if it is not that of the labelled rows.
+        It is tuned on out-of-bag votes; see :mod:`damvi.decision`. "joint" fits it along
+        with the weights, by the C-bound. With three or more classes, by which factor the
+        votes for each count: "vote" (1 each), "macro_f1", or a list of numbers.
+    unlabeled_weight : float, default=0
+        How much the voters' disagreement on ``X_unlabeled`` counts, if ``fit`` is given
+        any, from 0 to 1 (excluded). Votes are then "oob". At 0 unlabelled rows are left
+        alone, with a warning: no use of them has been seen to help reliably.
     pos_label : label, default=None
         The positive class. None: the rarer one (of two equal ones, the last in order).
         Only for two classes.
@@ -133,15 +140,14 @@ class DAMVIClassifier(
     tuning_ : Tuning or None
         How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
     oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
-        The decision function on each training row by voters that have not seen it (out
-        of bag, or out of fold), with weights learned on other rows. NaN where a row was
-        never out of bag.
-    eta_ : float
-        The weight of unlabelled rows in the moments of the negatives.
-    choice_ : Choice
-        Only after :meth:`choose`: what each setting was worth.
+        The decision function on each training row by voters whose sample it was not in,
+        with weights learned on other rows. NaN where a row was never out of bag.
     pruning_ : Pruning
         Only after :meth:`prune`: the price of fewer voters.
+    labels_, voters_, votes_, decision_
+        What the parts of damvi work with: the classes (:class:`~damvi.labels.Labels`), the
+        voters, their votes on the training rows (not saved), and the threshold with what
+        was learned about it.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X has column names.
@@ -151,9 +157,8 @@ class DAMVIClassifier(
     A tied vote goes to the majority class, whatever the labels are called; of three or
     more classes, to the most frequent of those that tie.
 
-    For a pool, ``predict_proba`` is calibrated on votes on unseen rows, and increases
-    with the vote. For a single voter it is the vote on a scale from 0 to 1: it ranks
-    rows, but is no chance. ``predict`` follows the threshold, not the larger probability.
+    ``predict_proba`` is the vote on a scale from 0 to 1: it ranks rows, but is no
+    probability (a pool's is). ``predict`` follows the threshold.
 
     References
     ----------
@@ -173,41 +178,40 @@ class DAMVIClassifier(
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), list, StrOptions({"strong"}), None],
+        "estimator": [HasMethods(["fit", "predict"]), list, str, None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_samples": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
         ],
-        "bootstrap": ["boolean", StrOptions({"poisson"})],
+        "bootstrap": ["boolean", StrOptions({POISSON})],
         "stratified": ["boolean"],
-        "votes": [StrOptions({"auto", "train", "oob", "oof", "prefit"})],
-        "voting": [StrOptions({"auto", "hard", "soft"})],
-        "cv": "no_validation",  # type: ignore[dict-item]
-        "calibration": [StrOptions({"auto", "platt", "isotonic"}), None],
-        "reweight": [
-            "boolean",
-            Interval(Real, 0, 1, closed="both"),
-            StrOptions({"auto"}),
-        ],
-        "balance": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
-        "shrinkage": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
-        "threshold": "no_validation",  # type: ignore[dict-item]
+        "votes": [StrOptions({"train", "oob"})],
+        "reweight": ["boolean", Interval(Real, 0, 1, closed="both")],
+        "shrinkage": [Interval(Real, 0, 1, closed="left")],
         "solver": [StrOptions(set(SOLVERS))],
-        "unlabeled": [
-            StrOptions({"auto", "disagreement", "kmeans", "self"}),
-            tuple,
-            list,
-            None,
-        ],
-        "eta": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
-        "positive_rate": [Interval(Real, 0, 1, closed="neither"), None],
+        "threshold": "no_validation",  # type: ignore[dict-item]
+        "unlabeled_weight": [Interval(Real, 0, 1, closed="left")],
         "pos_label": "no_validation",  # type: ignore[dict-item]
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "warm_start": ["boolean"],
     }
+
+    labels_: Labels
+    voters_: Any
+    votes_: Any
+    decision_: Decision
+    weights_: NDArray[np.float64]
+    threshold_: Any
+    classes_: NDArray[Any]
+    pos_label_: Any
+    n_features_in_: int
+    row_hashes_: NDArray[np.uint64]
+    row_hash_step_: int
+    seed_: int
+    sampling_digest_: str
 
     def __init__(
         self,
@@ -217,18 +221,12 @@ class DAMVIClassifier(
         max_samples: float | int = 0.2,
         bootstrap: bool | str = True,
         stratified: bool = False,
-        votes: str = "auto",
-        voting: str = "auto",
-        cv: Any = None,
-        calibration: str | None = "auto",
-        reweight: bool | float | str = "auto",
-        balance: float | str = "auto",
-        shrinkage: float | str = "auto",
-        threshold: Any = "auto",
+        votes: str = "train",
+        reweight: bool | float = True,
+        shrinkage: float = 0.0,
         solver: str = "exact",
-        unlabeled: Any = "auto",
-        eta: float | str = "auto",
-        positive_rate: float | None = None,
+        threshold: Any = "vote",
+        unlabeled_weight: float = 0.0,
         pos_label: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -241,17 +239,11 @@ class DAMVIClassifier(
         self.bootstrap = bootstrap
         self.stratified = stratified
         self.votes = votes
-        self.voting = voting
-        self.cv = cv
-        self.calibration = calibration
         self.reweight = reweight
-        self.balance = balance
         self.shrinkage = shrinkage
-        self.threshold = threshold
         self.solver = solver
-        self.unlabeled = unlabeled
-        self.eta = eta
-        self.positive_rate = positive_rate
+        self.threshold = threshold
+        self.unlabeled_weight = unlabeled_weight
         self.pos_label = pos_label
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -266,7 +258,7 @@ class DAMVIClassifier(
         sample_weight: ArrayLike | None = None,
         X_unlabeled: Any = None,
         **fit_params: Any,
-    ) -> DAMVIClassifier:
+    ) -> Self:
         """Train the voters and weight them.
 
         Parameters
@@ -280,8 +272,9 @@ class DAMVIClassifier(
             Only ratios matter: weights a factor 2**31 below the largest count as 0. Of
             a parquet dataset, the name of the column.
         X_unlabeled : array, sparse matrix, dataframe or Unlabeled, optional
-            More rows with the same columns, whose labels nobody knows; see ``unlabeled``.
-            Wrapped in :class:`~damvi.Unlabeled`, no grid search cuts it.
+            More rows with the same columns, whose labels nobody knows; see
+            ``unlabeled_weight``. Wrapped in :class:`~damvi.Unlabeled`, no grid search
+            cuts it.
         **fit_params
             Passed to the voters' ``fit`` as they request it, with metadata routing on;
             values with one entry a row are drawn along with the rows.
@@ -290,30 +283,250 @@ class DAMVIClassifier(
         -------
         self
         """
-        if self._is_elsewhere(X):
-            return self._fit_on_disk(X, y, sample_weight, X_unlabeled, fit_params)
+        self._check_voter()
+        # 1. Voters, each from its own bootstrap sample, and their votes.
+        table = open_table(X)  # None where the rows are in memory
+        if table is None:
+            self._train_in_memory(X, y, sample_weight, X_unlabeled, fit_params)
+        else:
+            self._train_on_blocks(table, y, sample_weight, X_unlabeled, fit_params)
+
+        # 2. Lean on the positives that the plain vote misses.
+        settings = settings_of(self)
+        moments = emphasize_missed_positives(
+            self.votes_, settings.reweight, settings.unlabeled_weight
+        )
+
+        # 3. Weights that trade accuracy for diversity, as the C-bound says.
+        weighting = minimize_c_bound(self.votes_, moments, settings, self.n_jobs)
+
+        # 4. Where to cut the vote.
+        decision = choose_threshold(weighting, self.threshold, self.labels_)
+        self.votes_.fit_succeeded()
+        return keep(self, decision)
+
+    def _train_in_memory(
+        self, X: Any, y: Any, sample_weight: Any, X_unlabeled: Any, fit_params: Any
+    ) -> None:
+        """Step 1 on an array, a sparse matrix or a dataframe."""
+        voter = self._voter()
         refuse_missing_labels(y)
-        X, signs, base = self._read_training_set(X, y, sample_weight)
+        keep_frame = not isinstance(voter, FastTreeClassifier) or voter.wants_frame(X)
+        X, y = read_table(self, X, y, keep_frame=keep_frame)
+        labels, targets = Labels.read(y, self.pos_label)
+        check_many_classes(labels, [voter])
+        objective_of(self.threshold, labels)  # refused before the work
+        weights = read_weights(sample_weight, targets, labels.by_target)
+        unlabeled = read_unlabeled(
+            self, X_unlabeled, X, self.unlabeled_weight, labels, keep_frame=keep_frame
+        )
+        refuse_params(fit_params, self, "fit")
+        if routing_enabled():
+            fit_params = process_routing(self, "fit", **fit_params).estimator.fit
+        known = self.voters_ if self.warm_start and hasattr(self, "weights_") else None
+        sampling = self._sampling(targets, weights, self.seed_ if known else None)
+        digest = self._digest(sampling, targets, keep_frame)
+        if known is not None:
+            self._check_warm_start(len(known), digest)
+        voters, votes = voters_for(voter).train(
+            voter,
+            X,
+            targets,
+            sampling,
+            self.n_estimators,
+            n_classes=labels.n_classes,
+            known=known,
+            sample_weight=weights,
+            fit_params=fit_params,
+            n_jobs=self.n_jobs,
+            progress=progress_bar("Training voters") if self.verbose else None,
+        )
+        warn_of_unseen_classes(labels, voters, np.bincount(targets))
+        deal = deal_folds_by_rank if self.bootstrap == POISSON else deal_folds
+        self.labels_, self.voters_ = labels, voters
+        self.votes_ = Votes.of(
+            votes,
+            labels,
+            targets,
+            deal(targets, sampling.seed),
+            sample_weight=weights,
+            out_of_bag=sampling.out_of_bag_bits(len(voters)),
+            only_out_of_bag=self.votes == "oob",
+        ).with_unlabeled(voters, unlabeled, self.n_jobs)
+        self.row_hashes_, self.row_hash_step_ = training_hashes(X, targets, unlabeled), 1
+        self.seed_, self.sampling_digest_ = sampling.seed, digest
 
-        # 1. Voters, and their votes.
-        self._ballots = self._elect_with(X, signs, base, X_unlabeled, fit_params)
-        return self._weigh_and_decide(self._settle_eta())
+    def _train_on_blocks(
+        self, table: Any, y: Any, sample_weight: Any, X_unlabeled: Any, fit_params: Any
+    ) -> None:
+        """Step 1 on a table that is not in memory: on disk, or on a cluster."""
+        if X_unlabeled is not None or fit_params:
+            unused = ", ".join([*fit_params] or ["X_unlabeled"])
+            raise TypeError(f"a fit on a table beyond memory does not take {unused}")
+        if not isinstance(self._voter(), FastTreeClassifier):
+            raise ValueError(
+                f"estimator={self.estimator!r} needs all rows in memory; for a table "
+                f"beyond it, take the built-in trees (estimator=None), or fit on a sample"
+            )
+        if not self.bootstrap:
+            raise ValueError(
+                "a table beyond memory is drawn row by row, with replacement; set "
+                "bootstrap=True or 'poisson'"
+            )
+        if self.warm_start:
+            raise ValueError("warm_start needs a table in memory; set it to False")
+        trained = table.train(
+            BlockFit(
+                tree=self._voter(),
+                n_estimators=self.n_estimators,
+                max_samples=self.max_samples,
+                stratified=self.stratified,
+                only_out_of_bag=self.votes == "oob",
+                pos_label=self.pos_label,
+                check_labels=partial(objective_of, self.threshold),
+                seed=new_seed(self.random_state),
+                repeatable=self.random_state is not None,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            ),
+            y,
+            sample_weight,
+        )
+        plan = trained.votes.plan
+        self.labels_, self.voters_, self.votes_ = plan.labels, trained.voters, trained.votes
+        self.n_features_in_ = len(trained.voters.features)
+        self.__dict__.pop("feature_names_in_", None)
+        if trained.feature_names is not None:
+            self.feature_names_in_ = np.array(trained.feature_names, dtype=object)
+        self.row_hash_step_ = hash_step(plan.totals.n_rows)
+        self.row_hashes_ = np.sort(thinned(trained.row_hashes, self.row_hash_step_))
+        self.seed_, self.sampling_digest_ = plan.seed, "on blocks"
+        warn_of_unseen_classes(plan.labels, trained.voters, plan.totals.rows)
 
-    @property
-    def tuning_(self) -> Tuning | None:
-        """How the threshold was tuned, with an honest figure of what it gives."""
-        check_is_fitted(self, "weights_")
-        return self._decision.tuning
+    def _voter(self) -> Any:
+        return FastTreeClassifier() if self.estimator is None else self.estimator
 
-    @property
-    def _calibrator(self) -> Calibrator | None:
-        return self._decision.calibrator
+    def _voters_as_given(self) -> list[Any]:
+        """None where the parameter is wrong, which ``fit`` tells."""
+        voter = self._voter()
+        return [] if isinstance(voter, str | list) else [voter]
 
-    @property
-    def oob_decision_function_(self) -> NDArray[np.float64]:
-        """The decision function on the training rows, by those that do not know them."""
-        check_is_fitted(self, "weights_")
-        return self._contest.scores(self._decision.unseen_vote, self.threshold_)
+    def _check_voter(self) -> None:
+        voter = self._voter()
+        if isinstance(voter, str | list):
+            raise ValueError(
+                f"estimator={self.estimator!r}: DAMVIClassifier trains one classifier many "
+                f"times; a pool of different ones is weighted by "
+                f"damvi.DAMVIVotingClassifier"
+            )
+        if not is_classifier(voter):
+            raise ValueError(
+                f"estimator={self.estimator!r} is not a classifier, and only classifiers "
+                f"can vote"
+            )
+
+    def _sampling(
+        self, targets: NDArray[Any], weights: NDArray[np.float64] | None, seed: int | None
+    ) -> Any:
+        settings: dict[str, Any] = {
+            "max_samples": self.max_samples,
+            "seed": new_seed(self.random_state) if seed is None else seed,
+            "stratified": self.stratified,
+            "sample_weight": weights,
+        }
+        if self.bootstrap == POISSON:
+            return PoissonSampling.plan(targets, **settings)
+        return BootstrapSampling.plan(targets, replace=bool(self.bootstrap), **settings)
+
+    def _digest(self, sampling: Any, targets: NDArray[Any], keep_frame: bool) -> str:
+        """What must not change for a warm start."""
+        columns = self.n_features_in_, getattr(self, "feature_names_in_", None)
+        family = voters_for(self._voter()).__name__
+        digest: str = joblib.hash((sampling, targets, columns, family, keep_frame))
+        return digest
+
+    def _check_warm_start(self, n_known: int, digest: str) -> None:
+        if digest != self.sampling_digest_:
+            raise ValueError(
+                "warm_start adds voters to those of the last fit, so the rows, y, "
+                "sample_weight, pos_label, the columns, the kind of voter, max_samples, "
+                "bootstrap and stratified must be the same; set warm_start=False to "
+                "start again"
+            )
+        if self.n_estimators < n_known:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is below the {n_known} voters that "
+                f"warm_start keeps; raise it, or set warm_start=False to start again"
+            )
+
+    def reweigh(self, **settings: Any) -> Self:
+        """Weight the voters again by other settings, without training them again.
+
+        Parameters
+        ----------
+        **settings
+            Any of ``reweight``, ``shrinkage``, ``solver``, ``threshold`` and
+            ``unlabeled_weight``, which are set as by ``set_params``; the others stay. The
+            votes of the last ``fit`` are used, which a model that was saved and loaded no
+            longer has.
+
+        Returns
+        -------
+        self
+        """
+        return reweigh(self, settings, calibrates=False)
+
+    def choose(
+        self,
+        metric: Any = "auto",
+        *,
+        reweight: Any = EMPHASES,
+        shrinkage: Any = SHRINKAGES,
+    ) -> Choice:
+        """Which settings are best by what counts for you, on out-of-sample votes.
+
+        All combinations are tried on the votes of the last ``fit``; no voter is trained
+        again, and the model stays as it is: ``model.reweigh(**choice.best)`` takes the
+        best one.
+
+        Parameters
+        ----------
+        metric : default="auto"
+            "average_precision", or what a threshold can be tuned for, such as "f1" or
+            {"cost": (1, 50)}. "auto" is what the threshold is tuned for, and average
+            precision if it is not tuned. With three or more classes "average_precision"
+            or "macro_f1", means over the classes.
+        reweight, shrinkage : iterable of float
+            The values to try.
+
+        Returns
+        -------
+        Choice
+            What each combination was worth, and what the choice itself is worth on rows
+            that had no part in it.
+        """
+        return choose(self, metric, reweight=reweight, shrinkage=shrinkage)
+
+    def prune(self, max_voters: int) -> Self:
+        """Keep a few voters, those that the C-bound can spare least.
+
+        The weights are fitted anew on those kept, along a path that drops one voter after
+        the other. ``pruning_`` tells the price: C-bound, and average precision and F1 on
+        rows that had no part in the choice, by which the threshold is tuned too. What is
+        pruned after that starts from the voters that are left, and does not know that they
+        were chosen: its figures flatter.
+
+        Parameters
+        ----------
+        max_voters : int
+
+        Returns
+        -------
+        self
+        """
+        prune(self, max_voters, calibrates=False)
+        self.sampling_digest_ = "pruned"  # no fit can add to these
+        return self
 
     def cast_votes(self, X: Any) -> NDArray[Any]:
         """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other.
@@ -322,8 +535,8 @@ class DAMVIClassifier(
         for soft votes.
         """
         check_is_fitted(self, "weights_")
-        X = read_table(self, X, keep_frame=self._keeps_frames)
-        return self._voters.votes(X, self.n_jobs)
+        X = read_table(self, X, keep_frame=self.voters_.takes_frames)
+        return self.voters_.votes(X, self.n_jobs)
 
     def vote(self, X: Any) -> NDArray[np.float64]:
         """The weighted vote for ``pos_label_``, in [-1, 1]; step 4 cuts it.
@@ -331,9 +544,9 @@ class DAMVIClassifier(
         With three or more classes, the share of the vote for each: (n, n_classes).
         """
         check_is_fitted(self, "weights_")
-        X = read_table(self, X, keep_frame=self._keeps_frames)
-        vote = self._voters.weighted_vote(X, self.weights_, self.n_jobs)
-        return np.clip(vote, *self._contest.limits)
+        X = read_table(self, X, keep_frame=self.voters_.takes_frames)
+        vote = self.voters_.weighted_vote(X, self.weights_, self.n_jobs)
+        return np.clip(vote, *self.labels_.vote_limits)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The weighted vote less the threshold; above 0 means ``classes_[1]``.
@@ -343,18 +556,57 @@ class DAMVIClassifier(
         vote for each times its factor, (n, n_classes), and the largest is the decision.
         """
         vote = self.vote(X)
-        return self._contest.scores(vote, self.threshold_)
+        return self.labels_.scores(vote, self.threshold_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that wins the vote; the majority class wins a tie."""
         scores = self.decision_function(X)
-        return self.classes_[self._contest.winners(scores)]
+        return self.labels_.predict(scores)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The chance of each class, for a pool; else the vote on a scale from 0 to 1."""
+        """The vote on a scale from 0 to 1."""
         vote = self.vote(X)
-        return self._contest.chances(vote, self._decision.calibrator)
+        return self.labels_.probabilities(vote, self.decision_.calibrator)
+
+    @property
+    def tuning_(self) -> Tuning | None:
+        """How the threshold was tuned, with an honest figure of what it gives."""
+        check_is_fitted(self, "weights_")
+        return self.decision_.tuning
+
+    @property
+    def oob_decision_function_(self) -> NDArray[np.float64]:
+        """The decision function on the training rows, by those that do not know them."""
+        check_is_fitted(self, "weights_")
+        return self.labels_.scores(self.decision_.out_of_sample_vote, self.threshold_)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The voters, in the order of their draws."""
+        check_is_fitted(self, "weights_")
+        return self.voters_.estimators
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Mean of the voters' feature importances, weighted as they vote."""
+        check_is_fitted(self, "weights_")
+        return weighted_importances(self.estimators_, self.weights_, scaled=False)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How metadata reaches the voters; see scikit-learn's user guide."""
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                estimator=self._voter(),
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        return voter_tags(tags, self._voters_as_given(), self)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_ballots"}
+        return {name: value for name, value in state.items() if name != "votes_"}

@@ -23,9 +23,8 @@ from ._threads import run_in_threads
 from .moments import Moments
 from .solvers import SOLVERS
 
-N_FOLDS = 5
 MAX_SWEEPS = 10
-"""Rounds in which the weights of the voters that have not seen a row are set anew."""
+"""Rounds in which the weights of the voters that are out of bag for a row are set anew."""
 BLOCK_ROWS = 1 << 13
 """Rows whose votes are added up at a time, so that the sums stay in the cache."""
 
@@ -42,9 +41,15 @@ class FoldWeights:
     M: NDArray[np.float64]
 
 
-def crossfit_weights(others: Sequence[Moments], solver: str) -> list[FoldWeights]:
-    """Weights for each fold, from the moments of the other folds."""
-    return [fold_weights(moments, _solved(moments, solver)) for moments in others]
+def crossfit_weights(
+    others: Sequence[Moments],
+    solver: str,
+    known: Sequence[NDArray[np.float64]] | None = None,
+) -> list[FoldWeights]:
+    """Weights for each fold, from the moments of the other folds, unless they are known."""
+    if known is None:
+        return [fold_weights(moments, _solved(moments, solver)) for moments in others]
+    return [fold_weights(m, Q) for m, Q in zip(others, known, strict=True)]
 
 
 def fold_weights(others: Moments, Q: NDArray[np.float64] | None) -> FoldWeights:
@@ -68,18 +73,18 @@ def out_of_fold_vote(
     votes: NDArray[Any],
     folds: NDArray[Any],
     fold_weights: Sequence[FoldWeights],
+    n_classes: int,
     n_jobs: int | None = None,
-    n_classes: int | None = None,
 ) -> NDArray[np.float64]:
-    """The vote on each row by the weights of its fold; no voter has seen the row.
+    """The vote on each row by the weights of its fold; no voter was trained on the row.
 
-    With ``n_classes``, votes are numbers of classes (n, K) or shares of them (n, K, C),
-    and the vote is (n, C): what each class gets.
+    Of two classes, votes are signed (n, K) and the vote is (n,). Of more, votes are numbers
+    of classes (n, K) or shares of them (n, K, C), and the vote is (n, C).
     """
     kernels = _kernels(n_classes, soft=votes.ndim == 3)
     weights = np.stack([fold.weights for fold in fold_weights], axis=1)
     weights = weights / weights.sum(axis=0)
-    vote, asked = _room(len(votes), n_classes), _asked(weights)
+    vote, asked = _no_vote(len(votes), n_classes), _asked(weights)
     run_in_threads(
         (
             partial(kernels.by_fold, votes, folds, weights, asked, start, stop, vote)
@@ -92,115 +97,83 @@ def out_of_fold_vote(
 
 def out_of_bag_vote(
     votes: NDArray[Any],
-    unseen: NDArray[np.uint8],
+    out_of_bag: NDArray[np.uint8],
     folds: NDArray[Any],
     fold_weights: Sequence[FoldWeights],
+    n_classes: int,
     n_jobs: int | None = None,
-    n_classes: int | None = None,
     n_rows: int | None = None,
 ) -> NDArray[np.float64]:
     """The vote on each row, by the voters and the weights that do not know its label.
 
-    ``unseen`` holds a bit for each voter and row that it was not trained on, (K, n / 8).
-    NaN where no voter was out of bag. With ``n_classes``, votes are numbers of classes,
-    and the vote is (n, C). ``n_rows`` is the number of rows that the weights were learned
-    from, if not all are here.
+    ``out_of_bag`` holds a bit for each voter and row (see :func:`numpy.packbits`). NaN
+    where no voter is out of bag. ``n_rows`` is the number of rows that the weights were
+    learned from, if not all are here. The rest is as for :func:`out_of_fold_vote`.
     """
     kernels = _kernels(n_classes)
     n, n_voters = votes.shape
     # What one row can do to the weights fades as rows outnumber voters.
     sweeps = min(MAX_SWEEPS, round(200 * n_voters / (n_rows or n)))
-    vote, rows = _room(n, n_classes), np.arange(n)
+    vote, rows = _no_vote(n, n_classes), np.arange(n)
     if sweeps == 0:
-        _plainly(kernels, votes, unseen, folds, fold_weights, vote, n_jobs)
-        rows = np.flatnonzero(np.isnan(vote if n_classes is None else vote[:, 0]))
+        # Voters trained on the row are left out, and no more; NaN where none is left.
+        weights = np.stack([fold.weights for fold in fold_weights], axis=1)
+        mass = np.zeros(n)
+        settings = votes, out_of_bag, folds, weights, _asked(weights)
+        run_in_threads(
+            (
+                partial(kernels.out_of_bag, *settings, start, stop, vote, mass)
+                for start, stop in _blocks(n)
+            ),
+            n_jobs,
+        )
+        mass[mass <= 0] = np.nan
+        vote /= mass if vote.ndim == 1 else mass[:, np.newaxis]
+        rows = np.flatnonzero(np.isnan(vote if vote.ndim == 1 else vote[:, 0]))
     else:
         vote.fill(np.nan)
-    _one_by_one(kernels, rows, votes, unseen, folds, fold_weights, sweeps, vote, n_jobs)
+    if len(rows):  # weights of its own for each of them
+        judge = (
+            partial(
+                kernels.without,
+                rows[folds[rows] == number],
+                votes,
+                out_of_bag,
+                fold.weights,
+                fold.m,
+                fold.M,
+                sweeps,
+                vote,
+            )
+            for number, fold in enumerate(fold_weights)
+        )
+        run_in_threads(judge, n_jobs)
     return vote
 
 
 class _Kernels(NamedTuple):
     by_fold: Any
-    of_unseen: Any
+    out_of_bag: Any
     without: Any
 
 
-def _kernels(n_classes: int | None, *, soft: bool = False) -> _Kernels:
-    """What adds up votes for one class against the other, or for each of many."""
-    if n_classes is None:
-        from ._leave_out import vote_without  # imports numba
-        from ._unseen_vote import vote_by_fold, vote_of_unseen
+def _kernels(n_classes: int, *, soft: bool = False) -> _Kernels:
+    """What adds up votes for the positive one of two classes, or for each of many."""
+    from . import crossfit_kernels as kernels  # imports numba
 
-        return _Kernels(vote_by_fold, vote_of_unseen, vote_without)
-    from ._class_vote import (
-        class_vote_by_fold,
-        class_vote_of_unseen,
-        soft_class_vote_by_fold,
-    )
-    from ._leave_out import class_vote_without
-
-    by_fold = soft_class_vote_by_fold if soft else class_vote_by_fold
-    return _Kernels(by_fold, class_vote_of_unseen, class_vote_without)
-
-
-def _room(n: int, n_classes: int | None) -> NDArray[np.float64]:
-    return np.zeros(n if n_classes is None else (n, n_classes))
-
-
-def _plainly(
-    kernels: _Kernels,
-    votes: NDArray[Any],
-    unseen: NDArray[np.uint8],
-    folds: NDArray[Any],
-    fold_weights: Sequence[FoldWeights],
-    vote: NDArray[np.float64],
-    n_jobs: int | None,
-) -> None:
-    """Voters that have seen the row left out, and no more; NaN where none is left."""
-    weights = np.stack([fold.weights for fold in fold_weights], axis=1)
-    mass, asked = np.zeros(len(votes)), _asked(weights)
-    settings = votes, unseen, folds, weights, asked
-    run_in_threads(
-        (
-            partial(kernels.of_unseen, *settings, start, stop, vote, mass)
-            for start, stop in _blocks(len(votes))
-        ),
-        n_jobs,
-    )
-    mass[mass <= 0] = np.nan
-    vote /= mass if vote.ndim == 1 else mass[:, np.newaxis]
-
-
-def _one_by_one(
-    kernels: _Kernels,
-    rows: NDArray[np.intp],
-    votes: NDArray[Any],
-    unseen: NDArray[np.uint8],
-    folds: NDArray[Any],
-    fold_weights: Sequence[FoldWeights],
-    sweeps: int,
-    vote: NDArray[np.float64],
-    n_jobs: int | None,
-) -> None:
-    """Weights of its own for each of the rows."""
-    if not len(rows):
-        return
-    judge = (
-        partial(
-            kernels.without,
-            rows[folds[rows] == number],
-            votes,
-            unseen,
-            fold.weights,
-            fold.m,
-            fold.M,
-            sweeps,
-            vote,
+    if n_classes == 2:
+        return _Kernels(
+            kernels.vote_by_fold, kernels.out_of_bag_vote_by_fold, kernels.vote_without
         )
-        for number, fold in enumerate(fold_weights)
+    return _Kernels(
+        kernels.share_vote_by_fold if soft else kernels.class_vote_by_fold,
+        kernels.out_of_bag_class_vote_by_fold,
+        kernels.class_vote_without,
     )
-    run_in_threads(judge, n_jobs)
+
+
+def _no_vote(n: int, n_classes: int) -> NDArray[np.float64]:
+    return np.zeros(n if n_classes == 2 else (n, n_classes))
 
 
 def _asked(weights: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -9,6 +9,9 @@ They add up over rows: the moments of a table are the sum of the moments of its 
 and leaving a fold out is a subtraction. For hard votes (-1 or +1) the sums are exact
 integers, so the result is the same bits whatever the block size, the order of the blocks
 or the number of BLAS threads.
+
+With any number of classes it only matters whether a vote is right: y * H is +1 where it is
+and -1 where it is not, and all that follows is the same.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ MAX_WEIGHT = 4.0
 """... and bounded, so that 2**20 of them (below 2**32 each) add exactly in a double."""
 MAX_BLOCK_ROWS = 2**20
 BLOCK_BYTES = 2**22
+LEAST_EIGENVALUE = 1e-6
+"""Of out-of-bag second moments, relative to the mean one: a matrix that can be inverted."""
 
 
 def _fixed_point(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
@@ -276,3 +281,136 @@ def _check_votes(votes: ArrayLike, signs: ArrayLike) -> tuple[NDArray[Any], NDAr
     if votes.dtype.kind not in "if":
         raise ValueError(f"votes must be signed integers or floats, not {votes.dtype}")
     return votes, signs
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfBagMoments:
+    """Moments of votes on the rows outside each voter's sample.
+
+    Each entry of m and M is a mean over the rows that are out of bag for the voter, or for
+    both. Numerators and denominators are sums over rows, so folds still add and subtract.
+    A matrix of such means need not be positive semi-definite, as the second moments of any
+    votes are; the nearest one that is takes its place before a solver sees it.
+
+    Attributes
+    ----------
+    sums : Moments
+        Of the votes, with 0 where a voter was trained on the row.
+    rows : Moments
+        Of ones in their place: ``rows.M`` is what each entry of ``sums.M`` is divided by,
+        and its diagonal what those of ``sums.m`` are.
+    """
+
+    sums: Moments
+    rows: Moments
+
+    @classmethod
+    def by_fold(
+        cls,
+        votes: NDArray[Any],
+        out_of_bag: NDArray[np.bool_],
+        signs: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        folds: NDArray[Any],
+        n_folds: int,
+    ) -> list[OutOfBagMoments]:
+        """``out_of_bag`` (n, K) says which votes count."""
+        masked = np.where(out_of_bag, votes, votes.dtype.type(0))
+        sums = Moments.by_fold(masked, signs, weights, folds, n_folds, abstain=True)
+        ones = out_of_bag.astype(np.int8)
+        rows = Moments.by_fold(ones, signs, weights, folds, n_folds, abstain=True)
+        return [cls(a, b) for a, b in zip(sums, rows, strict=True)]
+
+    def __add__(self, other: OutOfBagMoments) -> OutOfBagMoments:
+        return OutOfBagMoments(self.sums + other.sums, self.rows + other.rows)
+
+    def __sub__(self, other: OutOfBagMoments) -> OutOfBagMoments:
+        return OutOfBagMoments(self.sums - other.sums, self.rows - other.rows)
+
+    def __mul__(self, factor: float) -> OutOfBagMoments:
+        return OutOfBagMoments(self.sums * factor, self.rows * factor)
+
+    @property
+    def total(self) -> float:
+        return self.rows.total
+
+    def at(self, omega: int) -> Moments:
+        """The means, made positive semi-definite; a pair that shares no row counts as
+        independent. See :meth:`Moments.at` for ``omega``."""
+        weight = np.asarray(self.rows.M, dtype=np.float64)
+        alone = np.diag(weight)
+        m = np.divide(self.sums.m, alone, out=np.zeros(len(alone)), where=alone > 0)
+        M = np.divide(self.sums.M, weight, out=np.outer(m, m), where=weight > 0)
+        means = Moments(m, M, 1).at(omega)
+        return Moments(means.m, nearest_semi_definite(means.M), 1)
+
+
+def nearest_semi_definite(M: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest matrix with no eigenvalue below a small floor."""
+    with one_blas_thread():
+        values, vectors = np.linalg.eigh((M + M.T) / 2)
+        floor = LEAST_EIGENVALUE * max(float(np.trace(M)) / len(M), 0.0)
+        if values[0] >= floor:
+            return M
+        return (vectors * np.maximum(values, floor)) @ vectors.T
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMoments:
+    """The moments of some rows, negatives and positives apart. They add and subtract.
+
+    Of three or more classes those that step 2 reweights are the positives, all others the
+    negatives, and a vote is +1 where it is right.
+    """
+
+    negatives: Moments | OutOfBagMoments
+    positives: Moments | OutOfBagMoments
+    n_classes: int = 2
+
+    def __add__(self, other: ClassMoments) -> ClassMoments:
+        negatives: Any = self.negatives + other.negatives
+        positives: Any = self.positives + other.positives
+        return ClassMoments(negatives, positives, self.n_classes)
+
+    def __sub__(self, other: ClassMoments) -> ClassMoments:
+        negatives: Any = self.negatives - other.negatives  # type: ignore[operator]
+        positives: Any = self.positives - other.positives  # type: ignore[operator]
+        return ClassMoments(negatives, positives, self.n_classes)
+
+    def moments(self) -> Moments:
+        """Of all classes, as the C-bound takes them."""
+        return self._at(2)
+
+    def moments_to_learn(self) -> Moments:
+        """As a solver takes them: better than a guess among all classes counts for."""
+        return self._at(self.n_classes)
+
+    def _at(self, omega: int) -> Moments:
+        both: Any = self.negatives + self.positives
+        found: Moments = both.at(omega)
+        return found
+
+    def means(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The mean vote of each voter, and the mean sign of the rows it counts on."""
+        # m is a sum of sign * vote, so the votes themselves are m+ less m-.
+        up, n_up = _sums_and_rows(self.positives)
+        down, n_down = _sums_and_rows(self.negatives)
+        rows = np.maximum(n_up + n_down, np.finfo(np.float64).tiny)
+        return (up - down) / rows, (n_up - n_down) / rows
+
+    def centred(self) -> Moments:
+        """Moments about the means: a constant is fitted along with the weights."""
+        votes, signs = self.means()
+        m, M = self.moments().normalised()
+        spread = M - np.outer(votes, votes)
+        if not isinstance(self.positives, Moments):  # means over different rows
+            spread = nearest_semi_definite(spread)
+        return Moments(m - signs * votes, spread, 1)
+
+
+def _sums_and_rows(
+    side: Moments | OutOfBagMoments,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if isinstance(side, Moments):
+        return side.m.astype(np.float64), np.full(side.n_voters, float(side.total))
+    return side.sums.m.astype(np.float64), np.diag(side.rows.M).astype(np.float64)

@@ -1,106 +1,95 @@
-"""Step 2 of DAMVI: lean on the positives that the plain vote misses."""
+"""Step 2 of DAMVI: lean on the positives that the plain vote misses.
+
+The weight of each positive is multiplied by exp(-margin), once, where the margin is that of
+the plain vote: a real number, so a positive that every voter misses gains a factor e, and
+one that all find loses it. With three or more classes this holds for the rows of each class
+below its even share.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-def uniform_vote(
-    votes: NDArray[Any], mask: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
-    """The mean vote on each row, of those that count; 0 where none does.
-
-    It is exact before the division for hard votes.
-    """
-    dtype = np.int64 if votes.dtype.kind == "i" else np.float64
-    if mask is None:
-        return votes.sum(axis=1, dtype=dtype) / votes.shape[1]
-    counted = np.where(mask, votes, 0).sum(axis=1, dtype=dtype)
-    return counted / np.maximum(mask.sum(axis=1), 1)
+if TYPE_CHECKING:
+    from .moments import ClassMoments
+    from .votes import AnyVotes
 
 
 def emphasize_missed_positives(
-    votes: NDArray[Any],
-    signs: NDArray[Any],
-    base: NDArray[np.float64] | None = None,
-    strength: float = 1.0,
-    mask: NDArray[np.bool_] | None = None,
-) -> NDArray[np.float64] | None:
-    """Multiply the weight of each positive by exp(-vote), once, and leave the negatives.
-
-    The exponent is the real-valued uniform vote, so a positive that every voter misses
-    gains a factor e, one that all find loses it.
+    votes: AnyVotes, strength: float = 1.0, unlabeled_weight: float = 0.0
+) -> list[ClassMoments]:
+    """The moments of the votes, fold by fold, with more weight on missed positives.
 
     Parameters
     ----------
-    votes : ndarray of shape (n, K)
-    signs : ndarray of shape (n,), -1 or +1
-    base : ndarray of shape (n,), optional
-        The weights to start from; 1 each by default.
+    votes : Votes
+        In memory, on disk or on a cluster.
     strength : float, default=1
-        A factor of the exponent. At 0 the weights stay ``base``.
-    mask : ndarray of bool, shape (n, K), optional
-        The votes that count; all by default.
-
-    Returns
-    -------
-    weights : ndarray of shape (n,)
-        Not normalised: nothing that follows depends on their scale.
+        A factor of the exponent: 1 is the paper's step 2, 0 leaves all weights alone.
+    unlabeled_weight : float, default=0
+        How much the disagreement of the voters on unlabelled rows counts.
 
     Examples
     --------
     >>> import numpy as np
-    >>> votes = np.array([[-1, -1], [1, 1], [1, 1]], dtype=np.int8)
-    >>> emphasize_missed_positives(votes, np.array([1, 1, -1])).round(3)
-    array([2.718, 0.368, 1.   ])
+    >>> from damvi.votes import Votes
+    >>> hard = np.array([[-1, -1], [1, 1], [1, -1], [-1, -1]], dtype=np.int8)
+    >>> votes = Votes(hard, targets=np.array([1, 1, 0, 0]), folds=np.array([0, 1, 0, 1]))
+    >>> first, second = emphasize_missed_positives(votes, strength=0)
+    >>> float((first + second).moments().gibbs_risk([0.5, 0.5]))
+    0.375
+    >>> first, second = emphasize_missed_positives(votes, strength=1)
+    >>> float(round((first + second).moments().gibbs_risk([0.5, 0.5]), 3))
+    0.633
     """
-    if strength == 0:
-        return base
-    weights = np.ones(len(votes)) if base is None else base.astype(np.float64)
-    positive = np.flatnonzero(signs > 0)
-    counted = None if mask is None else mask[positive]
-    weights[positive] *= emphasis(uniform_vote(votes[positive], counted), strength)
-    return weights
+    moments: list[ClassMoments] = votes.moments_by_fold(strength, unlabeled_weight)
+    return moments
 
 
-def uniform_class_vote(
-    votes: NDArray[Any], n_classes: int, mask: NDArray[np.bool_] | None = None
+def emphasis(margin: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
+    """What a positive's weight is multiplied by, given the margin of the plain vote."""
+    factor: NDArray[np.float64] = np.exp(-strength * margin)
+    return factor
+
+
+def plain_margin(
+    votes: NDArray[Any],
+    targets: NDArray[Any],
+    n_classes: int,
+    counted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """The votes that each class gets on each row, (n, C), as sums over the voters.
+    """The margin of the plain vote on rows of the classes that step 2 reweights.
 
-    ``votes`` are numbers of classes (n, K), or shares of them (n, K, C).
-    """
-    if votes.ndim == 3:
-        return votes.sum(axis=1, dtype=np.float64)
-    got = np.empty((len(votes), n_classes))
-    for c in range(n_classes):
-        named = votes == c
-        got[:, c] = (named if mask is None else named & mask).sum(axis=1)
-    return got
-
-
-def class_margin(vote: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.float64]:
-    """The vote for the row's own class less that for the strongest other one.
-
-    With two classes it is the binary margin, sign times vote.
+    ``votes`` are signed votes for the positive class of two (the rows are its own), numbers
+    of classes (n, K), or shares of them (n, K, C). ``counted`` (n, K) says which votes
+    count; the margin is 0 where none does. Hard votes are added up exactly.
 
     Examples
     --------
     >>> import numpy as np
-    >>> class_margin(np.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]), np.array([0, 2]))
-    array([ 0.2, -0.3])
+    >>> plain_margin(np.array([[1, 1, -1]], dtype=np.int8), np.array([1]), 2)
+    array([0.33333333])
+    >>> plain_margin(np.array([[2, 2, 0]], dtype=np.uint8), np.array([2]), 3)
+    array([0.33333333])
     """
+    n_counted: Any = votes.shape[1]
+    if counted is not None:
+        n_counted = np.maximum(counted.sum(axis=1), 1)
+    if n_classes == 2:
+        dtype = np.int64 if votes.dtype.kind == "i" else np.float64
+        taken = votes if counted is None else np.where(counted, votes, 0)
+        return np.asarray(taken.sum(axis=1, dtype=dtype) / n_counted)
+    if votes.ndim == 3:
+        vote = votes.sum(axis=1, dtype=np.float64)
+    else:
+        vote = np.empty((len(votes), n_classes))
+        for c in range(n_classes):
+            named = votes == c
+            vote[:, c] = (named if counted is None else named & counted).sum(axis=1)
     rows = np.arange(len(vote))
     others = vote.copy()
-    others[rows, labels] = -np.inf
-    margin: NDArray[np.float64] = vote[rows, labels] - others.max(axis=1)
-    return margin
-
-
-def emphasis(vote: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
-    """What a positive's weight is multiplied by, given the plain vote on it."""
-    factor: NDArray[np.float64] = np.exp(-strength * vote)
-    return factor
+    others[rows, targets] = -np.inf
+    return np.asarray((vote[rows, targets] - others.max(axis=1)) / n_counted)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from ..fingerprint import row_prints, thinned
+from ..hashing import row_hashes, thinned
 from .bounds import check_delta, clopper_pearson, clopper_pearson_upper
 from .by_class import ClassCertificate, certify_classes
 from .pac_bayes import by_class_is_vacuous, pac_bayes
@@ -80,7 +80,7 @@ def certify(
     """
     check_delta(delta)
     check_is_fitted(model)
-    if not hasattr(model, "_row_prints"):
+    if not hasattr(model, "row_hashes_"):
         raise TypeError(
             f"certify needs a fitted DAMVIClassifier, which knows the rows of its fit; "
             f"{type(model).__name__} does not. Inside a pipeline or a search, give the "
@@ -118,8 +118,8 @@ def certify(
 
 
 def _refuse_training_rows(model: Any, X: Any, signs: NDArray[Any]) -> None:
-    prints = thinned(row_prints(X, signs), model._print_step)
-    refuse_training_rows(prints, model._row_prints)
+    prints = thinned(row_hashes(X, signs), model.row_hash_step_)
+    refuse_training_rows(prints, model.row_hashes_)
 
 
 def _read_labels(model: Any, X: Any, y: Any) -> NDArray[Any]:

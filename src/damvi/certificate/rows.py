@@ -23,13 +23,13 @@ import warnings
 import numpy as np
 from scipy.stats import binom
 
-from ..fingerprint import LABEL, Prints, without_labels
+from ..hashing import LABEL, Hashes, without_labels
 
 ALPHA = 1e-5
 """How rarely fresh rows may be taken for rows of the fit, for each comparison."""
 
 
-def refuse_training_rows(new: Prints, trained: Prints) -> None:
+def refuse_training_rows(new: Hashes, trained: Hashes) -> None:
     """Raise if ``new`` holds rows of the fit, warn if it holds duplicates of their values.
 
     All rows are compared by their values, then each class by values and label: a few
@@ -58,7 +58,7 @@ def refuse_training_rows(new: Prints, trained: Prints) -> None:
     )
 
 
-def shared_rows(new: Prints, trained: Prints) -> int:
+def shared_rows(new: Hashes, trained: Hashes) -> int:
     """How many rows the two have in common, as multisets."""
     values, counts = np.unique(new, return_counts=True)
     first = np.searchsorted(trained, values, side="left")
@@ -66,7 +66,7 @@ def shared_rows(new: Prints, trained: Prints) -> int:
     return int(np.minimum(counts, times).sum())
 
 
-def is_leak(new: Prints, trained: Prints) -> bool:
+def is_leak(new: Hashes, trained: Hashes) -> bool:
     """Whether more values of ``trained`` turn up in ``new`` than fresh rows explain."""
     values, times = np.unique(trained, return_counts=True)
     if not len(values) or not len(new):

@@ -12,7 +12,7 @@ import click
 from .talking import Talk
 
 if TYPE_CHECKING:
-    from ..blocks import ParquetTable
+    from ..outofcore import ParquetTable
 
 SHARE = 1 / 3
 """Of the memory that a table may take as doubles: voters and their votes need the rest."""
@@ -31,7 +31,7 @@ def why_in_blocks(data: Path, forced: bool, cluster: str | None) -> str | None:
         return None
     if not is_file and not data.is_dir() and not is_pattern:
         return None  # whoever reads it says what is wrong
-    from ..blocks import ParquetTable
+    from ..outofcore import ParquetTable
 
     table = ParquetTable(data)
     size = table.n_rows * len(table.schema.names) * 8
@@ -73,8 +73,8 @@ def fit_in_blocks(
     """Fit, save and tell; the dataset is returned."""
     from joblib import cpu_count
 
-    from ..blocks import ParquetTable
     from ..modelling import fit_dataset, metric_for, prepare_dataset
+    from ..outofcore import ParquetTable
     from .clusters import connected
     from .fit import check_folder
     from .keeping import keep_and_tell, warnings_as_notes

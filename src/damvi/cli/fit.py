@@ -63,13 +63,10 @@ COST = click.FloatRange(0, min_open=True)
     help="More rows, whose target nobody knows. Rows of DATA without one are such too.",
 )
 @click.option(
-    "--learn-from-unlabeled",
-    "way",
-    type=click.Choice(["auto", "disagreement", "kmeans", "self", "none"]),
-    default="auto",
-    show_default=True,
-    help="What to learn from rows without a label: how voters disagree on them, or voters "
-    "trained on labels guessed by K-means or by a vote (with --pool trees).",
+    "--unlabeled-weight",
+    type=click.FloatRange(0, 1, max_open=True),
+    help="How much the voters' disagreement on rows without a label counts; by default "
+    "these are left out.",
 )
 @click.option("--group", metavar="COLUMN", help="Which rows belong together.")
 @click.option("--drop", metavar="COLUMN", multiple=True, help="Do not use this column.")
@@ -93,7 +90,7 @@ def fit(
     cluster: str | None,
     time_limit: float | None,
     unlabeled: Path | None,
-    way: str,
+    unlabeled_weight: float | None,
     group: str | None,
     drop: tuple[str, ...],
     keep: tuple[str, ...],
@@ -148,7 +145,7 @@ def fit(
             "pool": pool,
             "time_limit": time_limit,
             "unlabeled": unlabeled,
-            "way": way,
+            "unlabeled_weight": unlabeled_weight,
             "group": group,
         }
         fit_file(data, target, out, **memory, **common)
@@ -159,7 +156,7 @@ def fit(
             {
                 "--time-limit": time_limit,
                 "--unlabeled": unlabeled,
-                "--learn-from-unlabeled": way,
+                "--unlabeled-weight": unlabeled_weight,
                 "--group": group,
             },
             asked and pool == "strong",
@@ -204,7 +201,7 @@ def fit_file(
     pool: str = "strong",
     time_limit: float | None = None,
     unlabeled: Path | None = None,
-    way: str = "auto",
+    unlabeled_weight: float | None = None,
     group: str | None = None,
     drop: tuple[str, ...] = (),
     keep: tuple[str, ...] = (),
@@ -235,7 +232,7 @@ def fit_file(
             metric,
             pool=pool,
             time_limit=time_limit,
-            unlabeled=way,
+            unlabeled=unlabeled_weight,
             seed=seed,
             n_jobs=jobs or cpu_count(),
             verbose=talks.shows_progress,

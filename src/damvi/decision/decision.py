@@ -1,6 +1,6 @@
 """Step 4 of DAMVI, as the estimators run it: where to cut the vote, and what it means.
 
-The threshold is found at once. What else is learned from votes on unseen rows (how good
+The threshold is found at once. What else is learned from out-of-sample votes (how good
 the threshold is, and the chance that a vote stands for) waits until it is asked for, so
 that trying other weights is quick.
 """
@@ -29,9 +29,9 @@ class Decision:
 
     Attributes
     ----------
-    weighing : Weighing
-        Its ``unseen_vote`` on rows, and ``ballots`` with their ``targets``, weights
-        (``base``) and ``folds``.
+    weighting : Weighting
+        Its ``out_of_sample_vote`` on rows, and ``votes`` with their ``targets``, weights
+        (``sample_weight``) and ``folds``.
     objective : Objective
     calibrates : bool
         Whether votes are turned into probabilities.
@@ -39,7 +39,7 @@ class Decision:
         The classes by their claim to a tie.
     """
 
-    weighing: Any
+    weighting: Any
     objective: Objective
     calibrates: bool
     order: NDArray[np.intp]
@@ -59,46 +59,46 @@ class Decision:
         """The vote above which a row is flagged, or the factor of each class."""
         if isinstance(self.objective, Fixed):
             return self.objective.threshold
-        rows = self.weighing.ballots
+        rows = self.weighting.votes
         return tune_threshold(
-            self.unseen_vote,
+            self.out_of_sample_vote,
             rows.targets,
             self.objective,
-            sample_weight=rows.base,
+            sample_weight=rows.sample_weight,
             order=self.order,
         )
 
     @cached_property
-    def unseen_vote(self) -> NDArray[np.float64]:
-        if "weighing" not in vars(self):
+    def out_of_sample_vote(self) -> NDArray[np.float64]:
+        if "weighting" not in vars(self):
             raise AttributeError(
                 "the votes on the training rows of a table beyond memory are not saved "
                 "with a model; fit it again"
             )
-        vote: NDArray[np.float64] = self.weighing.unseen_vote
+        vote: NDArray[np.float64] = self.weighting.out_of_sample_vote
         return vote
 
     @property
     def vote_to_keep(self) -> NDArray[np.float64] | None:
         """The vote on unseen rows, unless they are as many as a table beyond memory has."""
-        if "weighing" not in vars(self):
-            return vars(self).get("unseen_vote")
-        return self.unseen_vote if self.weighing.ballots.at_hand else None
+        if "weighting" not in vars(self):
+            return vars(self).get("out_of_sample_vote")
+        return self.out_of_sample_vote if self.weighting.votes.in_memory else None
 
     @cached_property
     def tuning(self) -> Tuning | None:
         """What the threshold is worth, if it was tuned."""
         if isinstance(self.objective, Fixed):
             return None
-        rows = self.weighing.ballots
+        rows = self.weighting.votes
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said when the threshold was found
             return tune(
-                self.unseen_vote,
+                self.out_of_sample_vote,
                 rows.targets,
                 self.objective,
                 folds=rows.folds,
-                sample_weight=rows.base,
+                sample_weight=rows.sample_weight,
                 order=self.order,
             )
 
@@ -107,8 +107,10 @@ class Decision:
         """From the vote to a probability."""
         if not self.calibrates:
             return None
-        rows = self.weighing.ballots
-        return calibrate_vote(self.unseen_vote, rows.targets, sample_weight=rows.base)
+        rows = self.weighting.votes
+        return calibrate_vote(
+            self.out_of_sample_vote, rows.targets, sample_weight=rows.sample_weight
+        )
 
     @property
     def metric(self) -> Any:
@@ -119,7 +121,7 @@ class Decision:
         # The training rows' votes stay behind, so what they are good for is learned now.
         for name in ("threshold", "tuning", "calibrator"):
             getattr(self, name)
-        known = {name: value for name, value in vars(self).items() if name != "weighing"}
-        known.pop("unseen_vote", None)
+        known = {name: value for name, value in vars(self).items() if name != "weighting"}
+        known.pop("out_of_sample_vote", None)
         vote = self.vote_to_keep
-        return known if vote is None else known | {"unseen_vote": vote}
+        return known if vote is None else known | {"out_of_sample_vote": vote}

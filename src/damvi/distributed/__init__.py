@@ -15,7 +15,215 @@ except ImportError as error:
         f"damvi.distributed needs Dask ({error}): pip install 'damvi[dask]'"
     ) from error
 
-from .fitting import fit
-from .predicting import decision_function, predict, predict_proba, vote
+from copy import copy
+from typing import Any
+from uuid import uuid4
 
-__all__ = ["decision_function", "fit", "predict", "predict_proba", "vote"]
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from dask import delayed
+from distributed import Client, default_client
+from sklearn.utils.validation import check_is_fitted
+
+from ..classifier import DAMVIClassifier
+from ..outofcore import BlockFit, Trained
+from .cluster import Cluster
+from .training import in_rows, read_table, train_on_cluster
+
+__all__ = ["DaskTable", "decision_function", "fit", "predict", "predict_proba", "vote"]
+
+
+class DaskTable:
+    """A table on a Dask cluster, as ``DAMVIClassifier.fit`` takes it.
+
+    Parameters
+    ----------
+    X : dask.dataframe.DataFrame or dask.array.Array
+    client : distributed.Client, optional
+        The current one by default.
+    """
+
+    def __init__(self, X: Any, client: Client | None = None) -> None:
+        if client is None:
+            try:
+                client = default_client()
+            except ValueError as error:
+                raise ValueError(
+                    "there is no Dask client; make one, as in client = "
+                    "distributed.Client(address), or Client() for this machine"
+                ) from error
+        self.X, self.client = X, client
+
+    def train(self, fit: BlockFit, y: Any, sample_weight: Any) -> Trained:
+        """Step 1 of DAMVI; see :class:`~damvi.outofcore.BlockFit`."""
+        table = read_table(self.X, y, sample_weight)
+        return train_on_cluster(Cluster(self.client), fit, table)
+
+
+def fit(
+    estimator: DAMVIClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    client: Client | None = None,
+) -> DAMVIClassifier:
+    """Fit a classifier on a table that is spread over a Dask cluster.
+
+    The result is that of ``estimator.fit`` on the whole table, with
+    ``bootstrap="poisson"``, bit by bit: it depends neither on the partitions nor on the
+    workers. It needs no Dask to predict, or to be saved and loaded.
+
+    Parameters
+    ----------
+    estimator : DAMVIClassifier
+        Fitted in place. Its voters must be the built-in trees.
+    X : dask.dataframe.DataFrame or dask.array.Array
+        Columns are numbers, or categories that are known (``X.categorize()``). It is read
+        twice; ``X.persist()`` keeps it in the memory of the workers.
+    y : Series, Array or str
+        Labels, cut into partitions as ``X`` is, or the name of a column of it.
+    sample_weight : Series, Array or str, optional
+        Only ratios matter. Or the name of a column of ``X``.
+    client : distributed.Client, optional
+        The current one by default.
+
+    Returns
+    -------
+    DAMVIClassifier
+        The estimator. While the client lives, ``reweigh``, ``choose`` and
+        ``oob_decision_function_`` go back to the rows' codes on the workers.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from damvi import DAMVIClassifier
+    >>> from damvi.distributed import fit, predict
+    >>> with Client(n_workers=2) as client:  # doctest: +SKIP
+    ...     X = da.random.default_rng(0).normal(size=(100_000, 10), chunks=(10_000, 10))
+    ...     y = X[:, 0] + X[:, 1] > 3
+    ...     model = fit(DAMVIClassifier(random_state=0), X, y)
+    ...     flagged = predict(model, X).sum().compute()
+    """
+    if not isinstance(estimator, DAMVIClassifier):
+        raise TypeError(
+            f"a fit on a cluster takes a DAMVIClassifier, not a "
+            f"{type(estimator).__name__}; of a pipeline, give the last step, and do the "
+            f"others with Dask"
+        )
+    return estimator.fit(DaskTable(X, client), y, sample_weight)
+
+
+def predict(model: DAMVIClassifier, X: Any) -> Any:
+    """The class of each row; see :meth:`damvi.DAMVIClassifier.predict`.
+
+    Parameters
+    ----------
+    model : DAMVIClassifier
+        Fitted, on a cluster or not.
+    X : dask.dataframe.DataFrame or dask.array.Array
+
+    Returns
+    -------
+    Series or Array
+        Lazy, cut as ``X`` is, and with its index.
+    """
+    return _ask(model, "predict", X)
+
+
+def predict_proba(model: DAMVIClassifier, X: Any) -> Any:
+    """The chance of each class; see :meth:`damvi.DAMVIClassifier.predict_proba`.
+
+    Parameters
+    ----------
+    model : DAMVIClassifier
+    X : dask.dataframe.DataFrame or dask.array.Array
+
+    Returns
+    -------
+    DataFrame or Array
+        A column for each of ``model.classes_``, which are its names.
+    """
+    return _ask(model, "predict_proba", X)
+
+
+def decision_function(model: DAMVIClassifier, X: Any) -> Any:
+    """Vote less threshold; see :meth:`damvi.DAMVIClassifier.decision_function`.
+
+    Parameters
+    ----------
+    model : DAMVIClassifier
+    X : dask.dataframe.DataFrame or dask.array.Array
+
+    Returns
+    -------
+    Series, DataFrame or Array
+        With three or more classes, a column for each.
+    """
+    return _ask(model, "decision_function", X)
+
+
+def vote(model: DAMVIClassifier, X: Any) -> Any:
+    """The weighted vote on each row; see :meth:`damvi.DAMVIClassifier.vote`.
+
+    Parameters
+    ----------
+    model : DAMVIClassifier
+    X : dask.dataframe.DataFrame or dask.array.Array
+
+    Returns
+    -------
+    Series, DataFrame or Array
+        With three or more classes, a column for each.
+    """
+    return _ask(model, "vote", X)
+
+
+def _ask(model: DAMVIClassifier, method: str, X: Any) -> Any:
+    check_is_fitted(model, "weights_")
+    wide = method == "predict_proba" or (method != "predict" and len(model.classes_) > 2)
+    dtype = model.classes_.dtype if method == "predict" else np.dtype(np.float64)
+    alone = copy(model).set_params(n_jobs=1)  # without the votes of the training rows
+    # One task makes the model known to all others, which each would have it inside else.
+    there = delayed(alone, name=f"damvi-model-{uuid4().hex}", traverse=False)
+    if isinstance(X, dd.DataFrame):
+        meta = _framed(_nothing(model, wide, dtype), model, X._meta)
+        return X.map_partitions(_answer_frame, there, method, meta, meta=meta)
+    if not isinstance(X, da.Array):
+        raise TypeError(
+            f"X is a {type(X).__name__}, and must be a Dask DataFrame or Array; for a "
+            f"table in memory use model.{method}(X)"
+        )
+    X = in_rows(X)
+    nothing = _nothing(model, wide, dtype)
+    shape: dict[str, Any] = {"drop_axis": 1}
+    if wide:
+        shape = {"chunks": (X.chunks[0], (len(model.classes_),))}
+    return X.map_blocks(
+        _answer_array, there, method, nothing, dtype=dtype, meta=nothing, **shape
+    )
+
+
+def _nothing(model: DAMVIClassifier, wide: bool, dtype: Any) -> Any:
+    """The answer on no rows."""
+    return np.empty((0, len(model.classes_)) if wide else 0, dtype)
+
+
+def _framed(answer: Any, model: DAMVIClassifier, X: Any) -> Any:
+    """An answer with the index of the rows, and the classes as names of columns."""
+    if answer.ndim == 2:
+        return pd.DataFrame(answer, index=X.index, columns=model.classes_)
+    labels = pd.Series(model.classes_).dtype if answer.dtype.kind in "OU" else answer.dtype
+    return pd.Series(answer, index=X.index, dtype=labels)
+
+
+def _answer_frame(X: Any, model: DAMVIClassifier, method: str, nothing: Any) -> Any:
+    if not len(X):
+        return nothing
+    return _framed(getattr(model, method)(X), model, X)
+
+
+def _answer_array(X: Any, model: DAMVIClassifier, method: str, nothing: Any) -> Any:
+    return getattr(model, method)(X) if len(X) else nothing

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..blocks.coded import CodedBlock, Plan, sample_of
-from ..blocks.survey import Contest, Survey, number
-from ..census import Census
-from ..fingerprint import Prints, row_prints, thinned
+from ..hashing import Hashes, row_hashes, thinned
+from ..labels import ClassTotals, Labels
+from ..outofcore.blocks import BlockPlan, CodedBlock, sample_of
+from ..outofcore.training import LabelCounts, targets_of
 from ..voters.sampling import random_state_of
 from ..voters.trees.binning import Binning, EdgeSketch, dense, signs_that_count
 from ..voters.trees.features import Categories, Features, FrameTable
@@ -58,10 +58,10 @@ class Place(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """What bins are learned from, and what remains to know rows again by."""
+    """What bins are learned from, and the hashes of the rows."""
 
     sketch: EdgeSketch
-    prints: Prints
+    hashes: Hashes
 
 
 class Sample(NamedTuple):
@@ -69,7 +69,7 @@ class Sample(NamedTuple):
 
     codes: NDArray[np.uint8]
     times: NDArray[Any]
-    labels: NDArray[np.uint8]
+    targets: NDArray[np.uint8]
 
 
 def truth_of(number: int, y: Any, weights: Any) -> Truth:
@@ -90,29 +90,29 @@ def truth_of(number: int, y: Any, weights: Any) -> Truth:
     return Truth(number, values, given)
 
 
-def survey_of(truth: Truth) -> Survey:
-    return Survey.of(truth.y, truth.weights, f"partition {truth.number}")
+def count_labels(truth: Truth) -> LabelCounts:
+    return LabelCounts.of(truth.y, truth.weights, f"partition {truth.number}")
 
 
-def census_of(truth: Truth, survey: Survey, contest: Contest) -> Census:
-    labels = number(contest, truth.y)
-    return Census.of(labels, len(contest.classes), survey.scaled(truth.weights))
+def class_totals_of(truth: Truth, label_counts: LabelCounts, labels: Labels) -> ClassTotals:
+    targets = targets_of(labels, truth.y)
+    return ClassTotals.of(targets, labels.n_classes, label_counts.scaled(truth.weights))
 
 
 def glance_of(
     X: Any,
     truth: Truth,
     place: Place,
-    plan: Plan,
-    survey: Survey,
+    plan: BlockPlan,
+    label_counts: LabelCounts,
     categories: Categories | None,
     categorical: NDArray[np.bool_],
-    print_step: int,
+    hash_step: int,
 ) -> Glance:
     """Look at the rows of a partition once."""
     table = _table(X, truth, place, categories)
-    labels, weights = number(plan.contest, truth.y), survey.scaled(truth.weights)
-    signs = signs_that_count(labels, plan.n_classes, weights, plan.census.counted)
+    targets, weights = targets_of(plan.labels, truth.y), label_counts.scaled(truth.weights)
+    signs = signs_that_count(targets, plan.n_classes, weights, plan.totals.counted)
     sketch = EdgeSketch(categorical, plan.n_classes, plan.seed)
     step = max(1, GLANCE_CELLS // table.shape[1])
     for start in range(0, len(X), step):
@@ -120,8 +120,8 @@ def glance_of(
         block = dense(table[rows])
         _refuse_infinity(block, X, categories, place)
         sketch.add(block, signs[rows], place.start + start)
-    known = row_prints(table if categories is None else X, labels)
-    return Glance(sketch, thinned(known, print_step))
+    known = row_hashes(table if categories is None else X, targets)
+    return Glance(sketch, thinned(known, hash_step))
 
 
 def merge_glances(*glances: Glance) -> Glance:
@@ -129,34 +129,39 @@ def merge_glances(*glances: Glance) -> Glance:
     whole = EdgeSketch(first.categorical, len(first.samples), first.seed)
     for glance in glances:
         whole.merge(glance.sketch)
-    return Glance(whole, np.concatenate([glance.prints for glance in glances]))
+    return Glance(whole, np.concatenate([glance.hashes for glance in glances]))
 
 
-def bins_of(glance: Glance) -> tuple[Binning, Prints]:
-    return glance.sketch.binning(), glance.prints
+def bins_of(glance: Glance) -> tuple[Binning, Hashes]:
+    return glance.sketch.binning(), glance.hashes
 
 
 def codes_of(
-    X: Any, truth: Truth, place: Place, plan: Plan, survey: Survey, features: Features
+    X: Any,
+    truth: Truth,
+    place: Place,
+    plan: BlockPlan,
+    label_counts: LabelCounts,
+    features: Features,
 ) -> CodedBlock:
     """The partition as it is worked with from here on: a byte a cell."""
     table = _table(X, truth, place, features.categories)
     return CodedBlock(
         features.binning.encode(table),
-        number(plan.contest, truth.y),
-        survey.scaled(truth.weights),
+        targets_of(plan.labels, truth.y),
+        label_counts.scaled(truth.weights),
         place.start,
         place.before,
     )
 
 
-def samples_of(block: CodedBlock, plan: Plan, voters: range) -> list[Sample]:
+def samples_of(block: CodedBlock, plan: BlockPlan, voters: range) -> list[Sample]:
     """The rows of the partition that some voters are trained on."""
     samples = []
     for voter in voters:
-        codes, times, labels = sample_of(plan, voter, block)
+        codes, times, targets = sample_of(plan, voter, block)
         small = np.min_scalar_type(int(times.max(initial=0)))  # they are sent about
-        samples.append(Sample(codes, times.astype(small), labels))
+        samples.append(Sample(codes, times.astype(small), targets))
     return samples
 
 
@@ -165,20 +170,20 @@ def grow_lot(
     voters: range,
     tree: Any,
     features: Features,
-    plan: Plan,
+    plan: BlockPlan,
 ) -> Forest:
     """Some trees, from the samples of all partitions in the order of their rows."""
     grown = []
-    sizes = [sum(len(part[k].labels) for part in parts) for k in range(len(voters))]
+    sizes = [sum(len(part[k].targets) for part in parts) for k in range(len(voters))]
     # One array for all of them, since Dask's workers give memory back at once.
     room = np.empty((max(sizes), len(features)), np.uint8)
     for k, (voter, size) in enumerate(zip(voters, sizes, strict=True)):
         samples = [part[k] for part in parts]
         codes = np.concatenate([sample.codes for sample in samples], out=room[:size])
         times = np.concatenate([sample.times for sample in samples]).astype(np.int64)
-        labels = np.concatenate([sample.labels for sample in samples])
+        targets = np.concatenate([sample.targets for sample in samples])
         seed = random_state_of(plan.seed, voter)
-        grown.append(grow_tree(tree, features, plan.n_classes, codes, times, labels, seed))
+        grown.append(grow_tree(tree, features, plan.n_classes, codes, times, targets, seed))
     return Forest.join(grown)
 
 
@@ -191,7 +196,7 @@ def listed(*values: Any) -> list[Any]:
     return list(values)
 
 
-def as_it_is(value: Any) -> Any:
+def identity(value: Any) -> Any:
     """What the client knows, as a task that any worker can do again."""
     return value
 
@@ -215,12 +220,12 @@ def total_of(
 def pieces(block: CodedBlock) -> Iterator[CodedBlock]:
     """A partition in blocks whose votes are few enough."""
     before = block.before
-    for first in range(0, len(block.labels), PIECE_ROWS):
+    for first in range(0, len(block.targets), PIECE_ROWS):
         rows = slice(first, first + PIECE_ROWS)
-        labels = block.labels[rows]
+        targets = block.targets[rows]
         weights = None if block.weights is None else block.weights[rows]
-        yield CodedBlock(block.codes[rows], labels, weights, block.start + first, before)
-        before = before + np.bincount(labels, minlength=len(before))
+        yield CodedBlock(block.codes[rows], targets, weights, block.start + first, before)
+        before = before + np.bincount(targets, minlength=len(before))
 
 
 def _table(X: Any, truth: Truth, place: Place, categories: Categories | None) -> Any:

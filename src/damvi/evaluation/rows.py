@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fingerprint import kept, row_prints, without_labels
+from ..hashing import kept, row_hashes, without_labels
 from ..tables import label_texts, pick
+from ..voting import DAMVIVotingClassifier
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-Prints = NDArray[np.uint64]
+Hashes = NDArray[np.uint64]
 
 LEAST_TOLD = 10
 """Rows that must turn out new, where few can be told, for all of them to count as new."""
 STEP = np.uint64(0x9E3779B97F4A7C15)
-"""What a label adds to a print; odd, so that no two labels add the same."""
+"""What a label adds to a hash; odd, so that no two labels add the same."""
 MOST_NAMED = 10
 
 
@@ -55,30 +56,27 @@ class FittedVote:
     @property
     def names(self) -> list[str]:
         """The names of a pool's voters; trees are numbered from 1."""
-        named = getattr(self.classifier._voters, "names", None)
+        named = getattr(self.classifier.voters_, "names", None)
         return list(named or (f"tree {k + 1}" for k in range(len(self.weights))))
 
     @property
     def is_pool(self) -> bool:
-        return bool(self.classifier._is_pool)
+        return isinstance(self.classifier, DAMVIVotingClassifier)
 
     @property
     def calibrates(self) -> bool:
         """Whether the probabilities are more than the vote on another scale."""
-        return self.classifier._calibrator is not None
+        return self.classifier.decision_.calibrator is not None
 
     @property
     def remembers(self) -> int:
         """Of how many training rows one is remembered: 1, unless there were very many."""
-        return int(self.classifier._print_step)
+        return int(self.classifier.row_hash_step_)
 
     @property
     def tie_order(self) -> Labels:
-        """The classes by their claim to a tie: the most frequent first."""
-        if self.n_classes > 2:
-            return np.asarray(self.classifier._majority)
-        majority = self.classifier._majority
-        return np.array([majority, 1 - majority])
+        """The places of the classes by their claim to a tie: the most frequent first."""
+        return self.classifier.labels_.order
 
     @property
     def factors(self) -> Floats:
@@ -95,10 +93,10 @@ class FittedVote:
 
     def decide(self, vote: Floats) -> tuple[Floats, Labels]:
         """The probabilities and the decisions that votes stand for; none without a vote."""
-        contest, calibrator = self.classifier._contest, self.classifier._calibrator
-        decided = contest.winners(contest.scores(vote, self.classifier.threshold_))
+        labels, calibrator = self.classifier.labels_, self.classifier.decision_.calibrator
+        decided = _winners(labels.scores(vote, self.classifier.threshold_))
         if self.n_classes > 2:
-            return contest.chances(vote, calibrator), decided
+            return labels.probabilities(vote, calibrator), decided
         chance = (1 + vote) / 2 if calibrator is None else calibrator(vote)
         return chance, decided if self._positive else 1 - decided
 
@@ -112,35 +110,36 @@ class FittedVote:
 
     def training_labels(self) -> Labels:
         """Of a model that was fitted just now."""
-        ballots = self.classifier._ballots
-        if self.n_classes == 2:
-            return (ballots.signs > 0).astype(np.intp)
-        labels: Labels = ballots.labels
-        return labels
+        targets: Labels = self.classifier.votes_.targets.astype(np.intp)
+        return targets
 
     def training_decisions(self) -> tuple[Labels, Mask]:
         """Decisions by voters and weights that do not know the row, and where there are."""
         scores = self.classifier.oob_decision_function_
-        decided = self.classifier._contest.winners(scores)
+        decided = _winners(scores)
         has_vote = ~np.isnan(scores).reshape(len(scores), -1).any(axis=1)
         return decided if self.n_classes > 2 or self._positive else 1 - decided, has_vote
 
     def training_votes(self, rows: Labels) -> tuple[NDArray[Any], Mask | None]:
         """The votes on some training rows, and which of them count; None for all."""
-        ballots = self.classifier._ballots
-        if not ballots.at_hand:  # cast again
-            votes, counts = ballots.votes_at(rows)
-            return votes, counts
-        if ballots.unseen is None:
-            return ballots.votes[rows], None
-        n = len(ballots.votes)
-        known = [np.unpackbits(bits, count=n)[rows] for bits in ballots.unseen]
-        return ballots.votes[rows], np.stack(known, axis=1).astype(bool)
+        votes = self.classifier.votes_
+        if not votes.in_memory:  # cast again
+            return votes.votes_at(rows)
+        if votes.out_of_bag is None:
+            return votes.votes[rows], None
+        n = len(votes.targets)
+        known = [np.unpackbits(bits, count=n)[rows] for bits in votes.out_of_bag]
+        return votes.votes[rows], np.stack(known, axis=1).astype(bool)
 
     @property
     def _positive(self) -> int:
         """The place of the positive class in ``classes_``."""
         return int(self.classifier.classes_[1] == self.classifier.pos_label_)
+
+
+def _winners(scores: Floats) -> Labels:
+    """The places of the classes that a decision function speaks for."""
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,8 +286,8 @@ def class_names(target: Any) -> tuple[str, ...]:
 
 def are_of_fit(model: Model, X: Any) -> Mask:
     """Which encoded rows have the values of a training row that the model remembers."""
-    values = without_labels(row_prints(X, np.zeros(len(X))))
-    return np.isin(values, without_labels(model.training.prints))
+    values = without_labels(row_hashes(X, np.zeros(len(X))))
+    return np.isin(values, without_labels(model.training.hashes))
 
 
 def table_fingerprint(X: Any, labels: NDArray[Any] | None = None) -> str:
@@ -300,8 +299,8 @@ def table_fingerprint(X: Any, labels: NDArray[Any] | None = None) -> str:
     >>> table_fingerprint([[1, 2], [3, 4]]) == table_fingerprint([[3, 4], [1, 2]])
     True
     """
-    prints = row_prints(X, np.zeros(len(X)) if labels is None else labels)
-    return sha256(np.sort(prints).astype("<u8").tobytes()).hexdigest()[:16]
+    hashes = row_hashes(X, np.zeros(len(X)) if labels is None else labels)
+    return sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest()[:16]
 
 
 def _votes(model: Model, encoded: Any, labels: Labels | None) -> tuple[Floats, Mask, int]:
@@ -312,8 +311,8 @@ def _votes(model: Model, encoded: Any, labels: Labels | None) -> tuple[Floats, M
     their number.
     """
     training, step = model.training, FittedVote(model.classifier).remembers
-    values = without_labels(row_prints(encoded, np.zeros(len(encoded))))
-    known = without_labels(training.prints)
+    values = without_labels(row_hashes(encoded, np.zeros(len(encoded))))
+    known = without_labels(training.hashes)
     if labels is None:
         place = _match(values, values, known, known)
     else:
@@ -334,7 +333,7 @@ def _votes(model: Model, encoded: Any, labels: Labels | None) -> tuple[Floats, M
     return vote, of_fit, untold
 
 
-def _some_are_of_fit(n_found: int, values: Prints, step: int) -> bool:
+def _some_are_of_fit(n_found: int, values: Hashes, step: int) -> bool:
     """Whether there are training rows among these, by those that are remembered."""
     if n_found:
         return True
@@ -349,22 +348,22 @@ def _some_are_of_fit(n_found: int, values: Prints, step: int) -> bool:
     return False
 
 
-def _labelled(values: Prints, labels: NDArray[Any]) -> Prints:
-    """Prints that also tell labels apart."""
-    labelled: Prints = values + labels.astype(np.uint64) * STEP
+def _labelled(values: Hashes, labels: NDArray[Any]) -> Hashes:
+    """Hashes that also tell labels apart."""
+    labelled: Hashes = values + labels.astype(np.uint64) * STEP
     return labelled
 
 
-def _match(prints: Prints, values: Prints, known: Prints, known_values: Prints) -> Labels:
+def _match(hashes: Hashes, values: Hashes, known: Hashes, known_values: Hashes) -> Labels:
     """For each row its place among the known ones; -1 for none.
 
-    ``prints`` tell rows with other values or another label apart, ``values`` only the
+    ``hashes`` tell rows with other values or another label apart, ``values`` only the
     first. Of rows with the same values and label, the first goes with the first training
     row, and so on. A row with the values of a known one, but another label, or once too
     often, goes with the first: the model has seen these values, so its own vote would
     flatter.
     """
-    place = _match_in_turn(prints, known)
+    place = _match_in_turn(hashes, known)
     left = np.flatnonzero(place < 0)
     place[left] = _match_in_turn(values[left], known_values)
     left = np.flatnonzero(place < 0)
@@ -376,20 +375,20 @@ def _match(prints: Prints, values: Prints, known: Prints, known_values: Prints) 
     return place
 
 
-def _match_in_turn(prints: Prints, known: Prints) -> Labels:
+def _match_in_turn(hashes: Hashes, known: Hashes) -> Labels:
     """For each print its place among the known, the k-th with the k-th; -1 for none."""
     order = np.argsort(known, kind="stable")
     ranked = known[order]
-    first = np.searchsorted(ranked, prints, side="left")
-    count = np.searchsorted(ranked, prints, side="right") - first
+    first = np.searchsorted(ranked, hashes, side="left")
+    count = np.searchsorted(ranked, hashes, side="right") - first
     # How many of the same came before each.
-    by_print = np.argsort(prints, kind="stable")
-    same = prints[by_print]
+    by_print = np.argsort(hashes, kind="stable")
+    same = hashes[by_print]
     starts = np.flatnonzero(np.concatenate([[True], same[1:] != same[:-1]]))
-    turn = np.empty(len(prints), dtype=np.intp)
+    turn = np.empty(len(hashes), dtype=np.intp)
     lengths = np.diff(np.append(starts, len(same)))
-    turn[by_print] = np.arange(len(prints)) - np.repeat(starts, lengths)
+    turn[by_print] = np.arange(len(hashes)) - np.repeat(starts, lengths)
     found = turn < count
-    place = np.full(len(prints), -1)
+    place = np.full(len(hashes), -1)
     place[found] = order[(first + turn)[found]]
     return place

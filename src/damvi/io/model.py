@@ -47,8 +47,8 @@ class Training:
 
     Attributes
     ----------
-    prints : ndarray of uint64, shape (n,)
-        :func:`damvi.fingerprint.row_prints` of the encoded table, with labels, in the
+    hashes : ndarray of uint64, shape (n,)
+        :func:`damvi.fingerprint.row_hashes` of the encoded table, with labels, in the
         order of the file. Of a fit on very many rows only some, chosen by their values.
     vote : ndarray of float64, shape (n,), or (n, C) for C > 2 classes
         Each row's vote by voters and weights that do not know its label. NaN where there
@@ -57,7 +57,7 @@ class Training:
         Whether the row is positive, or the place of its label in ``target.classes``.
     """
 
-    prints: NDArray[np.uint64]
+    hashes: NDArray[np.uint64]
     vote: NDArray[np.float64]
     labels: NDArray[Any]
 
@@ -136,12 +136,12 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
 
 def _check_training(training: Training, n_classes: int) -> None:
     many = n_classes > 2
-    columns = (training.prints, training.vote, training.labels)
+    columns = (training.hashes, training.vote, training.labels)
     arrays = all(isinstance(column, np.ndarray) for column in columns)
     kinds = ["uint64", "float64", "uint8" if many else "bool"]
     if not arrays or [column.dtype for column in columns] != kinds:
         raise ModelFileError("its training rows are of no known kind")
-    n = len(training.prints)
+    n = len(training.hashes)
     shapes = [(n,), (n, n_classes) if many else (n,), (n,)]
     if [column.shape for column in columns] != shapes:
         raise ModelFileError("its training rows do not fit each other")

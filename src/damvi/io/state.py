@@ -15,35 +15,37 @@ from sklearn.utils.validation import check_is_fitted
 from ..classifier import DAMVIClassifier
 from ..decision import Calibrator, Decision, Tuning
 from ..decision.calibration import ClassCurves, ProbabilityCurve
+from ..labels import MAX_CLASSES, Labels
 from ..voters import BaggedVoters, PoolVoters
-from ..voters.trees.estimators import MAX_CLASSES
 from ..voters.trees.voters import TreeVoters
+from ..voting import DAMVIVotingClassifier
 from .container import ModelFileError
 from .trees import has_shape
 from .values import Json, Reader, Writer
 
+Estimator = DAMVIClassifier | DAMVIVotingClassifier
+ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind for kind in (DAMVIClassifier, DAMVIVotingClassifier)
+}
 ATTRIBUTES = (
-    "classes_",
-    "pos_label_",
     "n_features_in_",
     "feature_names_in_",
     "weights_",
     "threshold_",
-    "eta_",
     "c_bound_",
     "gibbs_risk_",
     "disagreement_",
-    "_voters",
-    "_keeps_frames",
-    "_majority",
-    "_seed",
-    "_fingerprint",
-    "_row_prints",
-    "_print_step",
+    "voters_",
+    "seed_",
+    "sampling_digest_",
+    "row_hashes_",
+    "row_hash_step_",
 )
-"""All that ``fit`` leaves, but for the votes on the training rows, which are too many."""
-SOMETIMES = {"feature_names_in_", "_seed", "_fingerprint"}
-VOTE = "unseen_vote"
+"""All that ``fit`` leaves, but for the classes, the decision, and the votes on the training
+rows, which are too many."""
+SOMETIMES = {"feature_names_in_", "seed_", "sampling_digest_"}
+CLASSES = ("classes", "pos_label", "order")
+VOTE = "out_of_sample_vote"
 DECIDED = ("threshold", "tuning", VOTE, "calibrator")
 """Of the decision: what was learned from these votes."""
 
@@ -86,109 +88,124 @@ class Fitted:
         return len(self.classes)
 
 
-def read_fitted(model: DAMVIClassifier) -> Fitted:
+def read_fitted(model: Estimator) -> Fitted:
     """The parts of a fitted estimator, by name."""
     check_is_fitted(model, "weights_")
-    two = len(model.classes_) == 2
-    first = model._majority
+    labels = model.labels_
+    two = labels.is_binary
     return Fitted(
-        voters=model._voters,
+        voters=model.voters_,
         weights=model.weights_,
-        classes=model.classes_,
-        positive=int(model.pos_label_ == model.classes_[1]) if two else -1,
-        order=np.array([first, 1 - first]) if two else first,
+        classes=labels.classes,
+        positive=int(labels.pos_label == labels.classes[1]) if two else -1,
+        order=labels.order,
         threshold=model.threshold_,
-        calibrator=model._decision.calibrator,
+        calibrator=model.decision_.calibrator,
         n_features=model.n_features_in_,
         feature_names=getattr(model, "feature_names_in_", None),
-        sampled_rows=model._print_step > 1,
+        sampled_rows=model.row_hash_step_ > 1,
     )
 
 
-def write_estimator(writer: Writer, model: DAMVIClassifier) -> dict[str, Json]:
+def write_estimator(writer: Writer, model: Any) -> dict[str, Json]:
     """Parameters and fitted attributes."""
-    if type(model) is not DAMVIClassifier:
-        raise ModelFileError(
-            f"only a DAMVIClassifier can be saved, and this is a {type(model).__name__}"
-        )
+    name = type(model).__name__
+    if type(model) is not ESTIMATORS.get(name):
+        raise ModelFileError(f"only {' or '.join(ESTIMATORS)} can be saved, and not {name}")
     if not hasattr(model, "weights_"):
         raise ModelFileError("the classifier is not fitted yet; call fit, then save it")
     # The voters come first: where one cannot be saved, it is named.
-    known, decision = vars(model), model._decision
+    known, decision = vars(model), model.decision_
     fitted = writer.state({name: known[name] for name in ATTRIBUTES if name in known})
+    classes = writer.state({name: getattr(model.labels_, name) for name in CLASSES})
     learned = {name: getattr(decision, name) for name in DECIDED if name != VOTE}
     decided = writer.state(learned | {VOTE: decision.vote_to_keep})
     params = {}
-    for name, value in model.get_params(deep=False).items():
-        with writer.within(f"the parameter {name!r} of the classifier"):
-            params[name] = writer.write(value)
-    return {"fitted": fitted, "decided": decided, "params": params}
+    for param, value in model.get_params(deep=False).items():
+        with writer.within(f"the parameter {param!r} of the classifier"):
+            params[param] = writer.write(value)
+    return {
+        "estimator": name,
+        "fitted": fitted,
+        "classes": classes,
+        "decided": decided,
+        "params": params,
+    }
 
 
-def read_estimator(reader: Reader, stored: dict[str, Json]) -> DAMVIClassifier:
+def read_estimator(reader: Reader, stored: dict[str, Json]) -> Estimator:
     """The classifier that was written."""
-    model = DAMVIClassifier()
+    name = stored["estimator"]
+    if not isinstance(name, str) or name not in ESTIMATORS:
+        raise ModelFileError("its classifier is of no known kind")
+    model = ESTIMATORS[name]()
     fitted, params = reader.state(stored["fitted"]), reader.state(stored["params"])
     if params.keys() != model.get_params(deep=False).keys():
         odd = sorted(params.keys() ^ model.get_params(deep=False).keys())
         raise ModelFileError(
             f"its parameters are not those of this damvi's classifier ({', '.join(odd)})"
         )
-    for name, value in params.items():
-        setattr(model, name, value)
+    for param, value in params.items():
+        setattr(model, param, value)
     if not set(ATTRIBUTES) - SOMETIMES <= fitted.keys() <= set(ATTRIBUTES):
         odd = sorted(set(ATTRIBUTES) ^ fitted.keys())
         raise ModelFileError(f"the classifier is not whole ({', '.join(odd)})")
-    decided = reader.state(stored["decided"])
-    if decided.keys() != set(DECIDED):
+    classes, decided = reader.state(stored["classes"]), reader.state(stored["decided"])
+    if decided.keys() != set(DECIDED) or classes.keys() != set(CLASSES):
         raise ModelFileError("the classifier's decision is not whole")
     if decided[VOTE] is None:  # the table was beyond memory
         del decided[VOTE]
-    model.__dict__.update(fitted)
-    _check_classes(model)
-    model._decision = Decision.restored(**decided)
+    vars(model).update(
+        fitted,
+        labels_=Labels(**classes),
+        classes_=classes["classes"],
+        pos_label_=classes["pos_label"],
+        decision_=Decision.restored(**decided),
+    )
+    _check_labels(model.labels_)
     _check_fitted(model)
-    _check_voters(model, model._voters)
+    _check_voters(model, model.voters_)
     _check_decision(model)
     return model
 
 
-def _check_classes(model: DAMVIClassifier) -> None:
-    """The classes, and what decides between them."""
-    classes, first, threshold = model.classes_, model._majority, model.threshold_
+def _check_labels(labels: Labels) -> None:
+    classes, order = labels.classes, labels.order
     _require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_")
     n = len(classes)
     _require(2 <= n <= MAX_CLASSES and len(np.unique(classes)) == n, "classes_")
+    _require(_is_array(order, np.intp, (n,)), "order of classes")
+    _require(np.array_equal(np.sort(order), np.arange(n)), "order of classes")
     if n == 2:
-        _require((classes == model.pos_label_).sum() == 1, "pos_label_")
-        _require(first in (0, 1), "majority")
-        _require(_is_number(threshold), "threshold_")
+        _require((classes == labels.pos_label).sum() == 1, "pos_label_")
     else:
-        _require(model.pos_label_ is None, "pos_label_")
-        _require(_is_array(first, np.intp, (n,)), "majority")
-        _require(np.array_equal(np.sort(first), np.arange(n)), "majority")
-        _require(_is_array(threshold, np.float64, (n,)), "threshold_")
-        _require((np.isfinite(threshold) & (threshold > 0)).all(), "threshold_")
+        _require(labels.pos_label is None, "pos_label_")
 
 
-def _check_fitted(model: DAMVIClassifier) -> None:
-    voters, weights = model._voters, model.weights_
+def _check_fitted(model: Estimator) -> None:
+    voters, weights, threshold = model.voters_, model.weights_, model.threshold_
     _require(isinstance(voters, (TreeVoters, BaggedVoters, PoolVoters)), "voters")
+    is_pool = isinstance(voters, PoolVoters)
+    _require(is_pool == isinstance(model, DAMVIVotingClassifier), "voters")
     _require(_is_array(weights, np.float64, (len(voters),)), "weights_")
     _require((weights >= 0).all() and abs(weights.sum() - 1) < 1e-6, "weights_")
+    if model.labels_.is_binary:
+        _require(_is_number(threshold), "threshold_")
+    else:
+        _require(_is_array(threshold, np.float64, (model.labels_.n_classes,)), "threshold_")
+        _require((np.isfinite(threshold) & (threshold > 0)).all(), "threshold_")
     width = model.n_features_in_
     _require(type(width) is int and width > 0, "n_features_in_")
-    for name in ("eta_", "c_bound_", "gibbs_risk_", "disagreement_"):
+    for name in ("c_bound_", "gibbs_risk_", "disagreement_"):
         _require(_is_number(getattr(model, name)), name)
-    prints, step = model._row_prints, model._print_step
-    _require(_is_array(prints, np.uint64, (None,)), "prints")
-    _require((prints[1:] >= prints[:-1]).all(), "prints")
-    _require(type(step) is int and 1 <= step < 2**62, "prints")
-    _require(isinstance(model._keeps_frames, bool), "frames")
+    hashes, step = model.row_hashes_, model.row_hash_step_
+    _require(_is_array(hashes, np.uint64, (None,)), "row hashes")
+    _require((hashes[1:] >= hashes[:-1]).all(), "row hashes")
+    _require(type(step) is int and 1 <= step < 2**62, "row hashes")
 
 
-def _check_voters(model: DAMVIClassifier, voters: Any) -> None:
-    n_classes = len(model.classes_)
+def _check_voters(model: Estimator, voters: Any) -> None:
+    n_classes = model.labels_.n_classes
     if isinstance(voters, TreeVoters):
         _require(model.n_features_in_ == len(voters.features), "n_features_in_")
         _require(voters.n_classes == n_classes, "voters' classes")
@@ -196,20 +213,18 @@ def _check_voters(model: DAMVIClassifier, voters: Any) -> None:
     _require(isinstance(voters.estimators, list), "voters")
     _require(len(voters.estimators) == len(voters), "voters")
     if isinstance(voters, BaggedVoters):
-        missed = voters.n_without_class
-        _require(_is_array(missed, np.intp, (n_classes,)), "voters' classes")
+        _require(_is_array(voters.n_without_class, np.intp, (n_classes,)), "classes seen")
         return
     _require(isinstance(voters.names, tuple), "voters' names")
     _require(all(type(name) is str for name in voters.names), "voters' names")
     _require(voters.voting in ("hard", "soft"), "voting")
-    curves = voters.calibrators
+    curves, known = voters.calibrators, voters.classes
     _require(curves is None or len(curves) == len(voters), "calibrators")
-    known = voters.classes
     _require(
         isinstance(known, np.ndarray) and known.shape == (n_classes,), "voters' classes"
     )
+    _require(len(np.unique(known)) == n_classes, "voters' classes")
     if n_classes == 2:
-        _require(known[0] != known[1], "voters' classes")
         return
     _require((known[1:] > known[:-1]).all(), "voters' classes")
     for voter in voters.estimators:
@@ -221,30 +236,28 @@ def _check_voters(model: DAMVIClassifier, voters: Any) -> None:
         _require(len(curve.curves) == n_classes, "calibrators")
 
 
-def _check_decision(model: DAMVIClassifier) -> None:
-    decision, n_classes = model._decision, len(model.classes_)
+def _check_decision(model: Estimator) -> None:
+    decision, n_classes = model.decision_, model.labels_.n_classes
     tuning, vote = decision.tuning, decision.vote_to_keep
     calibrator: Any = decision.calibrator
-    many = n_classes > 2
     _require(np.array_equal(decision.threshold, model.threshold_), "threshold_")
     if vote is not None:
-        shape = (None, n_classes) if many else (None,)
-        _require(_is_array(vote, np.float64, shape), "unseen vote")
-        # Prints are kept of the unlabelled rows too.
-        _require(len(vote) <= len(model._row_prints), "unseen vote")
+        shape = (None,) if n_classes == 2 else (None, n_classes)
+        _require(_is_array(vote, np.float64, shape), "out-of-sample vote")
+        # Hashes are kept of the unlabelled rows too.
+        _require(len(vote) <= len(model.row_hashes_), "out-of-sample vote")
     if tuning is not None:
         _require(isinstance(tuning, Tuning), "tuning_")
-        for values in (tuning.threshold, tuning.honest_f1):
-            listed: Any = values if many else (values,)
-            _require(isinstance(listed, tuple), "tuning_")
-            _require(len(listed) == (n_classes if many else 1), "tuning_")
-            _require(all(map(_is_number, listed)), "tuning_")
         _require(np.array_equal(tuning.threshold, model.threshold_), "tuning_")
+        if n_classes > 2:
+            f1: Any = tuning.honest_f1
+            _require(isinstance(f1, tuple) and len(f1) == n_classes, "tuning_")
+            _require(all(map(_is_number, f1)), "tuning_")
     if calibrator is not None:
         _require(isinstance(calibrator, Calibrator), "calibrator")
         curves = calibrator.curves
         _require(isinstance(curves, tuple), "calibrator")
-        _require(len(curves) == (n_classes if many else 1), "calibrator")
+        _require(len(curves) == (1 if n_classes == 2 else n_classes), "calibrator")
         _require(all(isinstance(one, ProbabilityCurve) for one in curves), "calibrator")
 
 

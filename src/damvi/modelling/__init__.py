@@ -5,10 +5,9 @@ from .in_blocks import fit_dataset
 from .looking import prepare_dataset
 from .metrics import Metric, metric_for, parse_metric
 from .preparing import Prepared, prepare
-from .unlabelled import WAYS, with_unlabelled
+from .unlabelled import with_unlabelled
 
 __all__ = [
-    "WAYS",
     "Metric",
     "Prepared",
     "fit_dataset",

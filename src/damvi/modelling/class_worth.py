@@ -26,7 +26,7 @@ def judge_classes(
 
     The factors of the classes are cross-fitted over the same folds for all.
     """
-    folds, order = classifier._ballots.folds, classifier._majority
+    folds, order = classifier.votes_.folds, classifier.labels_.order
     n_classes = len(classifier.classes_)
     votes = {WE: vote} | peer_votes(
         classifier, X, labels, folds, seed, classes=np.arange(n_classes)

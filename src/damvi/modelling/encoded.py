@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..blocks import ParquetTable
-from ..blocks.parquet import RowGroup
-from ..fingerprint import Prints, row_prints
+from ..hashing import Hashes, row_hashes
+from ..outofcore import ParquetTable
+from ..outofcore.parquet import RowGroup
 from ..tables import Schema, label_texts
 from ..voters.trees.features import Categories, FrameTable
 
@@ -182,10 +182,10 @@ class EncodedTable(ParquetTable):
         doubles: NDArray[np.float64] = batch.frame.to_numpy(np.float64)
         return doubles
 
-    def prints(
-        self, batch: Any, block: NDArray[np.float64], labels: NDArray[np.uint8]
-    ) -> Prints:
-        return row_prints(batch.frame, labels)
+    def hashes(
+        self, batch: Any, block: NDArray[np.float64], targets: NDArray[np.uint8]
+    ) -> Hashes:
+        return row_hashes(batch.frame, targets)
 
     def digest(self) -> str:
         encoder = self.encoder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,16 @@ from numpy.typing import NDArray
 
 from ..classifier import DAMVIClassifier
 from ..evaluation import voters_of_fit
-from ..fingerprint import row_prints
+from ..hashing import row_hashes
 from ..io import Model, Training
-from ..unlabelled import Unlabeled
+from ..unlabeled import Unlabeled
 from ..voters import strong_pool
+from ..voting import DAMVIVotingClassifier
 from .budget import within
 from .class_worth import judge_classes
 from .metrics import Metric
 from .preparing import Prepared
-from .unlabelled import refuse_ways, say_uses, summary_of, uses_of
+from .unlabelled import refuse_weight, say_use, summary_of, weight_of
 from .worth import Worth, judge
 
 
@@ -28,7 +30,7 @@ def fit_table(
     *,
     pool: str = "strong",
     time_limit: float | None = None,
-    unlabeled: str = "auto",
+    unlabeled: float | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -48,9 +50,9 @@ def fit_table(
     time_limit : float, optional
         Seconds for the training. Voters of the strong pool that do not fit are left out,
         and if next to none does, the trees are taken.
-    unlabeled : str, default="auto"
-        What to learn from rows without a label, if there are any: "disagreement",
-        "kmeans", "self", "none", or what the classifier takes as "auto".
+    unlabeled : float, optional
+        How much the voters' disagreement on rows without a label counts, if there are
+        any; by default they are left alone.
     seed : int, default=0
     n_jobs : int, optional
     verbose : bool, default=False
@@ -71,68 +73,61 @@ def fit_table(
     >>> model.target.positive, worth.figures["DAMVI"]["ap"].value > 0.5
     ('True', True)
     """
-    refuse_ways(table, unlabeled, pool)
+    refuse_weight(table, unlabeled)
     if metric.many != table.is_many:
         raise ValueError(f"the metric {metric.name} does not go with these classes")
-    estimator, dropped = _choose(table, pool, time_limit, seed, n_jobs, say)
-    if estimator is None and table.groups is not None:
+    estimators, dropped = _choose(table, pool, time_limit, seed, n_jobs, say)
+    if estimators is None and table.groups is not None:
         raise ValueError(
             "groups need the strong pool: trees are judged on rows outside their samples, "
             "which other rows of a group may be in; leave out --pool trees, or --group"
         )
-    classifier = DAMVIClassifier(
-        estimator,
-        # Very rare classes must reach every tree.
-        stratified=estimator is None,
-        threshold=metric.threshold,
-        unlabeled=None if unlabeled == "none" else unlabeled,
-        pos_label=None if table.is_many else True,
-        n_jobs=n_jobs,
-        random_state=seed,
-        verbose=int(verbose),
-    )
-    uses = uses_of(table, unlabeled, classifier)
-    said = say_uses(table, unlabeled, uses, estimator is not None)
+    common: dict[str, Any] = {
+        "threshold": metric.threshold,
+        "unlabeled_weight": weight_of(table, unlabeled),
+        "pos_label": None if table.is_many else True,
+        "n_jobs": n_jobs,
+        "random_state": seed,
+        "verbose": int(verbose),
+    }
+    classifier: Any
+    if estimators is None:  # very rare classes must reach every tree
+        classifier = DAMVIClassifier(stratified=True, **common)
+    else:
+        classifier = DAMVIVotingClassifier(estimators, **common)
+    said = say_use(table, unlabeled, classifier.unlabeled_weight)
     if said:
         say(said)
     more: dict[str, Any] = {} if table.groups is None else {"groups": table.groups}
-    if uses:
-        classifier.set_params(unlabeled=uses)
+    if classifier.unlabeled_weight:
         more["X_unlabeled"] = Unlabeled(table.unlabelled)
     classifier.fit(table.X, table.y, **more)
-    if "disagreement" in uses:
-        say(
-            f"How voters disagree on rows without a label counts with a weight of "
-            f"{classifier.eta_:g} (eta), chosen on rows with one."
-        )
     vote = calibrated_vote(classifier)
     judged = judge_classes if table.is_many else judge
     worth = judged(classifier, table.X, table.y, vote, metric, seed)
     labels = table.y.astype(np.uint8) if table.is_many else table.y
-    training = Training(row_prints(table.X, table.y), vote, labels)
+    training = Training(row_hashes(table.X, table.y), vote, labels)
     model = model_of(table, metric, classifier, training, worth)
-    model.scores.update(summary_of(table, uses, classifier))
-    kind = "trees" if estimator is None else "strong"
+    model.scores.update(summary_of(table, classifier.unlabeled_weight))
+    kind = "trees" if estimators is None else "strong"
     model.made.update(
         {**(made or {}), "seed": seed, "pool": kind, "left_out": dropped},
     )
     return model, worth
 
 
-def calibrated_vote(classifier: DAMVIClassifier) -> NDArray[np.float64]:
+def calibrated_vote(classifier: Any) -> NDArray[np.float64]:
     """The vote on each row by voters and weights that do not know it."""
     # Users of a table are promised a probability, from trees too.
-    decision = classifier._decision
-    classifier._decision = classifier._contest.decide(
-        decision.weighing, decision.objective, calibrates=True
-    )
-    return classifier._decision.unseen_vote
+    classifier.decision_ = replace(classifier.decision_, calibrates=True)
+    vote: NDArray[np.float64] = classifier.decision_.out_of_sample_vote
+    return vote
 
 
 def model_of(
     table: Prepared,
     metric: Metric,
-    classifier: DAMVIClassifier,
+    classifier: Any,
     training: Training,
     worth: Worth,
 ) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..blocks import ParquetTable
+from ..outofcore import ParquetTable
 
 
 def varies(table: ParquetTable, name: str) -> bool:

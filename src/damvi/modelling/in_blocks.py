@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..classifier import DAMVIClassifier
-from ..fingerprint import kept
+from ..hashing import kept
 from ..io import Model, Training
 from .class_worth import judge_classes
 from .encoded import EncodedTable
@@ -59,20 +59,19 @@ def fit_dataset(
     )
     if client is None:
         classifier.fit(encoded, encoded.encoder.label)
-        ballots: Any = classifier._ballots
-        prints = ballots.blocks.owner.prints
-        rows = kept(prints, classifier._print_step)
-        prints = np.array(prints[rows])
+        hashes = classifier.votes_.blocks.cache.hashes
+        rows = kept(hashes, classifier.row_hash_step_)
+        hashes = np.array(hashes[rows])
     else:
         from .on_cluster import fit_on_cluster
 
-        rows, prints = fit_on_cluster(classifier, encoded, client)
+        rows, hashes = fit_on_cluster(classifier, encoded, client)
     vote = calibrated_vote(classifier)
     judged: Any = judge_classes if table.is_many else judge
     labels = table.y.astype(np.intp) if table.is_many else table.y
     worth: Worth = judged(classifier, None, labels, vote, metric, seed)
     worth.verdicts.append(ALONE)
-    training = Training(prints, vote[rows], table.y[rows])
+    training = Training(hashes, vote[rows], table.y[rows])
     model = model_of(table, metric, classifier, training, worth)
     model.made.update({**(made or {}), "seed": seed, "pool": "trees"})
     return model, worth

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._threads import in_threads
-from ..blocks import ParquetTable
-from ..blocks.arrow import is_number, is_text
-from ..blocks.parquet import RowGroup
+from ..outofcore import ParquetTable
+from ..outofcore.parquet import RowGroup, is_number, is_text
 from ..progress import progress_bar
 from .encoded import EncodedTable, Encoder, coded_labels
 from .footers import varies

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..classifier import DAMVIClassifier
-from ..fingerprint import Prints, kept, row_prints
+from ..hashing import Hashes, kept, row_hashes
 from .encoded import EncodedGroup, EncodedTable
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def fit_on_cluster(
     classifier: DAMVIClassifier, table: EncodedTable, client: Any
-) -> tuple[NDArray[np.intp], Prints]:
-    """Fit, and return the rows to be remembered with their prints.
+) -> tuple[NDArray[np.intp], Hashes]:
+    """Fit, and return the rows to be remembered with their hashes.
 
     A partition is a row group, so that rows have the numbers that they have on disk.
     """
@@ -35,11 +35,11 @@ def fit_on_cluster(
     meta = encoder.example.assign(**{encoder.label: label})
     frame = dd.from_map(read_group, groups, meta=meta, label="damvi-read")
     fit(classifier, frame, encoder.label, client=client)
-    look = partial(rows_to_keep, step=classifier._print_step)
+    look = partial(rows_to_keep, step=classifier.row_hash_step_)
     found = client.gather(client.map(look, groups, pure=False))
     starts = np.cumsum([0, *(group.n_rows for group in groups)])
     places = [start + rows for start, (rows, _) in zip(starts, found, strict=False)]
-    return np.concatenate(places), np.concatenate([prints for _, prints in found])
+    return np.concatenate(places), np.concatenate([hashes for _, hashes in found])
 
 
 def _groups(table: EncodedTable) -> list[EncodedGroup]:
@@ -85,11 +85,11 @@ def _there(group: EncodedGroup, names: list[str]) -> Iterator[Any]:
     return group.batches(names)
 
 
-def rows_to_keep(group: EncodedGroup, step: int) -> tuple[NDArray[np.intp], Prints]:
-    """The places of the rows to remember in a row group, and their prints."""
+def rows_to_keep(group: EncodedGroup, step: int) -> tuple[NDArray[np.intp], Hashes]:
+    """The places of the rows to remember in a row group, and their hashes."""
     parts = [
-        row_prints(frame, np.asarray(labels)) for frame, labels in group.frames(labels=True)
+        row_hashes(frame, np.asarray(labels)) for frame, labels in group.frames(labels=True)
     ]
-    prints = np.concatenate([np.zeros(0, np.uint64), *parts])
-    rows = kept(prints, step)
-    return rows, prints[rows]
+    hashes = np.concatenate([np.zeros(0, np.uint64), *parts])
+    rows = kept(hashes, step)
+    return rows, hashes[rows]

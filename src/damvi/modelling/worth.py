@@ -72,7 +72,7 @@ def judge(
 
     Thresholds and calibrators are cross-fitted over the same folds for all.
     """
-    folds = classifier._ballots.folds
+    folds = classifier.votes_.folds
     targets = positive.astype(np.intp)
     votes = {WE: vote} | peer_votes(classifier, X, positive, folds, seed)
     has_vote = ~np.isnan(vote)
@@ -110,11 +110,11 @@ def peer_votes(
     """
     if X is None:
         return {}
-    ballots, voters = classifier._ballots, classifier._voters
+    voters = classifier.voters_
     if isinstance(voters, PoolVoters):
         places = {name: k for k, name in enumerate(voters.names)}
         return {
-            words: ballots.votes[:, places[name]].astype(np.float64)
+            words: classifier.votes_.votes[:, places[name]].astype(np.float64)
             for name, words in PEERS.items()
             if name in places
         }

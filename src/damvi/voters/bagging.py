@@ -85,6 +85,11 @@ class BaggedVoters:
     def _read(self) -> VoteReader:
         return VoteReader(self.classes, "hard")
 
+    @property
+    def takes_frames(self) -> bool:
+        """Dataframes are given to the models as they are."""
+        return True
+
     def __len__(self) -> int:
         return len(self.estimators)
 

@@ -49,6 +49,10 @@ class Voters(Protocol):
 
     def __len__(self) -> int: ...
 
+    @property
+    def takes_frames(self) -> bool:
+        """Whether dataframes are left as they are, for their names and categories."""
+
     def take(self, some: NDArray[np.intp]) -> Self:
         """These voters alone, by their numbers."""
 

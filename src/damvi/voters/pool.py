@@ -177,6 +177,11 @@ class PoolVoters:
             raise ValueError(f"{len(calibrators)} calibrators for {len(self)} voters")
         return replace(self, calibrators=list(calibrators))
 
+    @property
+    def takes_frames(self) -> bool:
+        """Dataframes are given to the models as they are."""
+        return True
+
     def __len__(self) -> int:
         return len(self.names)
 

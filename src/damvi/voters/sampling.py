@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..census import Census
+from ..labels import ClassTotals
 
 DRAWS_AT_A_TIME = 2**16
 GOLDEN = 0x9E3779B97F4A7C15
@@ -248,16 +248,16 @@ class PoissonSampling(Sampling):
         seed: int,
         stratified: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
-        census: Census | None = None,
+        totals: ClassTotals | None = None,
     ) -> PoissonSampling:
         """Samples of rows of these classes.
 
-        ``census`` is that of the whole table, if these rows are but a part of it.
+        ``totals`` is that of the whole table, if these rows are but a part of it.
         """
         targets = targets.astype(np.uint8, copy=False)
-        if census is None:
-            census = Census.of(targets, 1 + int(targets.max(initial=0)), sample_weight)
-        rates = poisson_rates(census, max_samples, stratified)
+        if totals is None:
+            totals = ClassTotals.of(targets, 1 + int(targets.max(initial=0)), sample_weight)
+        rates = poisson_rates(totals, max_samples, stratified)
         return cls(
             n_rows=len(targets),
             rates=rates,
@@ -297,14 +297,14 @@ class PoissonSampling(Sampling):
 
 
 def poisson_rates(
-    census: Census, max_samples: float | int, stratified: bool
+    totals: ClassTotals, max_samples: float | int, stratified: bool
 ) -> NDArray[np.float64]:
     """Average number of draws of a row of weight 1: one for all, or one for each class."""
-    n, mass = census.n_rows, census.mass
+    n, mass = totals.n_rows, totals.weight
     n_draws = _n_draws(max_samples, n)
     if not stratified:
         return np.array([n_draws / mass.sum()])
-    shares = [max(1, round(n_draws * rows / n)) for rows in census.rows.tolist()]
+    shares = [max(1, round(n_draws * rows / n)) for rows in totals.rows.tolist()]
     return np.divide(shares, mass, out=np.zeros(len(mass)), where=mass > 0)
 
 

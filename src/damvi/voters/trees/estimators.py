@@ -13,7 +13,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import Interval, StrOptions, fit_context, make_sklearn_tree
-from ...reading import read_classes, read_table, read_weights
+from ...labels import read_classes
+from ...validation import read_table, read_weights
 from ..sampling import BootstrapSampling
 from .features import Features, needs_reading
 
@@ -124,8 +125,8 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         from .voters import TreeVoters, fixed_point, grow_tree
 
         X, y = read_table(self, X, y, keep_frame=self.wants_frame(X))
-        self.classes_, labels = read_classes(y, MAX_CLASSES)
-        weights, n = read_weights(sample_weight, labels), len(self.classes_)
+        self.classes_, labels, _ = read_classes(y)
+        weights, n = read_weights(sample_weight, labels, self.classes_), len(self.classes_)
         counts = np.ones(len(labels), np.int64)
         if weights is not None:
             counts = fixed_point(weights, n)
@@ -355,8 +356,8 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
             categorical_features=self.categorical_features,
         )
         X, y = read_table(self, X, y, keep_frame=tree.wants_frame(X))
-        self.classes_, labels = read_classes(y, MAX_CLASSES)
-        weights = read_weights(sample_weight, labels)
+        self.classes_, labels, _ = read_classes(y)
+        weights = read_weights(sample_weight, labels, self.classes_)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         self.trees_, _ = TreeVoters.grow(

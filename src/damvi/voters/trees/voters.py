@@ -155,6 +155,11 @@ class TreeVoters:
         trees += progress(grown, n_voters - len(trees)) if progress else grown
         return cls(estimator, features, Forest.join(trees))
 
+    @property
+    def takes_frames(self) -> bool:
+        """Whether a dataframe is needed, for its categories or its column names."""
+        return self.features.categories is not None
+
     def __len__(self) -> int:
         return len(self.forest)
 

@@ -1,0 +1,331 @@
+"""Step 1 of DAMVI on a cluster: labels, bins, codes and voters, where the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from numbers import Integral
+from operator import add
+from typing import Any, NamedTuple
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+from distributed import Future
+from numpy.typing import NDArray
+
+from ..hashing import Hashes, hash_step
+from ..labels import ClassTotals
+from ..outofcore import BlockFit, Trained
+from ..outofcore.blocks import BlockPlan, BlockVotes
+from ..outofcore.training import LabelCounts, check_totals
+from ..progress import progress_bar
+from ..voters.trees.features import Categories, Features
+from ..voters.trees.forest import Forest
+from ..voters.trees.voters import TreeVoters
+from . import work
+from .cluster import Cluster, FutureBlocks
+from .work import Place
+
+LOT_BYTES = 2**27
+"""What the samples of voters that are grown by one task may take."""
+LOTS_A_THREAD = 4
+"""So that no thread waits for long for the last lot of another."""
+
+
+Parts = list[Any]
+"""Of a partition each, something lazy."""
+
+
+class Table(NamedTuple):
+    """A table in parts.
+
+    Attributes
+    ----------
+    X, y : list of Delayed
+    weights : list of Delayed, or of None
+    frame : DataFrame or None
+        No rows of the same columns; None for arrays.
+    n_features : int
+    """
+
+    X: Parts
+    y: Parts
+    weights: Parts
+    frame: Any
+    n_features: int
+
+
+def read_table(X: Any, y: Any, sample_weight: Any) -> Table:
+    """A table, its labels and its weights, cut alike."""
+    if isinstance(X, dd.DataFrame):
+        return _read_frame(X, y, sample_weight)
+    if not isinstance(X, da.Array):
+        raise TypeError(
+            f"X is a {type(X).__name__}, and must be a Dask DataFrame or Array; for a "
+            f"table in memory use estimator.fit(X, y)"
+        )
+    X = in_rows(X)
+    parts = _parts(X)
+    labels = _column("y", y, X, len(parts))
+    weights = _column("sample_weight", sample_weight, X, len(parts))
+    return Table(parts, labels, weights, None, X.shape[1])
+
+
+def in_rows(X: Any) -> Any:
+    """An array of rows, none of which is cut."""
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions; give it rows and columns")
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"X holds {X.dtype}; an array must hold numbers")
+    return X.rechunk({1: -1})
+
+
+def check_frame(X: Any) -> None:
+    """That all columns are numbers, or categories that are known."""
+    twice = X.columns[X.columns.duplicated()].tolist()
+    if twice:
+        raise ValueError(f"X has more than one column named {twice}; rename them")
+    for name, dtype in X.dtypes.items():
+        if str(dtype) == "category":
+            if not X[name].cat.known:
+                raise ValueError(
+                    f"the categories of column {name!r} are not known yet; find them with "
+                    f"X = X.categorize(columns=[{name!r}])"
+                )
+        elif dtype.kind not in "biuf":
+            raise ValueError(
+                f"column {name!r} holds {dtype}, neither numbers nor categories; make it "
+                f"a category, as in X = X.categorize(columns=[{name!r}]), or drop it"
+            )
+
+
+def _read_frame(X: Any, y: Any, sample_weight: Any) -> Table:
+    whole, own = X, [name for name in (y, sample_weight) if isinstance(name, str)]
+    for name in own:
+        if name not in X.columns:
+            raise ValueError(
+                f"X has no column {name!r}; its columns are "
+                f"{', '.join(map(repr, X.columns))}"
+            )
+    if own:
+        X = X.drop(columns=own)
+    if not len(X.columns):
+        raise ValueError("X has no column to learn from")
+    check_frame(X)
+    y, sample_weight = (
+        whole[given] if isinstance(given, str) else given for given in (y, sample_weight)
+    )
+    parts = _parts(X)
+    labels = _column("y", y, X, len(parts))
+    weights = _column("sample_weight", sample_weight, X, len(parts))
+    return Table(parts, labels, weights, X._meta, len(X.columns))
+
+
+def _column(name: str, given: Any, X: Any, n_parts: int) -> Parts:
+    """One value a row, cut as ``X`` is."""
+    if given is None and name != "y":
+        return [None] * n_parts
+    if isinstance(given, da.Array):
+        if given.ndim != 1:
+            raise ValueError(
+                f"{name} has {given.ndim} dimensions; give one value for each row"
+            )
+        if isinstance(X, da.Array) and not _unknown(X) and not _unknown(given):
+            if given.shape[0] != X.shape[0]:
+                raise ValueError(
+                    f"{name} has {given.shape[0]} rows, and X {X.shape[0]}; give one value "
+                    f"for each row"
+                )
+            given = given.rechunk((X.chunks[0],))
+    elif not isinstance(given, dd.Series):
+        or_name = " or the name of a column" if isinstance(X, dd.DataFrame) else ""
+        raise TypeError(
+            f"{name} is a {type(given).__name__}, and must be a Dask Series or Array"
+            f"{or_name}"
+        )
+    parts = _parts(given)
+    if len(parts) != n_parts:
+        raise ValueError(
+            f"{name} is cut into {len(parts)} partitions, and X into {n_parts}; cut them "
+            f"alike, as they are when both come from one DataFrame"
+        )
+    return parts
+
+
+def _parts(given: Any) -> Parts:
+    if isinstance(given, da.Array):
+        lazy: Parts = given.to_delayed().ravel().tolist()
+        return lazy
+    # Reads no more columns than it needs, but does not go on to join partitions that have
+    # become small: X and y would no longer be cut alike.
+    lazy = given.simplify().to_delayed(optimize_graph=False)
+    return lazy
+
+
+def _unknown(array: Any) -> bool:
+    return bool(array.shape[0] != array.shape[0])  # not a number
+
+
+class Rows(NamedTuple):
+    """A table on the workers: what is yet to be read of it, and what is known.
+
+    Attributes
+    ----------
+    parts : list of (Delayed, Future, Place)
+        Of each partition with rows in it: the rows, their truth, where they are.
+    label_counts : LabelCounts
+    plan : BlockPlan
+    """
+
+    parts: list[Any]
+    label_counts: LabelCounts
+    plan: BlockPlan
+
+
+def train_on_cluster(cluster: Cluster, fit: BlockFit, table: Table) -> Trained:
+    """Train voters on a table, and have them vote where the rows are."""
+    tree = fit.new_tree()
+    categories, categorical = _categories(tree, table)
+    names = None if table.frame is None else _names(table.frame.columns)
+    rows = _count(cluster, fit, table)
+    features, hashes = _find_bins(cluster, rows, categories, categorical)
+    there = cluster.hand("features", features)
+    coded = cluster.each_of_lazy(
+        "codes",
+        work.codes_of,
+        rows.parts,
+        plan=rows.plan,
+        label_counts=rows.label_counts,
+        features=there,
+    )
+    cluster.watch.wait(coded)
+    plan = rows.plan
+    del rows  # the labels as they were given are no longer needed
+    grown = _grow(cluster, fit, tree, plan, coded, there, table.n_features)
+    forest: Forest = cluster.result(grown)
+    blocks = FutureBlocks(cluster, coded, [(forest, grown)])
+    voters = TreeVoters(tree, features, forest)
+    return Trained(voters, BlockVotes(blocks, plan, forest), hashes, names)
+
+
+def _count(cluster: Cluster, fit: BlockFit, table: Table) -> Rows:
+    """The labels of all partitions, and how many rows of which class each has."""
+    numbers = range(len(table.X))
+    given = zip(numbers, table.y, table.weights, strict=True)
+    truth = cluster.each_of_lazy("labels", work.truth_of, given)
+    counted = cluster.each("count-labels", work.count_labels, truth)
+    whole = cluster.total("add-label-counts", partial(work.add_all, add), counted)
+    label_counts: LabelCounts = cluster.result(whole)
+    labels = label_counts.labels(fit.pos_label)
+    fit.check_labels(labels)
+    settings = {"label_counts": label_counts, "labels": labels}
+    counts = cluster.each("totals", work.class_totals_of, truth, **settings)
+    parts_totals: list[ClassTotals] = cluster.results("all-totals", counts)
+    totals = sum(parts_totals[1:], start=parts_totals[0])
+    check_totals(labels, totals, table.weights[0] is not None)
+    plan = BlockPlan.of(fit, labels, totals)
+    rows = [part.rows for part in parts_totals]
+    ends = np.cumsum([np.zeros_like(rows[0]), *rows], axis=0)
+    parts = [
+        (table.X[number], truth[number], Place(number, int(before.sum()), before))
+        for number, before in zip(numbers, ends[:-1], strict=True)
+        if rows[number].any()
+    ]
+    return Rows(parts, label_counts, plan)
+
+
+def _find_bins(
+    cluster: Cluster,
+    rows: Rows,
+    categories: Categories | None,
+    categorical: NDArray[np.bool_],
+) -> tuple[Features, Hashes]:
+    glances = cluster.each_of_lazy(
+        "sketch",
+        work.glance_of,
+        rows.parts,
+        plan=rows.plan,
+        label_counts=rows.label_counts,
+        categories=categories,
+        categorical=categorical,
+        hash_step=hash_step(rows.plan.totals.n_rows),
+    )
+    whole = cluster.total("merge-sketches", work.merge_glances, glances)
+    del glances
+    binning, hashes = cluster.result(cluster.submit("bins", work.bins_of, whole))
+    return Features(categories, binning), hashes
+
+
+def _grow(
+    cluster: Cluster,
+    fit: BlockFit,
+    tree: Any,
+    plan: BlockPlan,
+    coded: list[Future],
+    features: Future,
+    n_features: int,
+) -> Future:
+    """The forest, on the workers."""
+    lots = _lots(plan, fit.n_estimators, n_features, cluster.n_threads)
+    grown = _grow_lots(cluster, tree, plan, coded, features, lots)
+    if fit.verbose:
+        grown = progress_bar("Training voters")(grown, len(lots))
+    forests = dict(grown)
+    return cluster.submit(
+        "join", work.join, *(forests[number] for number in sorted(forests))
+    )
+
+
+def _grow_lots(
+    cluster: Cluster,
+    tree: Any,
+    plan: BlockPlan,
+    coded: list[Future],
+    features: Future,
+    lots: list[range],
+) -> Iterator[tuple[int, Future]]:
+    """Trees, a lot a task, as they are done; few at a time, since samples take room."""
+    running: dict[int, Future] = {}
+    for number, voters in enumerate(lots):
+        samples = cluster.each("samples", work.samples_of, coded, plan=plan, voters=voters)
+        running[number] = cluster.submit(
+            "grow", work.grow_lot, samples, voters, tree, features, plan
+        )
+        del samples
+        last = number == len(lots) - 1
+        while running and (last or len(running) > cluster.n_threads):
+            cluster.watch.wait([*running.values()], "FIRST_COMPLETED")
+            for done in [number for number, future in running.items() if future.done()]:
+                yield done, running.pop(done)
+
+
+def _lots(plan: BlockPlan, n_voters: int, n_features: int, n_threads: int) -> list[range]:
+    """Voters that are grown together: a task each would be too many, for small samples."""
+    n = plan.totals.n_rows
+    share = plan.max_samples
+    n_draws = share if isinstance(share, Integral) else share * n
+    room = LOT_BYTES / (min(n, n_draws) * (n_features + 2))
+    size = max(1, min(int(room), n_voters // (LOTS_A_THREAD * n_threads)))
+    return [range(k, min(k + size, n_voters)) for k in range(0, n_voters, size)]
+
+
+def _categories(tree: Any, table: Table) -> tuple[Categories | None, NDArray[np.bool_]]:
+    """The categories of each column, and which columns have any."""
+    example = np.empty((0, table.n_features)) if table.frame is None else table.frame
+    mask = tree.categorical_mask(example)
+    if not tree.wants_frame(example):
+        return None, mask
+    categories = Categories.learn(example)
+    return categories, mask | categories.mask
+
+
+def _names(columns: Any) -> list[str] | None:
+    """The columns' names, if they have any."""
+    texts = [isinstance(name, str) for name in columns]
+    if any(texts) and not all(texts):
+        raise TypeError(
+            "some names of columns are texts and others are not; make all of them texts, "
+            "as in X.columns = [str(name) for name in X.columns]"
+        )
+    return list(columns) if all(texts) else None

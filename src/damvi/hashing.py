@@ -1,0 +1,161 @@
+"""Which rows a model was trained on, kept as one 64-bit number a row.
+
+Two rows get the same number when their values are the same, whatever holds them: array,
+sparse matrix or dataframe. 0.0 and -0.0 are the same value, and so are all NaN. The last
+bit is the row's class, so that rows can be compared with their label or without.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Hashes = NDArray[np.uint64]
+
+BLOCK_VALUES = 1 << 13
+"""Values hashed at a time: small enough for the cache, and for memory that is kept."""
+BLOCK_HASHES = 1 << 20
+HALF = np.uint64(32)
+LABEL = np.uint64(1)
+HASHES_TO_KEEP = 2**20
+"""Of more rows than this, one in so many is remembered for certificates."""
+
+
+def hash_step(n_rows: int) -> int:
+    """Of how many rows of a large table one is remembered."""
+    return 1 << max(0, (n_rows // HASHES_TO_KEEP).bit_length())
+
+
+def row_hashes(X: Any, targets: NDArray[Any]) -> Hashes:
+    """The hash of each row: 63 bits of its values, and 1 for a positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.hashing import row_hashes
+    >>> one, other, same = row_hashes([[0.0, 2], [1, 2], [-0.0, 2]], np.array([1, 1, 1]))
+    >>> bool(one == other), bool(one == same)
+    (False, True)
+    """
+    if hasattr(X, "columns"):
+        # Of an Arrow table these are the columns, elsewhere their names.
+        arrow = hasattr(X, "column_names")
+        columns = X.columns if arrow else [X[name] for name in X.columns]
+        sums = _of_columns(columns, len(X))
+    elif sparse.issparse(X):
+        sums = _of_sparse(X.tocsr())
+    else:
+        sums = _of_array(np.asarray(X))
+    return (_mix(sums) & ~LABEL) | (np.asarray(targets) > 0)
+
+
+def without_labels(hashes: Hashes) -> Hashes:
+    """What a hash says of the row's values alone."""
+    return hashes & ~LABEL
+
+
+def thinned(hashes: Hashes, step: int) -> Hashes:
+    """One hash in so many, chosen by the row's values: all rows alike, or none of them."""
+    return np.asarray(hashes) if step == 1 else np.asarray(hashes[kept(hashes, step)])
+
+
+def kept(hashes: Hashes, step: int) -> NDArray[np.intp]:
+    """The places of these hashes; a block at a time, since there may be very many."""
+    parts = [
+        start + np.flatnonzero((block >> np.uint64(1)) % np.uint64(step) == 0)
+        for start in range(0, len(hashes), BLOCK_HASHES)
+        for block in [hashes[start : start + BLOCK_HASHES]]
+    ]
+    return np.concatenate([np.zeros(0, np.intp), *parts])
+
+
+def _of_array(X: NDArray[Any]) -> Hashes:
+    if X.dtype.kind not in "biuf":
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            return _of_columns(list(X.T), len(X))
+    n, n_features = X.shape
+    factors = _factors(n_features)
+    sums = np.empty(n, dtype=np.uint64)
+    step = max(1, BLOCK_VALUES // max(n_features, 1))
+    for start in range(0, n, step):
+        bits = _bits(X[start : start + step])
+        sums[start : start + step] = _scramble(bits, factors).sum(axis=1)
+    return sums
+
+
+def _of_sparse(X: Any) -> Hashes:
+    # A zero adds nothing, so that stored and absent ones are the same.
+    terms = _scramble(_bits(X.data), _factors(X.shape[1])[X.indices])
+    ends = np.concatenate([[np.uint64(0)], np.cumsum(terms, dtype=np.uint64)])
+    sums: Hashes = np.diff(ends[X.indptr])
+    return sums
+
+
+def _of_columns(columns: list[Any], n: int) -> Hashes:
+    sums = np.zeros(n, dtype=np.uint64)
+    for column, factor in zip(columns, _factors(len(columns)), strict=True):
+        sums += _scramble(_bits_of_column(column), factor)
+    return sums
+
+
+def _bits_of_column(column: Any) -> Hashes:
+    values = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if values.dtype.kind in "mM":
+        values = values.astype(np.int64)
+    if values.dtype.kind in "biuf":
+        return _bits(values)
+    objects = values.tolist()
+    try:  # each distinct value once: texts repeat
+        known = {value: _bits_of_object(value) for value in set(objects)}
+    except TypeError:  # a list, say, cannot be a key
+        return np.array([_bits_of_object(value) for value in objects], dtype=np.uint64)
+    return np.array([known[value] for value in objects], dtype=np.uint64)
+
+
+def _bits_of_object(value: Any) -> int:
+    """A number as any column of numbers would have it, a gap as NaN, the rest as text."""
+    if isinstance(value, Real):
+        return int(_bits(np.array([float(value)]))[0])
+    if value is None or str(value) in {"<NA>", "NaT"}:
+        return int(_bits(np.array([np.nan]))[0])
+    return int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "little")
+
+
+def _bits(values: NDArray[Any]) -> Hashes:
+    doubles = np.add(values, 0.0, dtype=np.float64)  # -0.0 becomes 0.0
+    if doubles.size and np.isnan(doubles.min()):
+        doubles[np.isnan(doubles)] = np.nan
+    return doubles.view(np.uint64)
+
+
+def _factors(n_features: int) -> Hashes:
+    """An odd number for each column, so that equal values elsewhere are another row."""
+    steps = np.arange(1, n_features + 1, dtype=np.uint64)
+    return _mix(steps * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+
+
+def _scramble(bits: Hashes, factors: Any) -> Hashes:
+    """One term of a row's sum, made in place of ``bits``; 0 for 0.
+
+    The halves are folded together before the product, since the low bits of short
+    numbers are all zero, and after it, since its low bits know nothing of the high ones.
+    """
+    bits ^= bits >> HALF
+    bits *= factors
+    bits ^= bits >> HALF
+    return bits
+
+
+def _mix(sums: Hashes) -> Hashes:
+    """Every bit of a number spread over all (the finish of splitmix64)."""
+    sums = (sums ^ (sums >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    sums = (sums ^ (sums >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Hashes = sums ^ (sums >> np.uint64(31))
+    return mixed

@@ -1,0 +1,306 @@
+"""From labels to numbers of classes and back: the positive class, and ties.
+
+Rows carry *targets*: 0, 1, ..., the places of their labels in ``classes``; of two classes
+1 is always the positive one, whatever its label. A vote on rows is a number in [-1, 1] for
+the positive one of two classes, and a share for each of three or more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from .decision.threshold import settle
+
+Numbers = NDArray[np.float64]
+Targets = NDArray[np.integer[Any]]
+
+MAX_CLASSES = 256
+"""A vote for a class is one byte."""
+FRACTIONAL_BITS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTotals:
+    """The rows of each class and their weight. Totals of the parts of a table add up.
+
+    Weights are added as whole multiples of 2**-30, so that the parts of a table give the
+    same sum in any order.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (C,)
+    counted : ndarray of int64, shape (C,)
+        Those whose weight is not 0.
+    units : ndarray of int64, shape (C,)
+        Their weight, in units of 2**-30.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> totals = ClassTotals.of(np.array([0, 0]), 2)
+    >>> totals += ClassTotals.of(np.array([1]), 2, np.array([0.5]))
+    >>> totals.rows, totals.weight
+    (array([2, 1]), array([2. , 0.5]))
+    """
+
+    rows: NDArray[np.int64]
+    counted: NDArray[np.int64]
+    units: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, targets: Targets, n_classes: int, weights: Numbers | None = None
+    ) -> ClassTotals:
+        """Of rows of the classes 0, 1, ...; ``weights`` lie between 0 and 1."""
+        rows = np.bincount(targets, minlength=n_classes).astype(np.int64)
+        if weights is None:
+            return cls(rows, rows, rows << FRACTIONAL_BITS)
+        counted = np.bincount(targets[weights > 0], minlength=n_classes).astype(np.int64)
+        fixed = np.rint(np.ldexp(weights, FRACTIONAL_BITS)).astype(np.int64)
+        units = np.zeros(n_classes, np.int64)
+        np.add.at(units, targets, fixed)
+        return cls(rows, counted, units)
+
+    def __add__(self, other: ClassTotals) -> ClassTotals:
+        return ClassTotals(
+            self.rows + other.rows,
+            self.counted + other.counted,
+            self.units + other.units,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.sum())
+
+    @property
+    def weight(self) -> Numbers:
+        """The weight of each class."""
+        return np.ldexp(self.units.astype(np.float64), -FRACTIONAL_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The classes of a table: which is the positive one, and which wins a tie.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (C,)
+        The labels, in order.
+    pos_label : label or None
+        The positive one of two classes; None with three or more.
+    order : ndarray of shape (C,)
+        Places in ``classes``, the most frequent class first: the first of those that tie
+        wins. Of two equal classes it is the negative one.
+
+    Examples
+    --------
+    >>> labels, targets = Labels.read(["no", "no", "yes", "no"])
+    >>> labels.pos_label, targets
+    (np.str_('yes'), array([0, 0, 1, 0], dtype=int8))
+    >>> labels.predict(labels.scores(np.array([-0.2, 0.0, 0.4]), 0.0))
+    array(['no', 'no', 'yes'], dtype='<U3')
+    """
+
+    classes: NDArray[Any]
+    pos_label: Any
+    order: NDArray[np.intp]
+
+    @classmethod
+    def read(cls, y: Any, pos_label: Any = None) -> tuple[Labels, Targets]:
+        """The classes of ``y``, and each row's target."""
+        classes, places, counts = read_classes(y)
+        labels = cls.from_counts(classes, counts, pos_label)
+        return labels, labels._targets(places)
+
+    @classmethod
+    def from_counts(
+        cls, classes: NDArray[Any], counts: NDArray[Any], pos_label: Any = None
+    ) -> Labels:
+        """The same from the classes in order, and the rows of each."""
+        check_classes(classes, counts)
+        if len(classes) > 2:
+            if pos_label is not None:
+                raise ValueError(
+                    f"Only binary classification is supported with pos_label="
+                    f"{pos_label!r}, and y has {len(classes)} classes; leave it out, or "
+                    f"name one class against the rest, as in y == {pos_label!r}"
+                )
+            return cls(classes, None, np.argsort(-counts, kind="stable"))
+        positive = _positive_place(classes, counts, pos_label)
+        # Of two equal classes, the negative one.
+        majority = int((positive == 1) == (2 * counts[positive] > counts.sum()))
+        return cls(classes, classes[positive], np.array([majority, 1 - majority]))
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def is_binary(self) -> bool:
+        return len(self.classes) == 2
+
+    @property
+    def by_target(self) -> NDArray[Any]:
+        """The labels in the order of targets: of two, the positive one last."""
+        if self.is_binary and self.pos_label == self.classes[0]:
+            return self.classes[::-1]
+        return self.classes
+
+    @property
+    def target_order(self) -> NDArray[np.intp]:
+        """The same as ``order``, as targets."""
+        if self.is_binary and self.pos_label == self.classes[0]:
+            return 1 - self.order
+        return self.order
+
+    @property
+    def tuned_for(self) -> str:
+        """What a threshold is tuned for if nothing else is asked for."""
+        return "f1" if self.is_binary else "macro_f1"
+
+    def targets_of(self, y: Any) -> Targets:
+        """The targets of rows that come after the fit, whose labels must be known."""
+        y = column_or_1d(y, warn=True)
+        labels = self.classes.tolist()
+        places = {label: place for place, label in enumerate(labels)}
+        found = np.array([places.get(label, -1) for label in y.tolist()], dtype=np.intp)
+        unknown = np.flatnonzero(found < 0)
+        if len(unknown):
+            raise ValueError(
+                f"y is {y.tolist()[unknown[0]]!r} at row {unknown[0]}, and the classes of "
+                f"the model are {labels}; give labels of these (unknown in {len(unknown)} "
+                f"of {len(y)} rows), and leave out rows without one"
+            )
+        return self._targets(found)
+
+    def _targets(self, places: NDArray[np.intp]) -> Targets:
+        if not self.is_binary:
+            return places.astype(np.intp)
+        return (places == (self.pos_label == self.classes[1])).astype(np.int8)
+
+    def totals(self, targets: Targets, weights: Numbers | None) -> ClassTotals:
+        return ClassTotals.of(targets, self.n_classes, weights)
+
+    def class_weight(self, totals: ClassTotals, balance: float) -> Numbers:
+        """How much a row of each class counts when votes are calibrated and weighted.
+
+        At ``balance`` 0 all rows count alike, at 1 all classes do.
+        """
+        weight = totals.weight
+        if self.is_binary:  # the positive one, in units of the other
+            return np.array([1.0, float(weight[0] / weight[1]) ** balance])
+        return np.asarray((weight.max() / weight) ** balance)
+
+    def reweighted(self, totals: ClassTotals) -> NDArray[np.bool_]:
+        """The classes whose missed rows gain weight in step 2.
+
+        The positive one of two, as in the paper; of more, those below their even share.
+        """
+        if self.is_binary:
+            return np.array([False, True])
+        weight = totals.weight
+        return np.asarray(weight * len(weight) < weight.sum())
+
+    @property
+    def vote_limits(self) -> tuple[float, float]:
+        return (-1.0, 1.0) if self.is_binary else (0.0, 1.0)
+
+    def scores(self, vote: Numbers, threshold: Any) -> Numbers:
+        """The decision function: votes cut or multiplied by the threshold, ties settled.
+
+        Of two classes (n,), above 0 for ``classes[1]``; of more (n, C), the largest one
+        decides.
+        """
+        if self.is_binary:
+            return self._towards_last(vote - threshold)
+        return settle(vote * threshold, self.order)
+
+    def predict(self, scores: Numbers) -> NDArray[Any]:
+        """The label that the decision function speaks for."""
+        if self.is_binary:
+            return self.classes[(scores > 0).astype(np.intp)]
+        return self.classes[scores.argmax(axis=1)]
+
+    def probabilities(self, vote: Numbers, calibrator: Any = None) -> Numbers:
+        """The vote on a scale from 0 to 1, calibrated or not: (n, C)."""
+        if not self.is_binary:
+            if calibrator is not None:
+                return np.asarray(calibrator(vote))
+            return settle(vote, self.order)
+        if calibrator is None:
+            last = (1 + self._towards_last(vote)) / 2
+        else:
+            positive = calibrator(vote)
+            last = positive if self.pos_label == self.classes[1] else 1 - positive
+        return np.column_stack([1 - last, last])
+
+    def _towards_last(self, vote: Numbers) -> Numbers:
+        """From a vote for ``pos_label`` to one for ``classes[1]``, ties settled."""
+        towards_last = vote if self.pos_label == self.classes[1] else -vote
+        return settle(towards_last, self.order)
+
+    def unseen_class_warning(
+        self, n_without_class: NDArray[np.intp], n_voters: int, rows: NDArray[np.int64]
+    ) -> str | None:
+        """What to say of voters whose sample had no row of some class, if there are any."""
+        if not n_without_class.any():
+            return None
+        worst = int(np.argmax(n_without_class))
+        more = int((n_without_class > 0).sum()) - 1
+        others = f" (and so for {more} of the other classes)" if more else ""
+        n_rows = "1 row" if rows[worst] == 1 else f"{int(rows[worst])} rows"
+        return (
+            f"{int(n_without_class[worst])} of {n_voters} samples drew none of the "
+            f"{n_rows} of class {self.by_target.tolist()[worst]!r}, so these voters never "
+            f"vote for it{others}; stratified=True draws within each class"
+        )
+
+
+def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+    """The classes in order, the place of each row's among them, and the rows of each."""
+    try:
+        check_classification_targets(y)
+        classes, places, counts = np.unique(y, return_inverse=True, return_counts=True)
+    except TypeError as error:
+        kinds = {type(label).__name__ for label in np.asarray(y).ravel().tolist()}
+        raise TypeError(
+            f"labels of different kinds, {' and '.join(sorted(kinds))}, have no order; "
+            f"make them alike, as in [str(label) for label in y]"
+        ) from error
+    check_classes(classes, counts)
+    return classes, places.astype(np.intp), counts
+
+
+def check_classes(classes: NDArray[Any], counts: NDArray[Any]) -> None:
+    """Refuse one class, and too many."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes.tolist()[0]!r}, {counts[0]} rows), and "
+            f"there is nothing to tell apart; if a split left the other class out, "
+            f"stratify it: train_test_split(..., stratify=y)"
+        )
+    if len(classes) > MAX_CLASSES:
+        raise ValueError(
+            f"y has {len(classes)} classes, and at most {MAX_CLASSES} are supported; "
+            f"merge the rarest, or, if y holds amounts, use a regressor"
+        )
+
+
+def _positive_place(classes: NDArray[Any], counts: NDArray[Any], pos_label: Any) -> int:
+    """The place of the positive class: the one named, or the rarer of the two."""
+    if pos_label is None:
+        # Of two equal classes, the last in order, as in scikit-learn.
+        return int(counts[1] <= counts[0])
+    matches = np.flatnonzero(classes == pos_label)
+    if len(matches) != 1:
+        raise ValueError(
+            f"pos_label={pos_label!r} is not a class of y; the classes are "
+            f"{classes.tolist()}"
+        )
+    return int(matches[0])

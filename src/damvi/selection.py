@@ -1,0 +1,344 @@
+"""Which settings, and which voters: tried on votes at hand, and judged honestly.
+
+No voter is trained here. A setting is chosen by the votes that it gives on rows its weights
+were not learned on. What the choice is worth is told by choosing once more without each
+fold, from weights that do not know it either, and judging the fold by what was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from sklearn.metrics import average_precision_score
+
+from .decision import Fixed, MacroF1, Objective, decide, parse_objective
+from .decision.decision import AVERAGE_PRECISION
+from .decision.objectives import Counts
+from .decision.rows import Rows, read_rows
+from .decision.threshold import search
+from .moments import ClassMoments, Moments
+from .solvers import SOLVERS
+from .weighting import Settings, crossfitted_vote
+
+Numbers = NDArray[np.float64]
+
+SHRINKAGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
+EMPHASES = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """What votes are worth, each fold decided by what the other folds say.
+
+    Attributes
+    ----------
+    votes : Votes
+    objective : Objective or None
+        None is average precision, which needs no threshold; with three or more classes
+        its mean over them.
+    """
+
+    votes: Any
+    objective: Objective | None
+
+    @classmethod
+    def of(cls, votes: Any, metric: Any) -> Metric:
+        """``metric`` is "average_precision" or what a threshold can be tuned for."""
+        if isinstance(metric, str) and metric == AVERAGE_PRECISION:
+            return cls(votes, None)
+        if isinstance(metric, Objective):
+            return cls(votes, metric)
+        many = votes.n_classes > 2
+        try:
+            objective: Objective = parse_objective(metric, votes.n_classes)
+            if isinstance(objective, Fixed):
+                raise ValueError("it is a threshold")
+        except ValueError as error:
+            known = (
+                f"{AVERAGE_PRECISION!r} or 'macro_f1', which are means over the classes"
+                if many
+                else f"{AVERAGE_PRECISION!r}, or what a threshold can be tuned for, such "
+                f"as 'f1' or {{'recall': 0.9}}"
+            )
+            raise ValueError(
+                f"metric={metric!r} does not go with {votes.n_classes} classes; give "
+                f"{known}"
+            ) from error
+        return cls(votes, objective)
+
+    @property
+    def name(self) -> str:
+        if self.objective is not None:
+            return self.objective.name
+        return (
+            "average precision" if self.votes.n_classes == 2 else "macro average precision"
+        )
+
+    def __call__(
+        self, votes: Sequence[Numbers], left_out: int | None = None
+    ) -> tuple[float, float]:
+        """The value, and what to maximise, of a vote for each fold.
+
+        A fold's vote is taken on its rows, and cut at the threshold that is best for the
+        same vote on all others. The rows of ``left_out`` have no part in either.
+        """
+        folds, targets = self.votes.folds, self.votes.targets
+        weight = self.votes.sample_weight
+        known = folds != (-1 if left_out is None else left_out)
+        order = None
+        if self.votes.n_classes > 2:
+            order = np.argsort(-np.bincount(targets), kind="stable")
+        vote, decided = np.full(votes[0].shape, np.nan), np.zeros(len(folds), np.intp)
+        for fold in range(self.votes.n_folds):
+            here = folds == fold
+            vote[here] = votes[fold][here]
+            if self.objective is not None and fold != left_out:
+                rows = read_rows(_only(votes[fold], known & ~here), targets, weight)
+                decided[here] = decide(
+                    vote[here], search(rows, self.objective, order), order
+                )
+        rows = read_rows(_only(vote, known), targets, weight)
+        if self.objective is None:
+            value = _average_precision(rows)
+            return value, value
+        if isinstance(self.objective, MacroF1):
+            value = self.objective.judge(rows, decided[rows.index])
+            return value, value
+        counts = Counts.of(rows, decided[rows.index] == 1, self.objective.mass(rows))
+        return (
+            float(self.objective.value(counts)),
+            float(self.objective.preference(counts)[0]),
+        )
+
+
+def _only(vote: Numbers, some: NDArray[np.bool_]) -> Numbers:
+    """NaN on all other rows."""
+    return np.where(some if vote.ndim == 1 else some[:, np.newaxis], vote, np.nan)
+
+
+def _average_precision(rows: Rows) -> float:
+    """Of the positive class, or the mean over three or more that are there."""
+    if rows.n_classes > 2:
+        present = np.unique(rows.targets).tolist()
+        pairs = [(rows.targets == c, rows.vote[:, c]) for c in present]
+    elif rows.positive.any():
+        pairs = [(rows.positive, rows.vote)]
+    else:  # the only ones are in the fold left out
+        return 0.0
+    return float(
+        np.mean(
+            [average_precision_score(*pair, sample_weight=rows.weight) for pair in pairs]
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which settings are best, and what each was worth. ``print`` it to read it.
+
+    Attributes
+    ----------
+    metric : str
+    settings : tuple of Settings
+    values : tuple of float
+        The metric of each on out-of-sample votes. The best of them flatters.
+    chosen : Settings
+    honest_value : float
+        The metric where each fold's settings were chosen on the other folds.
+    best : dict
+        The parameters chosen, as :meth:`~damvi.DAMVIClassifier.reweigh` takes them.
+    """
+
+    metric: str
+    settings: tuple[Settings, ...]
+    values: tuple[float, ...]
+    chosen: Settings
+    honest_value: float
+
+    @property
+    def best(self) -> dict[str, float]:
+        return {"reweight": self.chosen.reweight, "shrinkage": self.chosen.shrinkage}
+
+    def __str__(self) -> str:
+        lines = [f"reweight  shrinkage  {self.metric}"]
+        for one, value in zip(self.settings, self.values, strict=True):
+            mark = "  <- chosen" if one == self.chosen else ""
+            lines.append(f"{one.reweight:8g}  {one.shrinkage:9g}  {value:.4f}{mark}")
+        lines.append(f"{self.honest_value:.4f} where each fold's was chosen on the others")
+        return "\n".join(lines)
+
+
+def choose_settings(
+    votes: Any,
+    now: Settings,
+    metric: Any,
+    *,
+    reweight: Iterable[float] = EMPHASES,
+    shrinkage: Iterable[float] = SHRINKAGES,
+    n_jobs: int | None = None,
+) -> Choice:
+    """The settings whose out-of-sample votes are best; of equally good ones the first."""
+    tried = [
+        now._replace(reweight=strength, shrinkage=share)
+        for share, strength in product(
+            _read("shrinkage", shrinkage, below=1), _read("reweight", reweight)
+        )
+    ]
+    if votes.n_folds < 3:
+        raise ValueError(
+            f"there are {votes.n_folds} folds, and to choose honestly takes three or "
+            f"more: fit with cv=5, say"
+        )
+    judge, folds = Metric.of(votes, metric), range(votes.n_folds)
+    values, worth = np.empty(len(tried)), np.empty((len(tried), 1 + len(folds)))
+    blind: list[list[Numbers]] = []
+    for number, settings in enumerate(tried):
+        by_fold = votes.moments_by_fold(settings.reweight, settings.unlabeled_weight)
+        # Entry [fold][rows of other] is by weights that know neither of the two.
+        blind.append(
+            [
+                crossfitted_vote(
+                    votes,
+                    [_without(by_fold, {fold, other}) for other in folds],
+                    settings,
+                    n_jobs,
+                )
+                for fold in folds
+            ]
+        )
+        # A fold's own entry is the vote by weights learned on all others.
+        own = _own(blind[-1], votes.folds)
+        values[number], worth[number, 0] = judge([own] * len(folds))
+        for fold in folds:
+            worth[number, 1 + fold] = judge([blind[-1][fold]] * len(folds), fold)[1]
+    best, *of_folds = np.argmax(worth, axis=0).tolist()
+    honest, _ = judge([blind[chosen][fold] for fold, chosen in enumerate(of_folds)])
+    return Choice(judge.name, tuple(tried), tuple(values.tolist()), tried[best], honest)
+
+
+def _own(votes: Sequence[Numbers], folds: NDArray[Any]) -> Numbers:
+    """The vote on each row from its fold's entry."""
+    return np.stack(votes)[folds, np.arange(len(folds))]
+
+
+def _without(by_fold: Sequence[ClassMoments], left_out: set[int]) -> ClassMoments:
+    kept = [moments for fold, moments in enumerate(by_fold) if fold not in left_out]
+    return sum(kept[1:], start=kept[0])
+
+
+def _read(name: str, values: Any, below: float = np.inf) -> list[float]:
+    """The values to try, checked."""
+    listed = [values] if isinstance(values, (int, float)) else list(values)
+    for value in listed:
+        if not (isinstance(value, (int, float, np.number)) and 0 <= value <= 1):
+            raise ValueError(f"{name}={value!r} is not a number from 0 to 1")
+        if value >= below:
+            raise ValueError(f"{name}={value!r} must be below {below}")
+    if not listed:
+        raise ValueError(f"{name} has no value to try")
+    return [float(value) for value in listed]
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """The price of having fewer voters. ``print`` it to read it.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Numbers of voters, from all that have a weight down to those kept.
+    c_bound : tuple of float
+        Of the best weights found for so many voters.
+    average_precision, f1 : tuple of float
+        On rows that neither voters nor weights, nor the choice of voters, know; with
+        three or more classes the means over these.
+    """
+
+    sizes: tuple[int, ...]
+    c_bound: tuple[float, ...]
+    average_precision: tuple[float, ...]
+    f1: tuple[float, ...]
+
+    def __str__(self) -> str:
+        lines = ["voters  C-bound  average precision     F1"]
+        for row in zip(
+            self.sizes, self.c_bound, self.average_precision, self.f1, strict=True
+        ):
+            lines.append("{:6d}  {:7.4f}  {:17.4f}  {:5.4f}".format(*row))
+        return "\n".join(lines)
+
+
+def prune_voters(
+    votes: Any, settings: Settings, max_voters: Any, n_jobs: int | None = None
+) -> tuple[NDArray[np.intp], Pruning, Numbers]:
+    """At most so many voters, those that the C-bound can spare least.
+
+    Returned are their numbers, what fewer voters cost on the way there, and the vote by
+    voters chosen without each fold, on its rows.
+    """
+    if not isinstance(max_voters, (int, np.integer)) or max_voters < 1:
+        raise ValueError(f"max_voters={max_voters!r}; give a whole number from 1 on")
+    if not votes.in_memory:
+        raise ValueError(
+            "prune needs all votes at hand, and a table beyond memory has too many; "
+            "fit fewer voters (n_estimators), or prune a model fitted on a sample"
+        )
+    by_fold = votes.moments_by_fold(settings.reweight, settings.unlabeled_weight)
+    total = sum(by_fold[1:], start=by_fold[0])
+    others = [total - fold for fold in by_fold]
+    found = _path(settings.moments(total), settings.solver)
+    others_found = [_path(settings.moments(one), settings.solver) for one in others]
+    sizes = _halved(max(found), max(n for n in found if n <= max_voters))
+    tuned_for = "f1" if votes.n_classes == 2 else "macro_f1"
+    metrics = [Metric.of(votes, metric) for metric in (AVERAGE_PRECISION, tuned_for)]
+    worth = []
+    for size in sizes:
+        chosen = [_at_most(one, size) for one in others_found]
+        vote = crossfitted_vote(votes, others, settings, n_jobs, weights=chosen)
+        worth.append([metric([vote] * len(others))[0] for metric in metrics])
+    bounds = [settings.c_bound(total, _at_most(found, size)) for size in sizes]
+    ap, f1 = zip(*worth, strict=True)
+    kept = np.flatnonzero(_at_most(found, int(max_voters)))
+    return kept, Pruning(tuple(sizes), tuple(bounds), ap, f1), vote
+
+
+def _path(moments: Moments, solver: str) -> dict[int, Numbers]:
+    """Weights for each number of voters, from the solver's support downwards.
+
+    The voter that goes next is the one whose loss raises the residual least (if no other
+    weight has to go to 0 for it); then the rest are weighted anew.
+    """
+    weights = SOLVERS[solver](moments).weights
+    found = {}
+    while True:
+        kept = np.flatnonzero(weights)
+        found[len(kept)] = weights
+        if len(kept) == 1:
+            return found
+        inner = moments.restricted(kept)
+        m, M = inner.normalised()
+        ridge = 1e-12 * float(np.trace(M)) / len(m)
+        inverse = linalg.inv(M + ridge * np.eye(len(m)))
+        w = weights[kept]
+        stays = np.delete(np.arange(len(kept)), int(np.argmin(w**2 / np.diag(inverse))))
+        weights = np.zeros_like(weights)
+        weights[kept[stays]] = SOLVERS[solver](inner.restricted(stays)).weights
+
+
+def _at_most(found: dict[int, Numbers], size: int) -> Numbers:
+    """The weights of the largest number of voters that is no larger than ``size``."""
+    return found[max((n for n in found if n <= size), default=min(found))]
+
+
+def _halved(most: int, fewest: int) -> list[int]:
+    """A few numbers of voters, halved from one to the next."""
+    sizes = [most]
+    while sizes[-1] // 2 > fewest:
+        sizes.append(sizes[-1] // 2)
+    return sizes if fewest == most else [*sizes, fewest]

@@ -1,0 +1,186 @@
+"""X, sample_weight and X_unlabeled as the user gives them, checked."""
+
+from __future__ import annotations
+
+import warnings
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import (
+    assert_all_finite,
+    check_consistent_length,
+    column_or_1d,
+    get_tags,
+)
+from sklearn.utils.validation import validate_data
+
+from .labels import Labels
+from .unlabeled import Unlabeled
+
+LEAST_WEIGHT = 2.0**-31
+"""Weights this far below the largest count as 0."""
+
+
+def read_table(
+    model: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    keep_frame: bool,
+    allow_nan: bool = False,
+) -> Any:
+    """``X`` (with ``y``, at fit) as a checked array or CSR matrix.
+
+    ``keep_frame`` leaves a dataframe as it is, for voters that pick columns by name.
+    ``allow_nan`` leaves it to the voters to refuse missing values, for those that do not
+    tell whether they take them, such as pipelines.
+    """
+    at_fit = not (isinstance(y, str) and y == "no_validation")
+    if isinstance(X, str | PathLike):
+        raise TypeError(
+            f"X is the path {str(X)!r}, and must hold rows; read them, as in "
+            f"pandas.read_parquet(path), a part at a time if there are many"
+        )
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"Multilabel and multioutput targets are not supported. y has {shape[1]} "
+            f"columns; give one"
+        )
+    if keep_frame and hasattr(X, "columns"):
+        validate_data(model, X, y, skip_check_array=True, reset=at_fit)
+        if not at_fit:
+            return X
+        check_consistent_length(X, y)
+        if len(X) == 0:
+            raise ValueError("X has 0 rows; at least one of each class is needed")
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        return X, y
+    tags = get_tags(model).input_tags
+    return validate_data(
+        model,
+        X,
+        y,
+        reset=at_fit,
+        accept_sparse="csr" if tags.sparse else False,
+        ensure_all_finite="allow-nan" if tags.allow_nan or allow_nan else True,
+    )
+
+
+def read_weights(
+    sample_weight: Any, targets: NDArray[Any], classes: NDArray[Any]
+) -> NDArray[np.float64] | None:
+    """The rows' weights scaled to a maximum of 1, or None when there are none.
+
+    ``classes`` are the labels that the targets 0, 1, ... stand for.
+    """
+    if sample_weight is None:
+        return None
+    weights = check_weights(sample_weight, len(targets))
+    if not (weights > 0).any():
+        raise ValueError(
+            "sample_weight is zero on every row; give some rows a positive weight"
+        )
+    weights = weights / weights.max()
+    has_rows = np.isin(np.arange(len(classes)), targets[weights >= LEAST_WEIGHT])
+    if has_rows.sum() < 2:
+        raise ValueError(
+            "sample_weight leaves one class only: on every row of the other it is 0, or "
+            "below 2**-31 of the largest; give rows of both classes a weight that counts"
+        )
+    if not has_rows.all():
+        raise ValueError(
+            f"sample_weight leaves nothing of class "
+            f"{classes[~has_rows].tolist()[0]!r}: on every row of it, it is 0, or "
+            f"below 2**-31 of the largest; give one a weight that counts, or leave these "
+            f"rows out"
+        )
+    return weights
+
+
+def check_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
+    """One weight for each of n rows, finite and not below 0, on the scale it comes in."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, X has {n} rows; give "
+            f"one weight for each row"
+        )
+    if not np.isfinite(weights).all():
+        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise ValueError(
+            f"sample_weight is {weights[row]} at row {row}; weights must be finite"
+        )
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(
+            f"sample_weight is negative at row {row} ({weights[row]:g}); weights must "
+            f"be 0 or more"
+        )
+    return weights
+
+
+def read_unlabeled(
+    model: Any,
+    given: Any,
+    X: Any,
+    weight: float,
+    labels: Labels,
+    *,
+    keep_frame: bool,
+    allow_nan: bool = False,
+) -> Unlabeled | None:
+    """The unlabelled table, checked against the labelled one that ``model`` has read.
+
+    None where there is none, or where its ``weight`` is 0 and it is left alone.
+    """
+    if given is None:
+        return None
+    wrapped = given if isinstance(given, Unlabeled) else Unlabeled(given)
+    table = wrapped.X
+    if not hasattr(table, "shape"):
+        table = np.asarray(table)
+    if not table.shape:
+        raise ValueError(
+            f"X_unlabeled is a {type(wrapped.X).__name__}, and not a table; read it first, "
+            f"and give its rows"
+        )
+    n = table.shape[0]
+    if n == 0:
+        raise ValueError(
+            "X_unlabeled has 0 rows; leave it out if there are no unlabelled rows"
+        )
+    if wrapped is not given and n == X.shape[0]:
+        raise ValueError(
+            f"X_unlabeled has {n} rows, as many as X, and so cannot be told from a table "
+            f"that a grid search or a cross-validation has cut along with X; say that it "
+            f"is whole: X_unlabeled=damvi.Unlabeled(table)"
+        )
+    if keep_frame and hasattr(X, "columns") != hasattr(table, "columns"):
+        raise ValueError(
+            f"X is a {type(X).__name__} and X_unlabeled a {type(table).__name__}; give "
+            f"both in the same form"
+        )
+    try:
+        rows = read_table(model, table, keep_frame=keep_frame, allow_nan=allow_nan)
+    except ValueError as error:
+        raise ValueError(f"X_unlabeled does not go with X: {error}") from error
+    if weight == 0:
+        warnings.warn(
+            "X_unlabeled is left alone: no use of it has been seen to help reliably, so "
+            "unlabeled_weight is 0. Set it to 0.5, say, and compare, or leave X_unlabeled "
+            "out",
+            UserWarning,
+            stacklevel=5,
+        )
+        return None
+    if not labels.is_binary:
+        raise ValueError(
+            f"X_unlabeled is for two classes so far, and y has {labels.n_classes}; leave "
+            f"it out, or name one class against the rest, as in "
+            f"y == {labels.classes.tolist()[0]!r}"
+        )
+    return Unlabeled(rows, wrapped.positive_rate)

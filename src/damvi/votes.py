@@ -1,0 +1,307 @@
+"""What K voters say of n labelled rows, and the moments of that by class and fold.
+
+Votes on two classes are signed: int8, +1 for the positive class and -1 for the other, or
+float32 in [-1, 1]. Votes on three or more are numbers of classes (uint8), or shares of them
+(float32, of shape (n, K, C)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._compat import take_rows
+from .crossfit import FoldWeights, out_of_bag_vote, out_of_fold_vote
+from .labels import Labels
+from .moments import ClassMoments, Moments, OutOfBagMoments
+from .reweighting import emphasis, plain_margin
+from .unlabeled import Unlabeled, UnlabeledMoments, refine
+
+Numbers = NDArray[np.float64]
+
+BLOCK_ROWS = 1 << 16
+"""Unlabelled rows that are voted on at a time."""
+
+
+class AnyVotes(Protocol):
+    """What steps 2 to 4 ask of votes, in memory or not."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all votes are at hand at once."""
+
+    @property
+    def n_classes(self) -> int: ...
+
+    @property
+    def targets(self) -> NDArray[Any]: ...
+
+    @property
+    def sample_weight(self) -> Numbers | None: ...
+
+    @property
+    def folds(self) -> NDArray[Any]: ...
+
+    @property
+    def n_folds(self) -> int: ...
+
+    def moments_by_fold(
+        self, strength: float, unlabeled_weight: float = 0.0
+    ) -> list[ClassMoments]:
+        """The moments of each fold, with more weight on missed positives (step 2)."""
+
+    def vote_by(self, found: Sequence[FoldWeights], n_jobs: int | None) -> Numbers:
+        """The vote on each row by its fold's weights and voters not trained on it."""
+
+    def out_of_sample(self) -> AnyVotes:
+        """The votes on rows that the voters were not trained on, all classes alike."""
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Votes on labelled rows, and which voters were trained on which of these rows.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n, K) or (n, K, C)
+    targets : ndarray of shape (n,)
+        The number of each row's class; of two, 1 is the positive one.
+    folds : ndarray of shape (n,)
+        Each row is judged by weights that were learned on the other folds.
+    sample_weight : ndarray of shape (n,) or None
+        The rows' own weights, at most 1.
+    out_of_bag : ndarray of uint8, shape (K, n / 8), or None
+        A bit for each voter and row outside its sample (see :func:`numpy.packbits`). None:
+        no voter was trained on a row that it votes on.
+    only_out_of_bag : bool
+        Whether the weights are learned from the votes on rows out of bag alone.
+    class_weight : ndarray of shape (C,)
+        What a row of each class counts for when the weights are learned.
+    reweighted : ndarray of bool, shape (C,)
+        The classes whose missed rows gain weight in step 2.
+    margin : ndarray or None
+        That of the plain vote on the rows of these classes, if it is by other voters.
+    unlabeled : UnlabeledMoments or None
+        How the voters agree on unlabelled rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hard = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]], dtype=np.int8)
+    >>> votes = Votes(hard, np.array([1, 1, 0, 0]), np.array([0, 1, 0, 1]))
+    >>> first, second = votes.moments_by_fold(strength=0)
+    >>> (first + second).moments().gibbs_risk([0.5, 0.5])
+    0.25
+    """
+
+    votes: NDArray[Any]
+    targets: NDArray[Any]
+    folds: NDArray[Any]
+    sample_weight: Numbers | None = None
+    out_of_bag: NDArray[np.uint8] | None = None
+    only_out_of_bag: bool = False
+    class_weight: Numbers = field(default_factory=lambda: np.ones(2))
+    reweighted: NDArray[np.bool_] = field(default_factory=lambda: np.array([False, True]))
+    margin: Numbers | None = None
+    unlabeled: UnlabeledMoments | None = None
+
+    in_memory: ClassVar[bool] = True
+
+    @classmethod
+    def of(
+        cls,
+        votes: NDArray[Any],
+        labels: Labels,
+        targets: NDArray[Any],
+        folds: NDArray[Any],
+        *,
+        sample_weight: Numbers | None = None,
+        balance: float = 0.0,
+        out_of_bag: NDArray[np.uint8] | None = None,
+        only_out_of_bag: bool = False,
+        totals: Any = None,
+    ) -> Votes:
+        """With what the rows of each class count for; ``totals`` are those of a table that
+        these rows are a part of."""
+        totals = labels.totals(targets, sample_weight) if totals is None else totals
+        return cls(
+            votes,
+            targets,
+            folds,
+            sample_weight,
+            out_of_bag,
+            only_out_of_bag,
+            labels.class_weight(totals, balance),
+            labels.reweighted(totals),
+        )
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.class_weight)
+
+    @property
+    def n_voters(self) -> int:
+        return self.votes.shape[1]
+
+    @property
+    def n_folds(self) -> int:
+        return int(self.folds.max()) + 1
+
+    @cached_property
+    def counted(self) -> NDArray[np.bool_] | None:
+        """Which votes count (n, K), when not all do."""
+        if not self.only_out_of_bag or self.out_of_bag is None:
+            return None
+        n = len(self.folds)
+        return np.unpackbits(self.out_of_bag, axis=1, count=n).astype(bool).T
+
+    def take(self, voters: NDArray[np.intp]) -> Votes:
+        """The votes of some voters alone."""
+        votes = self.votes[:, voters]
+        return replace(
+            self,
+            votes=np.asfortranarray(votes) if votes.ndim == 2 else votes,
+            out_of_bag=None if self.out_of_bag is None else self.out_of_bag[voters],
+            margin=self._margin,
+            unlabeled=None if self.unlabeled is None else self.unlabeled.take(voters),
+        )
+
+    def out_of_sample(self) -> Votes:
+        """The votes on rows that the voters were not trained on, all classes alike."""
+        return replace(
+            self,
+            only_out_of_bag=self.out_of_bag is not None,
+            class_weight=np.ones(self.n_classes),
+            margin=None,
+            unlabeled=None,
+        )
+
+    def with_unlabeled(
+        self, voters: Any, unlabeled: Unlabeled | None, n_jobs: int | None
+    ) -> Votes:
+        """With what the voters say of unlabelled rows, if there are any.
+
+        Only out-of-bag votes are then learned from: votes on training rows beside those
+        on new ones would be pure optimism.
+        """
+        if unlabeled is None:
+            return self
+        rows = range(unlabeled.X.shape[0])
+        blocks = (
+            voters.votes(
+                take_rows(unlabeled.X, np.array(rows[start : start + BLOCK_ROWS])), n_jobs
+            )
+            for start in rows[::BLOCK_ROWS]
+        )
+        return replace(
+            self,
+            only_out_of_bag=self.out_of_bag is not None,
+            unlabeled=UnlabeledMoments.of(blocks, unlabeled.positive_rate),
+        )
+
+    def fit_succeeded(self) -> None:
+        """Nothing is left to clean up after a fit in memory."""
+
+    def vote_by(self, found: Sequence[FoldWeights], n_jobs: int | None) -> Numbers:
+        """The vote on each row by its fold's weights and voters not trained on it."""
+        settings = self.folds, found, self.n_classes, n_jobs
+        if self.out_of_bag is None:
+            return out_of_fold_vote(self.votes, *settings)
+        return out_of_bag_vote(self.votes, self.out_of_bag, *settings)
+
+    def moments_by_fold(
+        self, strength: float, unlabeled_weight: float = 0.0
+    ) -> list[ClassMoments]:
+        """The moments of each fold, with more weight on missed positives (step 2)."""
+        positives = self._positives(strength, self.class_weight)
+        labelled = [
+            ClassMoments(*both, self.n_classes)
+            for both in zip(self._negatives, positives, strict=True)
+        ]
+        if self.unlabeled is None or unlabeled_weight == 0:
+            return labelled
+        natural = self._positives(0.0, np.ones(self.n_classes))
+        return refine(labelled, natural, self.unlabeled, unlabeled_weight)
+
+    @cached_property
+    def _is_positive(self) -> NDArray[np.bool_]:
+        """The rows of classes that step 2 reweights."""
+        return self.reweighted[self.targets]
+
+    @cached_property
+    def _signed(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
+        """Votes and signs whose product is +1 where a vote is right, -1 where it is wrong.
+
+        A share p of the vote for the true class is 2p - 1.
+        """
+        if self.n_classes == 2:
+            return self.votes, np.where(self.targets == 1, np.int8(1), np.int8(-1))
+        ones = np.ones(len(self.targets), np.int8)
+        if self.votes.ndim == 3:
+            own = self.votes[np.arange(len(self.targets)), :, self.targets]
+            return np.asfortranarray(2 * own - 1), ones
+        named = self.votes == self.targets[:, np.newaxis]
+        return np.asfortranarray(np.where(named, np.int8(1), np.int8(-1))), ones
+
+    @cached_property
+    def _margin(self) -> Numbers:
+        """Of the plain vote, on the rows of classes that step 2 reweights."""
+        if self.margin is not None:
+            return self.margin
+        rows = self._is_positive
+        counted = None if self.counted is None else self.counted[rows]
+        votes = np.ascontiguousarray(self.votes[rows])
+        return plain_margin(votes, self.targets[rows], self.n_classes, counted)
+
+    @cached_property
+    def _negatives(self) -> list[Any]:
+        """The moments that no emphasis changes, by fold."""
+        folds = np.where(self._is_positive, -1, self.folds)
+        rows = _Rows(*self._signed, self.targets, folds, self.counted)
+        return self._moments(rows, self.sample_weight, self.class_weight)
+
+    @cached_property
+    def _positive_rows(self) -> _Rows:
+        """A copy, since they are few, and all that emphasis needs is in them."""
+        rows, (votes, signs) = np.flatnonzero(self._is_positive), self._signed
+        counted = None if self.counted is None else self.counted[rows]
+        votes = np.ascontiguousarray(votes[rows])
+        return _Rows(votes, signs[rows], self.targets[rows], self.folds[rows], counted)
+
+    def _positives(self, strength: float, class_weight: Numbers) -> list[Any]:
+        D = self.sample_weight
+        D = None if D is None else D[self._is_positive]
+        if strength != 0:
+            D = emphasis(self._margin, strength) * (1.0 if D is None else D)
+        return self._moments(self._positive_rows, D, class_weight)
+
+    def _moments(self, rows: _Rows, D: Numbers | None, class_weight: Numbers) -> list[Any]:
+        """By fold; rows of classes of equal weight are added up at once."""
+        own = class_weight[rows.targets]
+        taken = own[rows.folds >= 0]
+        parts = []
+        for weight in np.unique(taken if len(taken) else own[:1]).tolist() or [1.0]:
+            folds = np.where(own == weight, rows.folds, -1)
+            part = self._plain_moments(rows._replace(folds=folds), D)
+            parts.append(part if weight == 1 else [fold * weight for fold in part])
+        return [sum(fold[1:], start=fold[0]) for fold in zip(*parts, strict=True)]
+
+    def _plain_moments(self, rows: _Rows, D: Numbers | None) -> list[Any]:
+        settings = rows.signs, D, rows.folds, self.n_folds
+        if rows.counted is None:
+            return Moments.by_fold(rows.votes, *settings)
+        return OutOfBagMoments.by_fold(rows.votes, rows.counted, *settings)
+
+
+class _Rows(NamedTuple):
+    votes: NDArray[Any]
+    signs: NDArray[np.int8]
+    targets: NDArray[Any]
+    folds: NDArray[Any]
+    """-1 for rows that have no part in it."""
+    counted: NDArray[np.bool_] | None

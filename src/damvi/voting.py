@@ -1,0 +1,571 @@
+"""DAMVIVotingClassifier: the same steps on a pool of different models.
+
+The paper's footnote allows any set of learners. Each model of the pool is one voter,
+trained once on all rows; the votes that its weight is learned from are out of fold.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
+
+from ._compat import (
+    BaseComposition,
+    Interval,
+    StrOptions,
+    fit_context,
+    routing_enabled,
+)
+from .decision import Decision, Tuning, calibrate_votes
+from .ensemble import (
+    check_many_classes,
+    choose,
+    choose_threshold,
+    keep,
+    new_seed,
+    objective_of,
+    prune,
+    reweigh,
+    settings_of,
+    training_hashes,
+    voter_tags,
+    weighted_importances,
+)
+from .folds import split_rows
+from .labels import Labels
+from .progress import progress_bar
+from .reweighting import emphasize_missed_positives
+from .selection import EMPHASES, SHRINKAGES, Choice
+from .solvers import SOLVERS
+from .unlabeled import refuse_missing_labels
+from .validation import read_table, read_unlabeled, read_weights
+from .voters import PoolVoters, strong_pool
+from .votes import Votes
+from .weighting import minimize_c_bound
+
+N_FOLDS = 5
+PREFIT = "prefit"
+STRONG = "strong"
+DROP = "drop"
+
+
+class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
+    """A pool of different models, weighted by the diversity-aware C-bound.
+
+    Each model is trained on all rows. It is judged, calibrated and weighted by votes on
+    rows that it was not trained on (out of fold), so that accurate models that disagree
+    with each other carry the decision; see :class:`~damvi.DAMVIClassifier` for the steps
+    [1]_. The threshold and ``predict_proba`` are learned from out-of-fold votes as well.
+
+    Parameters
+    ----------
+    estimators : "strong" or list of (str, classifier), default="strong"
+        The pool. "strong" is :func:`~damvi.voters.strong_pool`: forests, boosted trees and
+        linear models. A voter can be set to "drop" with ``set_params``.
+    voting : {"soft", "hard"}, default="soft"
+        What a voter says: its probability p, as 2p - 1 (with three or more classes the
+        probability of each), or its decision.
+    cv : int, splitter, iterable or "prefit", default=None
+        The folds of the votes; None is 5. ``groups`` may be given to ``fit``. "prefit": the
+        estimators are fitted already, and the rows given to ``fit`` only set the weights.
+    calibration : {"auto", "platt", "isotonic"} or None, default="auto"
+        Calibrate soft votes before they are weighted, out of fold; "auto" chooses by the
+        number of positives.
+    reweight : bool or float, default=False
+        Lean on the positives that the plain vote misses, as in the paper, or not; a
+        number from 0 to 1 is the strength.
+    balance : float, default=0.25
+        How much more a positive counts than a negative when votes are calibrated and
+        weighted: 0 is not at all, at 1 both classes count the same, and in between the
+        log-odds of the classes are scaled down. Thresholds and probabilities are those
+        of the natural class rate in any case.
+    shrinkage : float, default=0.001
+        How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
+    solver : {"exact", "slsqp", "uniform"}, default="exact"
+        How to weight the voters: the exact minimum of the C-bound, the paper's local
+        solver, or the plain vote for comparison.
+    threshold : default="auto"
+        Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
+        {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
+        It is tuned on out-of-fold votes; see :mod:`damvi.decision`. "joint" fits it along
+        with the weights, by the C-bound. With three or more classes, by which factor the
+        votes for each count: "vote" (1 each), "macro_f1", or a list of numbers. "auto" is
+        "f1", or "macro_f1" with three or more classes.
+    unlabeled_weight : float, default=0
+        How much the voters' disagreement on ``X_unlabeled`` counts, if ``fit`` is given
+        any, from 0 to 1 (excluded). At 0 unlabelled rows are left alone, with a warning:
+        no use of them has been seen to help reliably.
+    pos_label : label, default=None
+        The positive class. None: the rarer one (of two equal ones, the last in order).
+        Only for two classes.
+    n_jobs : int, default=None
+        Voters trained or asked at a time. No result depends on it.
+    random_state : int, RandomState instance or None, default=None
+        The seed of the folds and of the voters. An int makes the fit repeatable.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, in order.
+    pos_label_ : label
+        The class taken as positive; None with three or more.
+    estimators_ : list of K classifiers
+        The voters. They are trained on the labels 0 and 1, where 1 is ``pos_label_``; with
+        three or more classes on their places. Those that came fitted are as they came.
+    named_estimators_ : dict
+        The same by name.
+    weights_ : ndarray of shape (K,)
+        Their weights Q, on the simplex. Zeros are common, and skipped in prediction.
+    c_bound_ : float
+        The C-bound of the vote out of fold, 1 when the voters are no better than a coin.
+    gibbs_risk_, disagreement_ : float
+        The two quantities behind it: mean error of a voter, and diversity.
+    threshold_ : float or ndarray of shape (n_classes,)
+        The vote above which a row is flagged, or the factors of three or more classes.
+    tuning_ : Tuning or None
+        How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
+    oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
+        The decision function on each training row, out of fold, with weights learned on
+        other rows.
+    pruning_ : Pruning
+        Only after :meth:`prune`: the price of fewer voters.
+    labels_, voters_, votes_, decision_
+        What the parts of damvi work with: the classes (:class:`~damvi.labels.Labels`), the
+        voters, their votes on the training rows (not saved), and the threshold with what
+        was learned about it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only when X has column names.
+
+    Notes
+    -----
+    ``predict_proba`` is calibrated on out-of-fold votes, and increases with the vote.
+    ``predict`` follows the threshold, not the larger probability. A tied vote goes to the
+    majority class.
+
+    References
+    ----------
+    .. [1] A. Goyal and J. Khiari (2020), Diversity-Aware Weighted Majority Vote
+       Classifier for Imbalanced Data, IJCNN.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from damvi import DAMVIVotingClassifier
+    >>> X, y = make_classification(2000, weights=[0.95], random_state=0)
+    >>> pool = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
+    >>> model = DAMVIVotingClassifier(pool, random_state=0).fit(X, y)
+    >>> model.pos_label_, model.predict(X[:3])
+    (np.int64(1), array([0, 0, 0]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimators": [list, tuple, StrOptions({STRONG})],
+        "voting": [StrOptions({"soft", "hard"})],
+        "cv": "no_validation",  # type: ignore[dict-item]
+        "calibration": [StrOptions({"auto", "platt", "isotonic"}), None],
+        "reweight": ["boolean", Interval(Real, 0, 1, closed="both")],
+        "balance": [Interval(Real, 0, 1, closed="both")],
+        "shrinkage": [Interval(Real, 0, 1, closed="left")],
+        "solver": [StrOptions(set(SOLVERS))],
+        "threshold": "no_validation",  # type: ignore[dict-item]
+        "unlabeled_weight": [Interval(Real, 0, 1, closed="left")],
+        "pos_label": "no_validation",  # type: ignore[dict-item]
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    labels_: Labels
+    voters_: Any
+    votes_: Any
+    decision_: Decision
+    weights_: NDArray[np.float64]
+    threshold_: Any
+    classes_: NDArray[Any]
+    pos_label_: Any
+    n_features_in_: int
+    row_hashes_: NDArray[np.uint64]
+    row_hash_step_: int
+
+    def __init__(
+        self,
+        estimators: Any = STRONG,
+        *,
+        voting: Literal["soft", "hard"] = "soft",
+        cv: Any = None,
+        calibration: Literal["auto", "platt", "isotonic"] | None = "auto",
+        reweight: bool | float = False,
+        balance: float = 0.25,
+        shrinkage: float = 0.001,
+        solver: str = "exact",
+        threshold: Any = "auto",
+        unlabeled_weight: float = 0.0,
+        pos_label: Any = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.voting = voting
+        self.cv = cv
+        self.calibration = calibration
+        self.reweight = reweight
+        self.balance = balance
+        self.shrinkage = shrinkage
+        self.solver = solver
+        self.threshold = threshold
+        self.unlabeled_weight = unlabeled_weight
+        self.pos_label = pos_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        X_unlabeled: Any = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Train the voters and weight them.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe of shape (n, n_features)
+            The voters get a dataframe as it is.
+        y : array of shape (n,)
+            Labels of 2 to 256 classes.
+        sample_weight : array of shape (n,), optional
+            Only ratios matter: weights a factor 2**31 below the largest count as 0.
+        X_unlabeled : array, sparse matrix, dataframe or Unlabeled, optional
+            More rows with the same columns, whose labels nobody knows; see
+            ``unlabeled_weight``. Wrapped in :class:`~damvi.Unlabeled`, no grid search
+            cuts it.
+        **fit_params
+            ``groups`` for the folds. With metadata routing on, also what the voters'
+            ``fit`` requests; values with one entry a row are cut along with the rows.
+
+        Returns
+        -------
+        self
+        """
+        named = self._named()
+        refuse_missing_labels(y)
+        X, y = read_table(self, X, y, keep_frame=True, allow_nan=True)
+        labels, targets = Labels.read(y, self.pos_label)
+        check_many_classes(labels, [voter for _, voter in named])
+        objective_of(self.threshold, labels)  # refused before the work
+        weights = read_weights(sample_weight, targets, labels.by_target)
+        unlabeled = read_unlabeled(
+            self, X_unlabeled, X, self.unlabeled_weight, labels, keep_frame=True
+        )
+        totals = labels.totals(targets, weights)
+
+        # 1. Voters, all different, and their votes on rows they were not trained on.
+        voters, votes, folds = self._train(named, X, labels, targets, weights, fit_params)
+        if self.voting == "soft" and self.calibration is not None:
+            class_weight = labels.class_weight(totals, self.balance)
+            counts = (class_weight / class_weight.max())[targets]
+            votes, calibrators = calibrate_votes(
+                votes,
+                targets,
+                folds,
+                method=self.calibration,
+                sample_weight=counts if weights is None else counts * weights,
+            )
+            voters = voters.calibrated(calibrators)
+        self.labels_, self.voters_ = labels, voters
+        self.votes_ = Votes.of(
+            votes, labels, targets, folds, sample_weight=weights, balance=self.balance
+        ).with_unlabeled(voters, unlabeled, self.n_jobs)
+        self.row_hashes_, self.row_hash_step_ = training_hashes(X, targets, unlabeled), 1
+
+        # 2. Lean on the positives that the plain vote misses.
+        settings = settings_of(self)
+        moments = emphasize_missed_positives(
+            self.votes_, settings.reweight, settings.unlabeled_weight
+        )
+
+        # 3. Weights that trade accuracy for diversity, as the C-bound says.
+        weighting = minimize_c_bound(self.votes_, moments, settings, self.n_jobs)
+
+        # 4. Where to cut the vote, and what it means.
+        decision = choose_threshold(
+            weighting, self.threshold, self.labels_, calibrates=True
+        )
+        return keep(self, decision)
+
+    def _train(
+        self,
+        named: list[tuple[str, Any]],
+        X: Any,
+        labels: Labels,
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        fit_params: dict[str, Any],
+    ) -> tuple[PoolVoters, NDArray[Any], NDArray[Any]]:
+        """The voters, their votes on rows they were not trained on, and the folds."""
+        seed = new_seed(self.random_state)
+        if isinstance(self.estimators, str):
+            named = strong_pool(seed, sparse=hasattr(X, "tocsr"))
+        groups, own_params = self._route(named, fit_params)
+        if self._is_prefit:
+            voters = PoolVoters.prefit(named, classes=labels.by_target, voting=self.voting)
+            _, folds = split_rows(N_FOLDS, X, targets, groups, seed=seed)
+            return voters, voters.votes(X, self.n_jobs), folds
+        return PoolVoters.train(
+            named,
+            X,
+            targets,
+            n_classes=labels.n_classes,
+            seed=seed,
+            cv=N_FOLDS if self.cv is None else self.cv,
+            groups=groups,
+            voting=self.voting,
+            sample_weight=weights,
+            fit_params=own_params,
+            n_jobs=self.n_jobs,
+            progress=progress_bar("Training voters") if self.verbose else None,
+        )
+
+    @property
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == PREFIT
+
+    def _named(self) -> list[tuple[str, Any]]:
+        """The voters of a list by name, checked; none of "strong", which is made at fit."""
+        if isinstance(self.estimators, str):
+            return []
+        for entry in self.estimators:
+            if not (
+                isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+            ):
+                raise ValueError(
+                    f"estimators is a list, and {entry!r} in it is not a pair; give each "
+                    f"voter a name, as in [('linear', LogisticRegression()), ...]"
+                )
+            if entry[0] == "splitter":
+                raise ValueError(
+                    "a voter is named 'splitter', which metadata routing needs for cv; "
+                    "give it another name"
+                )
+        kept = [(name, voter) for name, voter in self.estimators if not _is_drop(voter)]
+        if self.estimators and not kept:
+            raise ValueError("all voters are set to 'drop'; at least one must stay")
+        self._validate_names([name for name, _ in self.estimators])
+        return kept
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, with those of the voters as ``name__parameter``."""
+        return self._get_params("estimators", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of voters as ``name__parameter``, a voter by its name.
+
+        ``set_params(name="drop")`` leaves a voter out.
+        """
+        self._set_params("estimators", **params)
+        return self
+
+    @property
+    def named_estimators_(self) -> dict[str, Any]:
+        """The voters by name, in the order of ``weights_``."""
+        check_is_fitted(self, "weights_")
+        return dict(zip(self.voters_.names, self.estimators_, strict=True))
+
+    def reweigh(self, **settings: Any) -> Self:
+        """Weight the voters again by other settings, without training them again.
+
+        Parameters
+        ----------
+        **settings
+            Any of ``reweight``, ``shrinkage``, ``solver``, ``threshold`` and
+            ``unlabeled_weight``, which are set as by ``set_params``; the others stay. The
+            votes of the last ``fit`` are used, which a model that was saved and loaded no
+            longer has.
+
+        Returns
+        -------
+        self
+        """
+        return reweigh(self, settings, calibrates=True)
+
+    def choose(
+        self,
+        metric: Any = "auto",
+        *,
+        reweight: Any = EMPHASES,
+        shrinkage: Any = SHRINKAGES,
+    ) -> Choice:
+        """Which settings are best by what counts for you, on out-of-sample votes.
+
+        All combinations are tried on the votes of the last ``fit``; no voter is trained
+        again, and the model stays as it is: ``model.reweigh(**choice.best)`` takes the
+        best one.
+
+        Parameters
+        ----------
+        metric : default="auto"
+            "average_precision", or what a threshold can be tuned for, such as "f1" or
+            {"cost": (1, 50)}. "auto" is what the threshold is tuned for, and average
+            precision if it is not tuned. With three or more classes "average_precision"
+            or "macro_f1", means over the classes.
+        reweight, shrinkage : iterable of float
+            The values to try.
+
+        Returns
+        -------
+        Choice
+            What each combination was worth, and what the choice itself is worth on rows
+            that had no part in it.
+        """
+        return choose(self, metric, reweight=reweight, shrinkage=shrinkage)
+
+    def prune(self, max_voters: int) -> Self:
+        """Keep a few voters, those that the C-bound can spare least.
+
+        The weights are fitted anew on those kept, along a path that drops one voter after
+        the other. ``pruning_`` tells the price: C-bound, and average precision and F1 on
+        rows that had no part in the choice, by which the threshold is tuned too. What is
+        pruned after that starts from the voters that are left, and does not know that they
+        were chosen: its figures flatter.
+
+        Parameters
+        ----------
+        max_voters : int
+
+        Returns
+        -------
+        self
+        """
+        return prune(self, max_voters, calibrates=True)
+
+    def cast_votes(self, X: Any) -> NDArray[Any]:
+        """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other.
+
+        With three or more classes, their places in ``classes_``, or (n, K, n_classes)
+        for soft votes.
+        """
+        check_is_fitted(self, "weights_")
+        X = read_table(self, X, keep_frame=True, allow_nan=True)
+        return self.voters_.votes(X, self.n_jobs)
+
+    def vote(self, X: Any) -> NDArray[np.float64]:
+        """The weighted vote for ``pos_label_``, in [-1, 1]; step 4 cuts it.
+
+        With three or more classes, the share of the vote for each: (n, n_classes).
+        """
+        check_is_fitted(self, "weights_")
+        X = read_table(self, X, keep_frame=True, allow_nan=True)
+        vote = self.voters_.weighted_vote(X, self.weights_, self.n_jobs)
+        return np.clip(vote, *self.labels_.vote_limits)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The weighted vote less the threshold; above 0 means ``classes_[1]``.
+
+        A tie is 0, or the smallest positive step when ``classes_[1]`` is the majority
+        class, so that the sign always is the decision. With three or more classes, the
+        vote for each times its factor, (n, n_classes), and the largest is the decision.
+        """
+        vote = self.vote(X)
+        return self.labels_.scores(vote, self.threshold_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class that wins the vote; the majority class wins a tie."""
+        scores = self.decision_function(X)
+        return self.labels_.predict(scores)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, calibrated on out-of-fold votes."""
+        vote = self.vote(X)
+        return self.labels_.probabilities(vote, self.decision_.calibrator)
+
+    @property
+    def tuning_(self) -> Tuning | None:
+        """How the threshold was tuned, with an honest figure of what it gives."""
+        check_is_fitted(self, "weights_")
+        return self.decision_.tuning
+
+    @property
+    def oob_decision_function_(self) -> NDArray[np.float64]:
+        """The decision function on the training rows, by those that do not know them."""
+        check_is_fitted(self, "weights_")
+        return self.labels_.scores(self.decision_.out_of_sample_vote, self.threshold_)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The voters, in the order of the pool."""
+        check_is_fitted(self, "weights_")
+        return self.voters_.estimators
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Mean of the voters' feature importances, weighted as they vote.
+
+        Voters that have none are left out.
+        """
+        check_is_fitted(self, "weights_")
+        return weighted_importances(self.estimators_, self.weights_, scaled=True)
+
+    def _route(
+        self, named: list[tuple[str, Any]], fit_params: dict[str, Any]
+    ) -> tuple[Any, dict[str, dict[str, Any]]]:
+        """Groups for the folds, and what else each voter asked for."""
+        if not routing_enabled():
+            groups = fit_params.pop("groups", None)
+            if fit_params:
+                raise TypeError(
+                    f"a pool takes groups, and not {', '.join(fit_params)}; its voters get "
+                    f"more with sklearn.set_config(enable_metadata_routing=True)"
+                )
+            return groups, {}
+        if not fit_params:
+            return None, {}
+        routed = process_routing(self, "fit", **fit_params)
+        given = {name: routed[name].fit for name, _ in named if name in routed}
+        return routed.splitter.split.get("groups"), given
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How metadata reaches the voters; see scikit-learn's user guide."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        takes_metadata = hasattr(self.cv, "get_metadata_routing")
+        router.add(
+            splitter=self.cv if takes_metadata else StratifiedGroupKFold(),
+            method_mapping=MethodMapping().add(caller="fit", callee="split"),
+        )
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        for name, voter in self._named():
+            router.add(**{name: voter}, method_mapping=to_fit)
+        return router
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        voters = (
+            []
+            if isinstance(self.estimators, str)
+            else [one for _, one in self.estimators if not _is_drop(one)]
+        )
+        return voter_tags(tags, voters, self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "votes_"}
+
+
+def _is_drop(voter: Any) -> bool:
+    return isinstance(voter, str) and voter == DROP
