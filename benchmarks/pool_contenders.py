@@ -16,6 +16,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from damvi.ballots import Ballots
+from damvi.choosing import choose_rule
+from damvi.weighing import Rule, weigh
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -29,11 +32,8 @@ from sklearn.metrics import (
 )
 
 from damvi import DAMVIClassifier
-from damvi.ballots import Ballots
-from damvi.choosing import choose_rule
 from damvi.decision import calibrate_vote, calibrate_votes, tune_threshold
 from damvi.decision.calibration import log_odds
-from damvi.weighing import Rule, weigh
 
 Array = NDArray[Any]
 

@@ -18,6 +18,7 @@ import time
 from statistics import median
 
 import numpy as np
+from damvi.solvers.solution import certified
 from scipy import linalg, optimize
 from setting import print_setting
 from sklearn.model_selection import train_test_split
@@ -28,7 +29,6 @@ from damvi import Moments
 from damvi.datasets import load
 from damvi.reweighting import emphasize_missed_positives
 from damvi.solvers import Solution, exact, slsqp
-from damvi.solvers.solution import certified
 from damvi.voters import BaggedVoters, BootstrapSampling
 
 SIZES = [100, 500, 1000, 2000]

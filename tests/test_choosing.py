@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from damvi.ballots import Ballots
+from damvi.choosing import Judge, choose_rule
+from damvi.weighing import Rule, honest_vote, weigh
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -9,10 +12,7 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier
-from damvi.ballots import Ballots
-from damvi.choosing import Judge, choose_rule
 from damvi.folds import deal_folds
-from damvi.weighing import Rule, honest_vote, weigh
 
 RULES = [Rule(emphasis, shrinkage) for shrinkage in (0.0, 0.2) for emphasis in (0.0, 1.0)]
 

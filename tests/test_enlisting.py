@@ -77,9 +77,8 @@ def test_blocks_of_unlabelled_rows_make_no_difference(table, fresh, monkeypatch)
 
 def test_eta_is_the_best_on_votes_on_unseen_rows(table, fresh):
     fitted = model(unlabeled="disagreement", n_estimators=30).fit(*table, X_unlabeled=fresh)
-    from sklearn.metrics import average_precision_score
-
     from damvi.revising import ETAS
+    from sklearn.metrics import average_precision_score
 
     worth = []
     for eta in ETAS:

@@ -8,13 +8,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from damvi.fingerprint import row_prints, without_labels
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from damvi import DAMVIClassifier
-from damvi.fingerprint import row_prints, without_labels
 
 NAMES = ["a", "b", "c", "d"]
 KINDS = {

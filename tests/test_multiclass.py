@@ -2,9 +2,13 @@
 
 import pickle
 
+import damvi.electing
 import numpy as np
 import pandas as pd
 import pytest
+from damvi.class_ballots import ClassBallots
+from damvi.contest import ManyClasses
+from damvi.weighing import Rule, weigh
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
@@ -13,17 +17,13 @@ from sklearn.metrics import f1_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-import damvi.electing
 from damvi import DAMVIClassifier
-from damvi.class_ballots import ClassBallots
-from damvi.contest import ManyClasses
 from damvi.crossfit import fold_weights, out_of_bag_vote, out_of_fold_vote
 from damvi.decision import Fixed
 from damvi.folds import deal_folds
 from damvi.moments import Moments
 from damvi.reweighting import class_margin, uniform_class_vote, uniform_vote
 from damvi.voters import VoteReader
-from damvi.weighing import Rule, weigh
 
 POOL = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3))]
 

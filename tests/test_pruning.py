@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from damvi.pruning import path
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -11,7 +12,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier
 from damvi.moments import Moments
-from damvi.pruning import path
 from damvi.solvers import exact
 
 POOL = [

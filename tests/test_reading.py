@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-
 from damvi.reading import encode_labels, read_weights
 
 SIGNS = np.array([-1, -1, 1, -1], dtype=np.int8)

@@ -1,11 +1,11 @@
 """Shrinkage: from the C-bound's weights to equal ones, and no further."""
 
 import numpy as np
+from damvi.shrinkage import shrink
 from hypothesis import given
 from hypothesis import strategies as st
 
 from damvi.moments import Moments
-from damvi.shrinkage import shrink
 from damvi.solvers import exact
 
 

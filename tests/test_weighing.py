@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from damvi.ballots import Ballots
+from damvi.unseen_moments import UnseenMoments, nearest_semi_definite
+from damvi.weighing import Rule, weigh
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from damvi.ballots import Ballots
 from damvi.moments import Moments
 from damvi.reweighting import emphasize_missed_positives
 from damvi.solvers import exact
-from damvi.unseen_moments import UnseenMoments, nearest_semi_definite
-from damvi.weighing import Rule, weigh
 
 
 def some_votes(seed, n=120, n_voters=5, soft=False):

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from pyarrow import parquet as pq
-
-from damvi import DAMVIClassifier, FastTreeClassifier, ParquetTable
 from damvi.blocks import cache as caches
 from damvi.blocks import electing
 from damvi.blocks.cache import BinCache
+from pyarrow import parquet as pq
+
+from damvi import DAMVIClassifier, FastTreeClassifier, ParquetTable
 
 from .test_on_disk import frame_of, write
 

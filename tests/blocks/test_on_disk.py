@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 import pytest
+from damvi.blocks import parquet, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -20,7 +21,6 @@ from damvi import (
     load_model,
     save_model,
 )
-from damvi.blocks import parquet, table
 from damvi.certificate import certify
 
 

@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from damvi.fingerprint import row_prints
 
 from damvi.certificate.rows import is_leak, refuse_training_rows, shared_rows
 from damvi.datasets import load
-from damvi.fingerprint import row_prints
 
 SPLITS = 20
 

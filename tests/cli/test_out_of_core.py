@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from damvi.blocks import cache
 
 from damvi import enrolling
-from damvi.blocks import cache
 from damvi.cli import dataset, memory
 from damvi.io import load
 

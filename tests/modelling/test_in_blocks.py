@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from damvi import DAMVIClassifier
 from damvi.blocks import parquet
 from damvi.fingerprint import row_prints
+
+from damvi import DAMVIClassifier
 from damvi.modelling import (
     fit_dataset,
     looking,

@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from damvi.fingerprint import row_prints
 
 from damvi import DAMVIClassifier
-from damvi.fingerprint import row_prints
 from damvi.io import Model, Target, Training
 from damvi.report import render, summarise, write_report
 from damvi.report.page import HEATS, digest, heat, json_for_script

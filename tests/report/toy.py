@@ -2,11 +2,11 @@
 
 import numpy as np
 import pandas as pd
+from damvi.fingerprint import row_prints
 
 from damvi import DAMVIClassifier
 from damvi.decision import calibrate_vote
 from damvi.evaluation import voters_of_fit
-from damvi.fingerprint import row_prints
 from damvi.io import Model, Target, Training
 from damvi.tables import Schema
 

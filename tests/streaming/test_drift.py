@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from damvi.streaming.drift import LEVEL, TESTED, Drift, Margins
 from hypothesis import given
 from hypothesis import strategies as st
-
-from damvi.streaming.drift import LEVEL, TESTED, Drift, Margins
 
 
 def rows(rng, n, rate=0.05, skill=0.6):

@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from damvi.ballots import Ballots
+from damvi.weighing import Rule, weigh
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,11 +16,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier, VoteStream
-from damvi.ballots import Ballots
 from damvi.moments import Moments
 from damvi.reweighting import emphasize_missed_positives
 from damvi.solvers import exact
-from damvi.weighing import Rule, weigh
 
 from ..conftest import imbalanced
 

@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from damvi.census import Census
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier
-from damvi.census import Census
 from damvi.voters import BootstrapSampling, PoissonSampling
 from damvi.voters.sampling import poisson_rates
 
