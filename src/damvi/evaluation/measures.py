@@ -51,7 +51,6 @@ MEASURES = {
     "cost": "cost a row",
 }
 """The names of the figures, and what to call them."""
-OF_A_CLASS = ("precision", "recall", "f1", "ap", "roc_auc")
 
 
 @dataclass(frozen=True)
@@ -64,12 +63,14 @@ class Figure:
     spread: float
 
     @classmethod
-    def around(cls, value: float, draws: Floats, least: float = -np.inf) -> Figure:
-        """A figure of at most 1, or any cost, with what draws of the rows make of it."""
+    def around(
+        cls, value: float, draws: Floats, least: float = -np.inf, most: float = np.inf
+    ) -> Figure:
+        """A figure with what draws of the rows make of it, within what it can be."""
         low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         # Draws from few rows can all lie on one side of the figure.
         low, high = min(float(low), value), max(float(high), value)
-        return cls(value, max(low, least), high, float(draws.std()))
+        return cls(value, max(low, least), min(high, most), float(draws.std()))
 
     @classmethod
     def counted(cls, part: int, whole: int) -> Figure | None:
@@ -220,35 +221,28 @@ def measure(
     else:
         tables = _draw_tables(rng, table)
         drawn_ranks, drawn_errors = _draw_rows(rng, truth, votes, errors, ranks)
-    exact, drawn = (
-        _of_tables(table[None].astype(np.float64), cost),
-        _of_tables(tables, cost),
-    )
+    exact, drawn = _of_tables(table[None].astype(float), cost), _of_tables(tables, cost)
     there = table.sum(axis=1) > 0
-    reported = [1] if two else range(n_classes)
     by_class: list[dict[str, Figure | None]] = []
-    for at, c in enumerate(reported):
-        own: dict[str, Figure | None] = {
-            name: Figure.around(float(exact[name][0, c]), drawn[name][:, c])
-            if there[c]
-            else None
-            for name in ("precision", "recall", "f1")
-        }
+    for at, c in enumerate([1] if two else range(n_classes)):
+        own: dict[str, Figure | None] = {}
+        for name in ("precision", "recall", "f1"):
+            own[name] = Figure.around(float(exact[name][0, c]), drawn[name][:, c])
+        for k, name in enumerate(("ap", "roc_auc")):
+            own[name] = Figure.around(float(ranks[k, at]), drawn_ranks[k, at], 0.0, 1.0)
+        if not there[c]:
+            own = dict.fromkeys(own)
         if not two:
             own["precision"] = Figure.counted(int(table[c, c]), int(table[:, c].sum()))
             own["recall"] = Figure.counted(int(table[c, c]), int(table[c].sum()))
-        for k, name in enumerate(("ap", "roc_auc")):
-            own[name] = _ranking(ranks[k, at], drawn_ranks[k, at]) if there[c] else None
         by_class.append(own)
-    means = ["balanced_accuracy", "mcc", *(["cost"] if cost and two else [])]
+    means = ["balanced_accuracy", "mcc"]
+    means += (["cost"] if cost else []) if two else ["macro_f1", "accuracy"]
     found: dict[str, Any] = dict(by_class[0]) if two else {}
-    if not two:
-        means += ["macro_f1", "accuracy"]
-        for k, name in enumerate(("macro_ap", "macro_roc_auc")):
-            moved = drawn_ranks[k, there].mean(axis=0)
-            found[name] = _ranking(ranks[k, there].mean(), moved)
-    for name in means:
-        found[name] = Figure.around(float(exact[name][0]), drawn[name])
+    found |= {name: Figure.around(float(exact[name][0]), drawn[name]) for name in means}
+    for k, name in enumerate(() if two else ("macro_ap", "macro_roc_auc")):
+        mean, moved = float(ranks[k, there].mean()), drawn_ranks[k, there].mean(axis=0)
+        found[name] = Figure.around(mean, moved, 0.0, 1.0)
     if errors is not None and drawn_errors is not None:
         found["brier"] = Figure.around(float(errors.mean()), drawn_errors, 0.0)
     overall = {name: found[name] for name in MEASURES if name in found}
@@ -347,13 +341,7 @@ def _part(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
 
 
-def _ranking(value: Any, draws: Floats) -> Figure:
-    """A figure from 0 to 1, beyond which moved draws may lie."""
-    found = Figure.around(float(value), draws, 0.0)
-    return Figure(found.value, found.low, min(found.high, 1.0), found.spread)
-
-
-def _ranks(truth: Labels, vote: Floats, weight: Floats) -> Floats:
+def _ranks(truth: Labels, vote: Floats, weight: Floats, only_ap: bool = False) -> Floats:
     """Average precision and ROC AUC (2, classes, draws) by these weights of the rows.
 
     For the positive class of a vote (n,), or for each class of votes (n, C); 0 for a class
@@ -367,13 +355,14 @@ def _ranks(truth: Labels, vote: Floats, weight: Floats) -> Floats:
         order = np.argsort(-column, kind="stable")
         ranked = column[order]
         starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
-        own, mass = truth[order] == c, weight[:, order]
-        up = np.add.reduceat(mass * own, starts, axis=1)
-        down = np.add.reduceat(mass * ~own, starts, axis=1)
-        ups, downs = up.cumsum(axis=1), down.cumsum(axis=1)
-        ranks[0, at] = (up * _part(ups, ups + downs)).sum(axis=1) / ups[:, -1]
-        pairs = (down * (ups - up / 2)).sum(axis=1)
-        ranks[1, at] = pairs / (ups[:, -1] * downs[:, -1])
+        mass = weight[:, order]
+        both = np.add.reduceat(mass, starts, axis=1)
+        up = np.add.reduceat(mass * (truth[order] == c), starts, axis=1)
+        ups, flagged = up.cumsum(axis=1), both.cumsum(axis=1)
+        ranks[0, at] = (up * _part(ups, flagged)).sum(axis=1) / ups[:, -1]
+        if not only_ap:
+            pairs = ((both - up) * (ups - up / 2)).sum(axis=1)
+            ranks[1, at] = pairs / (ups[:, -1] * (flagged - ups)[:, -1])
     return ranks
 
 
@@ -442,10 +431,10 @@ def _draw_rows(
 
 
 def _thinned(
-    rng: np.random.RandomState, truth: Labels, n_classes: int
+    rng: np.random.RandomState, truth: Labels, n_classes: int, n_votes: int = 1
 ) -> tuple[Labels, Floats]:
     """Rows to draw from, and how many each stands for: rare classes keep all of theirs."""
-    room = max(MOST_WORK // (N_DRAWS * n_classes), 1)
+    room = max(MOST_WORK // (N_DRAWS * n_classes * n_votes), 1)
     groups = rows_by_class(truth, n_classes)
     sizes = np.array([len(group) for group in groups])
     kept = sizes
@@ -483,12 +472,12 @@ def _paired_tables(
     tables = [np.zeros((1 + N_DRAWS, n_classes, n_classes)) for _ in decided]
     for c in np.unique(truth):
         rows = truth == c
-        pairs = np.stack([named[rows] for named in decided])
-        cells, counts = np.unique(pairs, axis=1, return_counts=True)
+        pairs = decided[0][rows] * n_classes + decided[1][rows]
+        cells, counts = np.unique(pairs, return_counts=True)
         size = counts.sum()
         drawn = rng.multinomial(size, counts / size, size=N_DRAWS)
         drawn = np.concatenate([counts[None, :], drawn])
-        for table, named in zip(tables, cells, strict=True):
+        for table, named in zip(tables, divmod(cells, n_classes), strict=True):
             table[:, c] = drawn @ np.eye(n_classes)[named]
     return tables
 
@@ -502,12 +491,10 @@ def _gain_of_rows(
     there = np.array([0]) if two else np.unique(truth)
 
     def gain(some: Labels, weight: Floats) -> Floats:
-        means = [
-            _ranks(truth[some], vote[some], weight)[0, there].mean(axis=0) for vote in votes
-        ]
-        return np.asarray(means[0] - means[1])
+        found = [_ranks(truth[some], vote[some], weight, only_ap=True) for vote in votes]
+        return np.asarray((found[0] - found[1])[0, there].mean(axis=0))
 
-    rows, scale = _thinned(rng, truth, n_classes)
+    rows, scale = _thinned(rng, truth, n_classes, len(votes))
     exact = float(gain(np.arange(len(truth)), np.ones((1, len(truth))))[0])
     plain = float(gain(rows, scale[None, :])[0])
     draws = np.empty(N_DRAWS)

@@ -81,8 +81,7 @@ def voter_figures(
     Parameters
     ----------
     decided : array of int, shape (n, K)
-        The class that each voter alone would decide for, on rows that it was not trained
-        on, see :func:`rows_to_look_at`.
+        The class that each voter alone would decide for.
     labels : array of int, shape (n,)
     weights : array of shape (K,)
     names : list of K str
@@ -90,7 +89,8 @@ def voter_figures(
     hard : array of bool, shape (n,)
         The rows to look at closely: of rare classes, missed by the weighted vote.
     unseen : array of bool, shape (n, K), optional
-        Which of the decisions count. None: all.
+        Which of the decisions count: those on rows that the voter was not trained on.
+        None: all.
     seed : int, default=0
         Of the pairs, and the hard cases, that are listed where there are too many.
 

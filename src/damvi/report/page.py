@@ -107,7 +107,7 @@ def render(summary: dict[str, Any]) -> str:
     # A figure does not break before its percent sign.
     environment.filters["steady"] = lambda text: text.replace(" %", "\u00a0%")
     return environment.from_string(template).render(
-        said=summary,
+        summary=summary,
         style=style,
         style_hash=digest(style),
         script=script,
