@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 from damvi.decision import calibrate_vote, crossfit_probability
 
@@ -109,6 +110,24 @@ def test_it_finds_the_truth(method):
     targets = (rng.random(40_000) < truth).astype(int)
     chance = calibrate_vote(vote, targets, method=method)(vote)
     assert np.sqrt(np.mean((chance - truth) ** 2)) < 0.006
+
+
+def test_beta_is_a_logistic_regression_also_where_plain_steps_of_newton_go_astray():
+    vote = np.repeat([-1.0, -0.5, 0.0], [1462, 315, 21])
+    targets = np.repeat([0, 1, 0, 1, 0], [1462, 11, 304, 19, 2])
+    (curve,) = calibrate_vote(vote, targets, method="beta").curves
+    up, down = np.maximum((1 + vote) / 2, curve.log_odds.low), (1 - vote) / 2
+    columns = np.column_stack([np.log(up), -np.log(down)])
+    smoothed = np.where(targets == 1, 31 / 32, 1 / (1768 + 2))
+    oracle = LogisticRegression(C=1e12, tol=1e-12, max_iter=10**4, solver="newton-cholesky")
+    oracle.fit(
+        np.tile(columns, (2, 1)),
+        np.repeat([1, 0], len(vote)),
+        sample_weight=np.concatenate([smoothed, 1 - smoothed]),
+    )
+    found = curve.log_odds.for_votes, curve.log_odds.against, curve.log_odds.intercept
+    expected = (*oracle.coef_[0], oracle.intercept_[0])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_votes_that_say_nothing_give_the_class_rate():

@@ -16,7 +16,7 @@ from damvi.decision.calibration import (
     ENOUGH_FOR_ISOTONIC,
     Isotonic,
     Platt,
-    fit_platt,
+    fit_logistic,
     log_odds,
 )
 from damvi.folds import deal_folds
@@ -59,7 +59,8 @@ def test_platt_is_that_of_scikit_learn(n):
     expected = oracle.fit(scores[:, None], targets == 1).predict_proba(scores[:, None])[
         :, 1
     ]
-    ours = fit_platt(scores, targets == 1, np.ones(n))(votes[:, 0])
+    (slope,), intercept = fit_logistic([scores], targets == 1, np.ones(n))
+    ours = Platt(slope, intercept)(votes[:, 0])
     np.testing.assert_allclose((1 + ours) / 2, expected, atol=2e-4)
 
 
@@ -81,9 +82,9 @@ def test_platt_is_a_logistic_regression_on_smoothed_targets(n, weighted):
         np.repeat([1, 0], n),
         sample_weight=np.concatenate([weights * target, weights * (1 - target)]),
     )
-    ours = fit_platt(scores, positive, weights)
-    assert ours.slope == pytest.approx(oracle.coef_[0, 0], rel=1e-6)
-    assert ours.intercept == pytest.approx(oracle.intercept_[0], rel=1e-6)
+    (slope,), intercept = fit_logistic([scores], positive, weights)
+    assert slope == pytest.approx(oracle.coef_[0, 0], rel=1e-6)
+    assert intercept == pytest.approx(oracle.intercept_[0], rel=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -8,8 +8,9 @@ or more classes, one a class against the rest, scaled so that all add up to 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -31,8 +32,7 @@ TILT = 1e-3
 """How much a probability grows at least, in proportion, as the vote goes up by 1."""
 LARGEST_VOTE = 1 - 2.0**-24
 """The largest below 1 in single precision: log-odds stay finite, about 17 at most."""
-MAX_STEPS = 100
-MAX_PLATT_STEPS = 50
+MAX_STEPS = 50
 N_BINS = 1024
 """Of like scores, which stand for many rows until the curve is nearly there."""
 
@@ -74,22 +74,12 @@ class BetaCurve:
     high: float
 
     def __call__(self, vote: Number) -> Number:
-        columns = self.columns(vote)
-        return (
-            self.for_votes * columns[..., 0]
-            + self.against * columns[..., 1]
-            + self.intercept
-        )
+        up, down = self.columns(vote)
+        return self.for_votes * up + self.against * down + self.intercept
 
-    def columns(self, vote: Number) -> Number:
+    def columns(self, vote: Number) -> tuple[Number, Number]:
         up, down = (1 + vote / self.scale) / 2, (1 - vote / self.scale) / 2
-        return np.stack(
-            [
-                np.log(np.clip(up, self.low, 1.0)),
-                -np.log(np.clip(down, self.high, 1.0)),
-            ],
-            axis=-1,
-        )
+        return np.log(np.clip(up, self.low, 1)), -np.log(np.clip(down, self.high, 1))
 
 
 @dataclass(frozen=True)
@@ -109,8 +99,9 @@ class Knots:
 
 def fit_line(rows: Rows) -> Line:
     """Logistic regression on the vote, with Platt's targets; level if it would fall."""
-    intercept, slope = fit_logistic(rows.vote[:, None], platt_targets(rows), rows.weight)
-    return Line(max(float(slope), 0.0), float(intercept))
+    size = float(np.abs(rows.vote).max()) or 1.0  # squares of huge votes would overflow
+    (slope,), intercept = fit_logistic([rows.vote / size], rows.positive, rows.weight)
+    return Line(slope / size, intercept)
 
 
 def fit_beta(rows: Rows) -> BetaCurve:
@@ -120,23 +111,14 @@ def fit_beta(rows: Rows) -> BetaCurve:
     # A unanimous vote is placed half as far out as the nearest that is not.
     low, high = (float(s[s > 0].min(initial=1.0)) / 2 for s in (up, down))
     columns = BetaCurve(1, 1, 0, scale, low, high).columns(rows.vote)
-    targets = platt_targets(rows)
-
-    best, least = None, np.inf
-    for used in ([0, 1], [0], [1], []):
-        intercept, *slopes = fit_logistic(columns[:, used], targets, rows.weight)
-        if min(slopes, default=0.0) < 0:
-            continue
-        both = np.zeros(2)
-        both[used] = slopes
-        loss = log_loss(columns @ both + intercept, targets, rows.weight)
-        if loss < least:
-            best, least = (both, intercept), loss
-        if len(used) == 2:
-            break
-    assert best is not None  # the level curve is always among them
-    (for_votes, against), intercept = best
-    return BetaCurve(float(for_votes), float(against), float(intercept), scale, low, high)
+    fits = [fit_logistic(columns, rows.positive, rows.weight)]
+    if min(fits[0][0]) < 0:
+        alone = [fit_logistic([one], rows.positive, rows.weight) for one in columns]
+        ((first,), a), ((second,), b) = alone
+        fits = [([first, 0.0], a), ([0.0, second], b)]
+    target = platt_targets(rows.positive, rows.weight)
+    curves = [BetaCurve(*slopes, a, scale, low, high) for slopes, a in fits]
+    return min(curves, key=lambda one: _log_loss(one(rows.vote), target, rows.weight)[0])
 
 
 def fit_knots(rows: Rows) -> Knots:
@@ -144,105 +126,27 @@ def fit_knots(rows: Rows) -> Knots:
 
     Each level counts one row more, of the mean rate, so that none is 0 or 1.
     """
-    order = np.argsort(rows.vote, kind="stable")
-    vote, weight = rows.vote[order], rows.weight[order]
-    truth = rows.positive[order].astype(np.float64)
-    starts = np.flatnonzero(np.concatenate([[True], vote[1:] != vote[:-1]]))
-    weight_sum = np.add.reduceat(weight, starts)
-    rate = np.add.reduceat(weight * truth, starts) / weight_sum
-    levels = isotonic_regression(rate, weights=weight_sum)
-
+    votes, place = np.unique(rows.vote, return_inverse=True)
+    weight, levels = _isotonic(place, rows.positive, rows.weight, len(votes))
     blocks = levels.blocks[:-1]
-    mass = np.add.reduceat(weight_sum, blocks)
-    within = weight_sum / np.repeat(mass, np.diff(levels.blocks))
-    place = np.add.reduceat(within * vote[starts], blocks)
-    mean = class_rate(rows)
-    one_row = float((weight**2).sum() / weight.sum())
-    raised = (levels.x[blocks] * mass + mean * one_row) / (mass + one_row)
+    mass = np.add.reduceat(weight, blocks)
+    within = weight / np.repeat(mass, np.diff(levels.blocks))
+    one_row = float((rows.weight**2).sum() / rows.total)
+    raised = (levels.x[blocks] * mass + class_rate(rows) * one_row) / (mass + one_row)
     chance = isotonic_regression(raised, weights=mass).x
     return Knots(
-        tuple(place.tolist()),
+        tuple(np.add.reduceat(within * votes, blocks).tolist()),
         tuple(np.maximum.accumulate(np.log(chance) - np.log1p(-chance)).tolist()),
     )
 
 
-def platt_targets(rows: Rows) -> Number:
-    """What the labels count as: (N+ + 1) / (N+ + 2) and 1 / (N- + 2).
-
-    N is the number of rows of a class, or what their weights are worth (Kish).
-    """
-    ours = effective(rows.weight[rows.positive])
-    others = effective(rows.weight[~rows.positive])
-    return np.where(rows.positive, (ours + 1) / (ours + 2), 1 / (others + 2))
-
-
 def class_rate(rows: Rows) -> float:
     """The share of positives; of rows of one class, Laplace's estimate."""
-    rate = float(rows.weight[rows.positive].sum() / rows.weight.sum())
+    rate = float(rows.weight[rows.positive].sum() / rows.total)
     if rows.positive.any() and not rows.positive.all():
         return rate
-    known = effective(rows.weight)
+    known = rows_worth(rows.weight)
     return (known * rate + 1) / (known + 2)
-
-
-def effective(weight: Number) -> float:
-    """How many rows of equal weight these are worth: 0 of none."""
-    return float(weight.sum() ** 2 / (weight**2).sum()) if len(weight) else 0.0
-
-
-def fit_logistic(columns: Number, targets: Number, weight: Number) -> Number:
-    """Coefficients, the intercept first, that minimise the weighted log loss.
-
-    ``targets`` lie strictly between 0 and 1, so that the optimum is finite whatever
-    the columns are. A constant column gets the coefficient 0.
-    """
-    weight = weight / weight.sum()
-    size = np.abs(columns).max(axis=0)
-    size[size == 0] = 1.0
-    columns = columns / size
-    centre = weight @ columns
-    spread = np.sqrt(weight @ (columns - centre) ** 2)
-    varies = spread > 1e-12
-    scale = np.where(varies, spread, 1.0)
-    design = np.ones((len(columns), 1 + columns.shape[1]))
-    design[:, 1:] = np.where(varies, (columns - centre) / scale, 0.0)
-    rate = float(weight @ targets)
-    coef = np.zeros(design.shape[1])
-    coef[0] = np.log(rate / (1 - rate))
-    loss = _loss(coef, design, targets, weight)
-    ridge = 1e-12 * np.eye(len(coef))
-    for _ in range(MAX_STEPS):
-        chance = expit(design @ coef)
-        gradient = design.T @ (weight * (chance - targets))
-        curvature = (design.T * (weight * chance * (1 - chance))) @ design + ridge * rate
-        step = np.linalg.solve(curvature, gradient)
-        decrease = float(gradient @ step)
-        part = 1.0
-        while part > 1e-8:
-            trial = coef - part * step
-            found = _loss(trial, design, targets, weight)
-            if found <= loss - 1e-4 * part * decrease:
-                break
-            part /= 2
-        else:
-            break
-        coef, loss = trial, found
-        if decrease < 1e-14:
-            break
-    slopes = coef[1:] / scale
-    return np.append(coef[0] - slopes @ centre, slopes / size)
-
-
-def log_loss(log_odds: Number, targets: Number, weight: Number) -> float:
-    """The mean log loss of given log-odds."""
-    losses = np.logaddexp(0.0, log_odds) - targets * log_odds
-    return float(weight @ losses / weight.sum())
-
-
-def _loss(
-    coef: Number, design: Number, targets: Number, weight: NDArray[np.float64]
-) -> float:
-    return log_loss(design @ coef, targets, weight)
 
 
 FITS: dict[str, Callable[[Rows], Line | BetaCurve | Knots]] = {
@@ -411,7 +315,7 @@ def _fit_curve(rows: Rows, method: str) -> ProbabilityCurve:
 def _choose_method(rows: Rows) -> str:
     # What was measured is in docs/decisions.md. With 30 positives isotonic loses up to 3 %
     # of log loss to beta on smooth curves, with 300 less than 1 %, and gains 14 % on steps.
-    if effective(rows.weight[rows.positive]) >= ENOUGH_POSITIVES:
+    if rows_worth(rows.weight[rows.positive]) >= ENOUGH_POSITIVES:
         return "isotonic"
     return "beta" if np.abs(rows.vote).max() <= 1 else "platt"
 
@@ -612,149 +516,170 @@ class _Voter:
         self,
         votes: NDArray[np.float32],
         positive: NDArray[np.bool_],
-        weights: NDArray[np.float64],
+        weights: Number,
         method: str,
     ) -> None:
         self.votes, self.positive, self.weights = votes, positive, weights
         self.method = method
-        self.place: NDArray[np.intp] | None = None
-        self.scores: NDArray[np.float64] | None = None
+
+    @cached_property
+    def scores(self) -> Number:
+        return log_odds(self.votes)
+
+    @cached_property
+    def levels(self) -> Any:
+        return np.unique(self.votes, return_inverse=True)
 
     def fit(self, rows: NDArray[np.intp]) -> Platt | Isotonic:
         """The calibrator that these rows speak for."""
-        if self._takes_steps(rows):
-            return self._isotonic(rows)
-        if self.scores is None:
-            self.scores = log_odds(self.votes)
-        return fit_platt(self.scores[rows], self.positive[rows], self.weights[rows])
+        positive, weights = self.positive[rows], self.weights[rows]
+        if not self._takes_steps(positive):
+            (slope,), intercept = fit_logistic([self.scores[rows]], positive, weights)
+            return Platt(slope, intercept)
+        votes, place = self.levels
+        mass, found = _isotonic(place[rows], positive, weights, len(votes))
+        share = found.x
+        # Between the ends of a flat stretch, knots say nothing.
+        ends = np.ones(len(share), dtype=bool)
+        ends[1:-1] = (share[1:-1] != share[:-2]) | (share[1:-1] != share[2:])
+        return Isotonic(votes[mass > 0][ends], np.clip(2 * share[ends] - 1, -1, 1))
 
-    def _takes_steps(self, rows: NDArray[np.intp]) -> bool:
+    def _takes_steps(self, positive: NDArray[np.bool_]) -> bool:
         if self.method != "auto":
             return self.method == "isotonic"
         # What these rows let expect of all, so that all folds take the same choice and
         # none by its own labels.
-        share = self.positive[rows].mean() if len(rows) else 0.0
+        share = positive.mean() if len(positive) else 0.0
         return bool(min(share, 1 - share) * len(self.votes) >= ENOUGH_FOR_ISOTONIC)
 
-    def _isotonic(self, rows: NDArray[np.intp]) -> Isotonic:
-        if self.place is None:
-            self.levels, self.place = np.unique(self.votes, return_inverse=True)
-        place, weights = self.place[rows], self.weights[rows]
-        size = len(self.levels)
-        weight = np.bincount(place, weights, minlength=size)
-        gain = np.bincount(place, weights * self.positive[rows], minlength=size)
-        seen = weight > 0
-        levels, weight = self.levels[seen], weight[seen]
-        share = isotonic_regression(gain[seen] / weight, weights=weight).x
-        # Between the ends of a flat stretch, knots say nothing.
-        ends = np.ones(len(share), dtype=bool)
-        ends[1:-1] = (share[1:-1] != share[:-2]) | (share[1:-1] != share[2:])
-        return Isotonic(levels[ends], np.clip(2 * share[ends] - 1, -1, 1))
+
+# Isotonic and logistic regression, for both.
 
 
-def fit_platt(
-    scores: NDArray[np.float64],
-    positive: NDArray[np.bool_],
-    weights: NDArray[np.float64],
-) -> Platt:
-    """The curve of greatest likelihood, by Newton's method.
+def _isotonic(
+    place: NDArray[np.intp], positive: NDArray[np.bool_], weight: Number, n_levels: int
+) -> tuple[Number, Any]:
+    """The weight at each level of the vote, and SciPy's regression where there is some."""
+    mass = np.bincount(place, weight, minlength=n_levels)
+    gain = np.bincount(place, weight * positive, minlength=n_levels)
+    some = mass > 0
+    return mass, isotonic_regression(gain[some] / mass[some], weights=mass[some])
 
-    Its targets are not quite 0 and 1, as if each class had been seen once more on either
-    side [1]_; so the curve stays finite where the votes tell the classes apart.
+
+def rows_worth(weight: Number) -> float:
+    """How many rows of equal weight these are worth (Kish's effective size)."""
+    largest = float(weight.max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    weight = weight / largest
+    return float(weight.sum() ** 2 / (weight**2).sum())
+
+
+def platt_targets(positive: NDArray[np.bool_], weight: Number) -> Number:
+    """What the labels count as: (N+ + 1) / (N+ + 2) and 1 / (N- + 2).
+
+    As if each class had been seen once more on either side, so that curves stay finite
+    where the votes tell the classes apart. N is what the rows of a class are worth.
+    """
+    ours, others = rows_worth(weight[positive]), rows_worth(weight[~positive])
+    return np.where(positive, (ours + 1) / (ours + 2), 1 / (others + 2))
+
+
+def fit_logistic(
+    columns: Sequence[Number], positive: NDArray[np.bool_], weight: Number
+) -> tuple[list[float], float]:
+    """Slopes and intercept of greatest likelihood for Platt's targets [1]_.
+
+    A single slope is 0 or more, and that of a constant column 0.
 
     References
     ----------
     .. [1] J. Platt (1999), Probabilistic outputs for support vector machines; H.-T. Lin,
        C.-J. Lin and R. Weng (2007), A note on Platt's probabilistic outputs.
     """
-    gain, loss = _rows_worth(weights[positive]), _rows_worth(weights[~positive])
-    target = np.where(positive, (gain + 1) / (gain + 2), 1 / (loss + 2))
-    mean = float(np.average(target, weights=weights))
-    flat = Platt(0.0, float(np.log(mean / (1 - mean))))
-    centre = float(np.average(scores, weights=weights))
-    spread = float(np.sqrt(np.average((scores - centre) ** 2, weights=weights)))
-    if spread <= 1e-9 * max(1.0, abs(centre)):
-        return flat
-    z = (scores - centre) / spread
+    target = platt_targets(positive, weight)
+    mean = float(np.average(target, weights=weight))
+    slopes, intercept = [0.0] * len(columns), float(np.log(mean / (1 - mean)))
+    centres = [float(np.average(one, weights=weight)) for one in columns]
+    spreads = [
+        float(np.sqrt(np.average((one - centre) ** 2, weights=weight)))
+        for one, centre in zip(columns, centres, strict=True)
+    ]
+    varies = [
+        k for k, spread in enumerate(spreads) if spread > 1e-9 * max(1, abs(centres[k]))
+    ]
+    z = [(columns[k] - centres[k]) / spreads[k] for k in varies]
     # The likelihood is concave: its top has a slope above 0 only if it rises from 0.
-    if weights @ (z * (target - mean)) <= 0:
-        return flat
-    start = np.array([0.0, flat.intercept])
-    if len(z) > 4 * N_BINS:
-        means, targets, masses = _in_bins(z, positive, target, weights)
-        start = _newton(means, targets, masses, start)
-    slope, intercept = _newton(z, target, weights / weights.sum(), start).tolist()
-    slope /= spread
-    return Platt(slope, intercept - slope * centre)
-
-
-def _rows_worth(weights: NDArray[np.float64]) -> float:
-    """How many rows of equal weight these are worth (Kish's effective size)."""
-    largest = float(weights.max(initial=0.0))
-    if largest == 0:
-        return 0.0
-    weights = weights / largest
-    return float(weights.sum() ** 2 / (weights**2).sum())
+    if not z or (len(columns) == 1 and weight @ (z[0] * (target - mean)) <= 0):
+        return slopes, intercept
+    at = np.append(np.zeros(len(z)), intercept)
+    if len(z) == 1 and len(target) > 4 * N_BINS:
+        means, targets, masses = _in_bins(z[0], positive, target, weight)
+        at = _newton([means], targets, masses, at)
+    *found, intercept = _newton(z, target, weight / weight.sum(), at).tolist()
+    for k, slope in zip(varies, found, strict=True):
+        slopes[k] = slope / spreads[k]
+        intercept -= slopes[k] * centres[k]
+    return slopes, intercept
 
 
 def _in_bins(
-    z: NDArray[np.float64],
-    positive: NDArray[np.bool_],
-    target: NDArray[np.float64],
-    weights: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], ...]:
+    z: Number, positive: NDArray[np.bool_], target: Number, weight: Number
+) -> tuple[Number, ...]:
     """Mean scores of like rows of a class, their targets and weights."""
     low, high = z.min(), z.max()
     places = ((z - low) * ((N_BINS - 1) / (high - low))).astype(np.intp)
     places += N_BINS * positive
-    weight = np.bincount(places, weights, minlength=2 * N_BINS)
-    some = weight > 0
-    weight = weight[some]
-    means = np.bincount(places, weights * z, minlength=2 * N_BINS)[some] / weight
-    targets = np.bincount(places, weights * target, minlength=2 * N_BINS)[some] / weight
-    return means, targets, weight / weight.sum()
+    mass = np.bincount(places, weight, minlength=2 * N_BINS)
+    some = mass > 0
+    mass = mass[some]
+    means = np.bincount(places, weight * z, minlength=2 * N_BINS)[some] / mass
+    targets = np.bincount(places, weight * target, minlength=2 * N_BINS)[some] / mass
+    return means, targets, mass / mass.sum()
 
 
-def _newton(
-    z: NDArray[np.float64],
-    target: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    at: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Slope and intercept, by steps that are halved until they help."""
-    cost, e, p = _cost(z, target, weights, at)
-    for _ in range(MAX_PLATT_STEPS):
-        off = weights * (p - target)
-        gradient = np.array([off @ z, off.sum()])
-        if np.abs(gradient).max() < 1e-12:
+def _newton(z: Sequence[Number], target: Number, weight: Number, at: Number) -> Number:
+    """Slopes and intercept, by steps that are halved until they help."""
+
+    def look(at: Number) -> tuple[float, Number, Number]:
+        s = at[0] * z[0]
+        for slope, one in zip(at[1:-1], z[1:], strict=True):
+            s += slope * one
+        return _log_loss(s + at[-1], target, weight)
+
+    cost, e, p = look(at)
+    for _ in range(MAX_STEPS):
+        off = weight * (p - target)
+        gradient = np.array([*(off @ one for one in z), off.sum()])
+        steepest = float(np.abs(gradient).max())
+        if steepest < 1e-12:
             break
-        bend = weights * (e / (1 + e) ** 2)
-        curl = bend * z
-        hessian = np.array([[curl @ z, curl.sum()], [curl.sum(), bend.sum()]])
-        hessian[[0, 1], [0, 1]] += 1e-12 * np.trace(hessian)
-        step = np.linalg.solve(hessian, gradient)
-        size = 1.0
-        while size > 1e-6:
-            new = at - size * step
-            lower, new_e, new_p = _cost(z, target, weights, new)
-            if lower <= cost - 1e-4 * size * float(gradient @ step):
+        bend = weight * (e / (1 + e) ** 2)
+        curls = [bend * one for one in z]
+        sides = [curl.sum() for curl in curls]
+        hessian = np.array([[curl @ one for one in z] for curl in curls])
+        hessian = np.block([[hessian, np.c_[sides]], [np.r_[sides, bend.sum()]]])
+        hessian += 1e-12 * np.trace(hessian) * np.eye(len(at))
+        # Where the loss is as good as flat, though not at the top, steps are far too long.
+        for ridge in (0.0, steepest)[: 1 + (steepest > 1e-9)]:
+            step = np.linalg.solve(hessian + ridge * np.eye(len(at)), gradient)
+            size, gain = 1.0, float(gradient @ step)
+            while size > 1e-6:
+                found = look(at - size * step)
+                if found[0] <= cost - 1e-4 * size * gain:
+                    break
+                size /= 2
+            if size > 1e-6:
                 break
-            size /= 2
         else:
             break  # nothing left to gain but rounding
-        at, cost, e, p = new, lower, new_e, new_p
+        at, (cost, e, p) = at - size * step, found
     return at
 
 
-def _cost(
-    z: NDArray[np.float64],
-    target: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    at: NDArray[np.float64],
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Log loss, with exp(-|s|) and p for the derivatives."""
-    s = at[0] * z + at[1]
+def _log_loss(s: Number, target: Number, weight: Number) -> tuple[float, Number, Number]:
+    """Log loss of log-odds, with exp(-|s|) and p for the derivatives."""
     e = np.exp(-np.abs(s))
     p = np.where(s > 0, 1.0, e) / (1 + e)
-    cost = float(weights @ (np.maximum(s, 0) - target * s + np.log1p(e)))
+    cost = float(weight @ (np.maximum(s, 0) - target * s + np.log1p(e)))
     return cost, e, p
