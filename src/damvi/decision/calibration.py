@@ -117,7 +117,9 @@ def fit_beta(rows: Rows) -> BetaCurve:
         ((first,), a), ((second,), b) = alone
         fits = [([first, 0.0], a), ([0.0, second], b)]
     target = platt_targets(rows.positive, rows.weight)
-    curves = [BetaCurve(*slopes, a, scale, low, high) for slopes, a in fits]
+    curves = [
+        BetaCurve(up, down, intercept, scale, low, high) for (up, down), intercept in fits
+    ]
     return min(curves, key=lambda one: _log_loss(one(rows.vote), target, rows.weight)[0])
 
 
@@ -560,7 +562,7 @@ def _isotonic(
     place: NDArray[np.intp], positive: NDArray[np.bool_], weight: Number, n_levels: int
 ) -> tuple[Number, Any]:
     """The weight at each level of the vote, and SciPy's regression where there is some."""
-    mass = np.bincount(place, weight, minlength=n_levels)
+    mass: Number = np.bincount(place, weight, minlength=n_levels).astype(np.float64)
     gain = np.bincount(place, weight * positive, minlength=n_levels)
     some = mass > 0
     return mass, isotonic_regression(gain[some] / mass[some], weights=mass[some])
