@@ -49,7 +49,7 @@ _MODULES = {
     "risks",
     "solvers",
     "streaming",
-    "tabular",
+    "tables",
     "unlabeled",
     "voters",
 }

@@ -55,15 +55,13 @@ KINDS += ["t.jsonl", "t.jsonl.gz", "t.ndjson"]
 def test_every_kind_of_file_is_the_same_table(frame, tmp_path, name):
     path = write(frame, tmp_path / name)
     schema = Schema.infer(frame, "y")
-    found = read_table(path, as_text=[*schema.text_columns, "y"])
+    found = read_table(path, schema, as_text=["y"])
     assert list(found.columns) == list(frame.columns)
     assert found["y"].isna().tolist() == frame["y"].isna().tolist()
     assert found["y"].dropna().tolist() == frame["y"].dropna().tolist()
     expected = schema.encode(frame)
     pd.testing.assert_frame_equal(schema.encode(found), expected)
     pd.testing.assert_frame_equal(whole(path, schema), expected)
-    found = read_table(path, schema, as_text=["y"])
-    pd.testing.assert_frame_equal(schema.encode(found), expected)
 
 
 def whole(path, schema):

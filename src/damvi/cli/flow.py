@@ -19,20 +19,20 @@ MOST_NUMBERS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What a model says of some rows, as an Arrow batch or as lines of CSV.
+    """The predictions of some rows, as Arrow batches or as lines of CSV.
 
-    ``decided`` counts the rows by decision; of two classes, the second is the positive.
+    ``counts`` has the rows of each decision; of two classes, the second is the positive.
     """
 
-    decided: Any
-    written: Any
+    counts: Any
+    written: list[Any]
 
 
 class Flow:
-    """Judges blocks of rows, several at a time, and gives the results in order.
+    """Predictions of blocks of rows, several at a time, in the order of the file.
 
-    Each block is parsed, voted on and put into writing by one thread, while the next
-    ones are read; few are on the way at a time, whatever the size of the file.
+    Each block is converted, voted on and formatted by one thread, while the next ones are
+    read. Few are in memory at a time, whatever the size of the file.
     """
 
     def __init__(self, model: Any, suffix: str, jobs: int) -> None:
@@ -61,18 +61,18 @@ class Flow:
     def __call__(self, blocks: Iterator[Any]) -> Iterator[Block]:
         """The results, in the order of what :func:`~damvi.tables.read_blocks` gives."""
         pool = ThreadPoolExecutor(self._jobs)
-        under_way: deque[Future[Block]] = deque()
+        pending: deque[Future[Block]] = deque()
         try:
             for encoded in blocks:
-                under_way.append(pool.submit(self._judge, encoded))
-                if len(under_way) > 2 * self._jobs:  # one each to do, and one in reserve
-                    yield under_way.popleft().result()
-            while under_way:
-                yield under_way.popleft().result()
+                pending.append(pool.submit(self._predict, encoded))
+                if len(pending) > 2 * self._jobs:  # one each to do, and one in reserve
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:  # after an error or a Ctrl-C, what has not begun never does
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _judge(self, encoded: Any) -> Block:
+    def _predict(self, encoded: Any) -> Block:
         X = encoded()
         for name in list(self.unseen):
             if X[name].notna().any():
@@ -80,14 +80,14 @@ class Flow:
         # Fewer rows at a time where there are many columns to write.
         step = max(1, MOST_NUMBERS // len(self.schema))
         parts = [
-            self._say(X.iloc[start : start + step] if len(X) > step else X)
+            self._format(X.iloc[start : start + step] if len(X) > step else X)
             for start in range(0, len(X), step)
         ]
-        decided = sum((part[0] for part in parts), start=0)
-        return Block(decided, [part[1] for part in parts])
+        counts = sum((part[0] for part in parts), start=0)
+        return Block(counts, [part[1] for part in parts])
 
-    def _say(self, X: Any) -> tuple[Any, Any]:
-        """How many rows of each decision there are, and what is written of them."""
+    def _format(self, X: Any) -> tuple[Any, Any]:
+        """How many rows have each decision, and the rows of the output."""
         import numpy as np
         import pyarrow as pa
 
@@ -135,8 +135,8 @@ class Sink:
         self._file.close()
 
 
-def counted(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same, with the rows so far on the standard error: the end is not known."""
+def with_progress(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The same blocks; the rows so far are shown on the standard error."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -146,7 +146,7 @@ def counted(blocks: Iterator[Block]) -> Iterator[Block]:
         task = bar.add_task("", total=None)
         for block in blocks:
             yield block
-            bar.advance(task, int(sum(block.decided)))
+            bar.advance(task, int(sum(block.counts)))
 
 
 def harmless(text: str) -> str:

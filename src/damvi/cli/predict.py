@@ -76,20 +76,20 @@ def _write(
 
     from .._files import whole_file
     from ..tables import read_blocks
-    from .flow import Flow, Sink, counted
+    from .flow import Flow, Sink, with_progress
     from .loading import tell_unseen
 
     flow = Flow(loaded, out.suffix, jobs or cpu_count())
     blocks = flow(read_blocks(data, loaded.schema))
     if talks.shows_progress:
-        blocks = counted(blocks)
+        blocks = with_progress(blocks)
     counts = [0] * len(flow.labels)
     with whole_file(out) as part:
         with Sink(part, flow) as sink:
             for block in blocks:
                 for piece in block.written:
                     sink.write(piece)
-                counts = [a + int(b) for a, b in zip(counts, block.decided, strict=True)]
+                counts = [a + int(b) for a, b in zip(counts, block.counts, strict=True)]
         if not any(counts):
             raise ValueError(f"{data} has a header but no rows")
     unread = tell_unseen(talks, loaded.schema, flow.unseen, sum(counts))

@@ -150,11 +150,11 @@ class Schema:
             if column.kind != "date" or parts == column.parts:
                 columns.append(column)
             elif parts:
-                said = column.reason.replace(", ".join(column.parts), ", ".join(parts))
-                columns.append(replace(column, parts=parts, reason=said))
+                note = column.reason.replace(", ".join(column.parts), ", ".join(parts))
+                columns.append(replace(column, parts=parts, reason=note))
             else:
-                said = "a date whose parts are columns already"
-                columns.append(Column(column.name, "dropped", reason=said))
+                note = "a date whose parts are columns already"
+                columns.append(Column(column.name, "dropped", reason=note))
         return type(self)(tuple(columns))
 
     @property
@@ -166,11 +166,6 @@ class Schema:
     def features(self) -> list[str]:
         """The columns of the encoded table."""
         return [name for column in self.used for name in column.features]
-
-    @property
-    def text_columns(self) -> list[str]:
-        """Columns that :func:`~damvi.tables.read_table` should leave as text."""
-        return [column.name for column in self.used if column.kind != "number"]
 
     def check(self, names: Collection[str]) -> None:
         """Refuse a table that lacks columns; others, in any order, are no matter."""
@@ -196,13 +191,13 @@ class Schema:
         return {"columns": [asdict(column) for column in self.columns]}
 
     @classmethod
-    def from_dict(cls, said: dict[str, Any]) -> Self:
+    def from_dict(cls, state: dict[str, Any]) -> Self:
         """The schema that :meth:`as_dict` wrote."""
-        columns: list[dict[str, Any]] = [dict(column) for column in said["columns"]]
-        for column in columns:
-            for name in ("categories", "parts"):
-                column[name] = tuple(column.get(name, ()))
-        return cls(tuple(Column(**column) for column in columns))
+        columns = []
+        for column in state["columns"]:
+            lists = {name: tuple(column.get(name, ())) for name in ("categories", "parts")}
+            columns.append(Column(**(column | lists)))
+        return cls(tuple(columns))
 
 
 # What a column holds, judged by its values and, for ids, by its name.
@@ -233,20 +228,23 @@ def _judge(name: str, column: pd.Series, keep: bool) -> Column:
     if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind):
         values = as_numbers(column, "")
         raw = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        said = "infinite values count as missing" if np.isinf(raw).any() else ""
-        return _number(name, values, keep, said=said)
+        note = "infinite values count as missing" if np.isinf(raw).any() else ""
+        return _number(name, values, keep, note)
     text = column.astype("string")
     if types.is_object_dtype(kind) and _holds_structures(column):
         return Column(name, "dropped", reason="lists or records, not single values")
     if not hasattr(column, "cat"):
-        found = _number_in_text(name, text, keep) or _date_in_text(name, text)
-        if found is not None:
-            return found
+        number = _number_in_text(name, text, keep)
+        if number is not None:
+            return number
+        form = find_date_format(text)
+        if form:
+            return _date(name, text, form)
     return _category(name, column, text, keep)
 
 
 def _number(
-    name: str, values: NDArray[np.float64], keep: bool, *, said: str = "", comma: str = ""
+    name: str, values: NDArray[np.float64], keep: bool, note: str = "", comma: Comma = ""
 ) -> Column:
     known = values[~np.isnan(values)]
     if not len(known):
@@ -256,21 +254,19 @@ def _number(
             return Column(name, "dropped", reason="the same value in every row")
         if _are_ids(name, known):
             return Column(name, "dropped", reason="looks like an id")
-    return Column(name, "number", reason=said, comma=comma)  # type: ignore[arg-type]
+    return Column(name, "number", reason=note, comma=comma)
 
 
 def _are_ids(name: str, known: NDArray[np.float64]) -> bool:
+    """Whole numbers that all differ, and are named as ids are, or count the rows."""
     n = len(known)
-    if n < FEW_ROWS or (known != np.floor(known)).any():
+    if n < FEW_ROWS or (known != np.floor(known)).any() or len(np.unique(known)) < n:
         return False
+    if ID_NAME.fullmatch(name):
+        return True
     steps = np.diff(known)
-    if not ((steps > 0).all() or (steps < 0).all()):
-        ordered = np.sort(known)
-        if (np.diff(ordered) == 0).any():
-            return False
-        consecutive = ordered[-1] - ordered[0] == n - 1
-        return ID_NAME.fullmatch(name) is not None or (consecutive and n >= SORTED_ROWS)
-    return ID_NAME.fullmatch(name) is not None or n >= SORTED_ROWS
+    is_sorted = (steps > 0).all() or (steps < 0).all()
+    return n >= SORTED_ROWS and bool(is_sorted or np.ptp(known) == n - 1)
 
 
 def _number_in_text(name: str, text: pd.Series, keep: bool) -> Column | None:
@@ -303,12 +299,7 @@ def _number_in_text(name: str, text: pd.Series, keep: bool) -> Column | None:
         mark = str(text[np.isnan(values) & text.notna().to_numpy()].iloc[0])
         notes.append(f"{mark!r} counts as missing")
     values = np.where(np.isfinite(values), values, np.nan)
-    return _number(name, values, keep, said="; ".join(notes), comma=comma)
-
-
-def _date_in_text(name: str, text: pd.Series) -> Column | None:
-    form = find_date_format(text)
-    return _date(name, text, form) if form else None
+    return _number(name, values, keep, "; ".join(notes), comma)
 
 
 def _date(name: str, column: pd.Series, form: str) -> Column:
@@ -317,8 +308,8 @@ def _date(name: str, column: pd.Series, form: str) -> Column:
         return Column(name, "dropped", reason="the same value in every row")
     parts = date_parts(form, dates)
     written = "" if form in ("", "ISO8601") else f", read as {_in_words(form)}"
-    said = f"a date: {', '.join(parts)}{written}"
-    return Column(name, "date", reason=said, form=form, parts=parts)
+    note = f"a date: {', '.join(parts)}{written}"
+    return Column(name, "date", reason=note, form=form, parts=parts)
 
 
 def _in_words(form: str) -> str:
@@ -348,12 +339,11 @@ def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Colu
         what = "free text" if words else "text of too many values"
         return Column(name, "dropped", reason=f"{what} ({len(counts):,})")
     categories = (*sorted(set(category_texts(frequent.index))), OTHER)
-    said = f"{len(frequent)} of {len(counts):,} categories, the rest as one"
-    return Column(name, "category", categories, said)
+    note = f"{len(frequent)} of {len(counts):,} categories, the rest as one"
+    return Column(name, "category", categories, note)
 
 
 def _holds_structures(column: pd.Series) -> bool:
     some = column.dropna().head(100)
-    return bool(some.map(lambda value: isinstance(value, list | dict | set)).any()) or bool(
-        some.map(lambda value: isinstance(value, np.ndarray)).any()
-    )
+    kinds = (list, dict, set, np.ndarray)
+    return any(isinstance(value, kinds) for value in some)
