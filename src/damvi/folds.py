@@ -42,14 +42,14 @@ def deal_folds_by_rank(
         rank = first + np.arange(len(rows), dtype=np.int64)
         lot = rank - rank % n_folds
         key = seed + 2**31 * (1 + number)
-        own = row_hashes(rank, key)
-        others = [row_hashes(lot + j, key) for j in range(n_folds)]
+        own = row_bits(rank, key)
+        others = [row_bits(lot + j, key) for j in range(n_folds)]
         folds[rows] = np.sum([other < own for other in others], axis=0)
     return folds
 
 
-def row_hashes(rows: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
-    """A random number for each row, a function of (seed, row number) alone."""
+def row_bits(rows: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
+    """64 random bits for each row, a function of (seed, row number) alone."""
     with np.errstate(over="ignore"):
         x = rows.astype(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from damvi.census import Census
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier
+from damvi.labels import ClassTotals
 from damvi.voters import BootstrapSampling, PoissonSampling
 from damvi.voters.sampling import poisson_rates
 
@@ -227,10 +227,12 @@ def test_voters_and_seeds_and_rows_are_independent():
 def test_weights_drive_the_rates_and_strata_their_share():
     labels = np.array([0] * 90 + [1] * 10, np.uint8)
     weights = np.where(labels == 1, 0.5, 1.0)
-    census = Census.of(labels, 2, weights)
-    assert poisson_rates(census, 0.2, False) == pytest.approx([20 / 95])
-    assert poisson_rates(census, 0.2, True) == pytest.approx([18 / 90, 2 / 5])
-    assert poisson_rates(Census.of(labels, 2), 1, True) == pytest.approx([1 / 90, 1 / 10])
+    totals = ClassTotals.of(labels, 2, weights)
+    assert poisson_rates(totals, 0.2, False) == pytest.approx([20 / 95])
+    assert poisson_rates(totals, 0.2, True) == pytest.approx([18 / 90, 2 / 5])
+    assert poisson_rates(ClassTotals.of(labels, 2), 1, True) == pytest.approx(
+        [1 / 90, 1 / 10]
+    )
 
 
 def make(n=600, n_classes=2, seed=0):
@@ -264,12 +266,7 @@ def test_voters_that_drew_nothing_say_what_a_tie_would():
         )
         with pytest.warns(UserWarning, match="drew none"):
             model.fit(X, y)
-        empty = [
-            k
-            for k in range(10)
-            if not PoissonSampling.plan(y.astype(np.uint8), max_samples=1, seed=model._seed)
-            .counts(k)
-            .any()
-        ]
+        sampling = PoissonSampling.plan(y, max_samples=1, seed=model.seed_)
+        empty = [k for k in range(10) if not sampling.counts(k).any()]
         assert empty
         assert (model.cast_votes(X)[:, empty] == -1).all()

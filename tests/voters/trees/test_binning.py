@@ -11,7 +11,7 @@ from damvi.voters.trees.binning import (
     Binning,
     class_quantile_edges,
     midpoints,
-    row_hashes,
+    row_bits,
     sample_rows,
 )
 
@@ -96,8 +96,8 @@ def test_the_sample_of_a_union_is_the_sample_of_the_samples(seed, size, side):
     np.testing.assert_array_equal(merged, sample_rows(rows, seed, size))
 
 
-def test_row_hashes_look_uniform_and_depend_on_the_seed():
-    a, b = row_hashes(np.arange(100_000), 1), row_hashes(np.arange(100_000), 2)
+def test_row_bits_look_uniform_and_depend_on_the_seed():
+    a, b = row_bits(np.arange(100_000), 1), row_bits(np.arange(100_000), 2)
     assert len(np.unique(a)) == 100_000
     assert abs((a / 2.0**64).mean() - 0.5) < 0.005
     assert abs(np.corrcoef(a / 2.0**64, b / 2.0**64)[0, 1]) < 0.02

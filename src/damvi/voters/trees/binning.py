@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..._jit import kernel
 from ..._threads import in_threads, run_in_threads
-from ...folds import row_hashes
+from ...folds import row_bits
 
 MAX_BINS = 255
 BLOCK_CELLS = 2**17
@@ -226,7 +226,7 @@ def sample_rows(members: NDArray[np.int64], seed: int, size: int) -> NDArray[np.
     """
     if len(members) <= size:
         return members
-    hashes = row_hashes(members, seed)
+    hashes = row_bits(members, seed)
     return np.sort(members[np.argpartition(hashes, size)[:size]])
 
 
@@ -358,7 +358,7 @@ class EdgeSketch:
         features = np.array([*self.counts], dtype=np.intp)
         for f, more in count_categories(iter([counted]), features).items():
             self.counts[f].update(more)
-        hashes = row_hashes(start + np.arange(len(block)), self.seed)
+        hashes = row_bits(start + np.arange(len(block)), self.seed)
         for sign, sample in zip(
             (-1, *range(1, len(self.samples))), self.samples, strict=True
         ):
