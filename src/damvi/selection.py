@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.metrics import average_precision_score
 
-from .decision import Fixed, MacroF1, Objective, decide, parse_objective
+from .decision import Fixed, Objective, decide, parse_objective
 from .decision.decision import AVERAGE_PRECISION
-from .decision.objectives import Counts
 from .decision.rows import Rows, read_rows
 from .decision.threshold import search
 from .moments import ClassMoments, Moments
@@ -107,14 +106,7 @@ class Metric:
         if self.objective is None:
             value = _average_precision(rows)
             return value, value
-        if isinstance(self.objective, MacroF1):
-            value = self.objective.judge(rows, decided[rows.index])
-            return value, value
-        counts = Counts.of(rows, decided[rows.index] == 1, self.objective.mass(rows))
-        return (
-            float(self.objective.value(counts)),
-            float(self.objective.preference(counts)[0]),
-        )
+        return self.objective.judge(rows, decided[rows.index])
 
 
 def _only(vote: Numbers, some: NDArray[np.bool_]) -> Numbers:

@@ -118,9 +118,10 @@ class Objective:
         """What each row counts for."""
         return rows.weight
 
-    def judge(self, rows: Rows, decided: Classes) -> float:
-        """The value of given decisions."""
-        return float(self.value(Counts.of(rows, decided == 1, self.mass(rows))))
+    def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
+        """The value of given decisions, and what to maximise."""
+        counts = Counts.of(rows, decided == 1, self.mass(rows))
+        return float(self.value(counts)), float(self.preference(counts)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +132,10 @@ class MacroF1(Objective):
     def name(self) -> str:
         return "macro F1"
 
-    def judge(self, rows: Rows, decided: Classes) -> float:
+    def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
         table = confusion(rows.targets, decided, rows.weight, rows.n_classes)
-        return float(f1_by_class(table).mean())
+        value = float(f1_by_class(table).mean())
+        return value, value
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +154,7 @@ class Fixed(Objective):
     def value(self, counts: Counts) -> Number:
         return counts.f_score(1)
 
-    def judge(self, rows: Rows, decided: Classes) -> float:
+    def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
         if rows.n_classes > 2:
             return MacroF1().judge(rows, decided)
         return super().judge(rows, decided)

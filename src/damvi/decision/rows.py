@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -56,25 +56,14 @@ class Rows:
 
     def take(self, part: NDArray[Any]) -> Rows:
         """Some of the rows, by a mask or by their places among those kept."""
-        return Rows(
-            self.index[part],
-            self.vote[part],
-            self.targets[part],
-            self.weight[part],
-            self.n_given,
-        )
+        index, weight = self.index[part], self.weight[part]
+        return Rows(index, self.vote[part], self.targets[part], weight, self.n_given)
 
     def one_against_the_rest(self) -> list[Rows]:
         """For each of three or more classes the rows with a vote in [-1, 1] for it."""
         return [
-            Rows(
-                self.index,
-                2 * self.vote[:, c] - 1,
-                (self.targets == c).astype(np.intp),
-                self.weight,
-                self.n_given,
-            )
-            for c in range(self.n_classes)
+            replace(self, vote=2 * share - 1, targets=(self.targets == c).astype(np.intp))
+            for c, share in enumerate(self.vote.T)
         ]
 
 
@@ -108,7 +97,7 @@ def read_rows(vote: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | No
 
 def _read_targets(targets: ArrayLike, n: int, n_classes: int) -> Classes:
     given = _column(targets, "targets", n)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # NaN is wrong, as what it becomes is
         numbers = given.astype(np.intp)
     wrong = (numbers != given) | (numbers < 0) | (numbers >= n_classes)
     if wrong.any():

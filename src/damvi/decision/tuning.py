@@ -171,8 +171,8 @@ def tune(
     return Tuning(
         objective=aim.name,
         threshold=_plain(threshold),
-        value=aim.judge(rows, seen),
-        honest_value=aim.judge(rows, unseen),
+        value=aim.judge(rows, seen)[0],
+        honest_value=aim.judge(rows, unseen)[0],
         honest_recall=recall,
         honest_precision=precision,
         honest_f1=f1,
