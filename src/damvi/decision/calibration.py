@@ -19,7 +19,7 @@ from scipy.optimize import brentq, isotonic_regression
 from scipy.special import expit
 
 from .._blas import one_blas_thread
-from .rows import Number, Rows, need_all_classes, read_folds, read_rows
+from .rows import Number, Rows, read_folds, read_rows, require_all_classes
 
 Method = Literal["auto", "platt", "beta", "isotonic"]
 
@@ -147,7 +147,7 @@ def class_rate(rows: Rows) -> float:
     rate = float(rows.weight[rows.positive].sum() / rows.total)
     if rows.positive.any() and not rows.positive.all():
         return rate
-    known = rows_worth(rows.weight)
+    known = effective_size(rows.weight)
     return (known * rate + 1) / (known + 2)
 
 
@@ -259,7 +259,7 @@ def calibrate_vote(
     (0.0518, 0.0518)
     """
     rows = read_rows(vote, targets, sample_weight)
-    need_all_classes(rows)
+    require_all_classes(rows)
     return _fit_calibrator(rows, method)
 
 
@@ -287,7 +287,7 @@ def crossfit_probability(
     True
     """
     rows = read_rows(vote, targets, sample_weight)
-    need_all_classes(rows)
+    require_all_classes(rows)
     numbers = read_folds(folds, rows)
     chance = np.full((rows.n_given, *rows.vote.shape[1:]), np.nan)
     for fold in range(int(numbers.max()) + 1):
@@ -309,7 +309,7 @@ def _fit_curve(rows: Rows, method: str) -> ProbabilityCurve:
         # of log loss to beta on smooth curves, with 300 less than 1 %, and gains 14 % on
         # steps.
         method = "beta" if np.abs(rows.vote).max() <= 1 else "platt"
-        if rows_worth(rows.weight[rows.positive]) >= ENOUGH_POSITIVES:
+        if effective_size(rows.weight[rows.positive]) >= ENOUGH_POSITIVES:
             method = "isotonic"
     if method not in FITS:
         known = ", ".join(map(repr, FITS))
@@ -561,7 +561,7 @@ def _isotonic(
     return mass, isotonic_regression(gain[some] / mass[some], weights=mass[some])
 
 
-def rows_worth(weight: Number) -> float:
+def effective_size(weight: Number) -> float:
     """How many rows of equal weight these are worth (Kish's effective size)."""
     largest = float(weight.max(initial=0.0))
     if largest == 0:
@@ -576,7 +576,7 @@ def platt_targets(positive: NDArray[np.bool_], weight: Number) -> Number:
     As if each class had been seen once more on either side, so that curves stay finite
     where the votes tell the classes apart. N is what the rows of a class are worth.
     """
-    ours, others = rows_worth(weight[positive]), rows_worth(weight[~positive])
+    ours, others = effective_size(weight[positive]), effective_size(weight[~positive])
     return np.where(positive, (ours + 1) / (ours + 2), 1 / (others + 2))
 
 
@@ -636,13 +636,13 @@ def _in_bins(
 def _newton(z: Sequence[Number], target: Number, weight: Number, at: Number) -> Number:
     """Slopes and intercept, by steps that are halved until they help."""
 
-    def look(at: Number) -> tuple[float, Number, Number]:
+    def loss_at(at: Number) -> tuple[float, Number, Number]:
         s = at[0] * z[0]
         for slope, one in zip(at[1:-1], z[1:], strict=True):
             s += slope * one
         return _log_loss(s + at[-1], target, weight)
 
-    cost, e, p = look(at)
+    cost, e, p = loss_at(at)
     for _ in range(MAX_STEPS):
         off = weight * (p - target)
         gradient = np.array([*(off @ one for one in z), off.sum()])
@@ -660,7 +660,7 @@ def _newton(z: Sequence[Number], target: Number, weight: Number, at: Number) -> 
             step = np.linalg.solve(hessian + ridge * np.eye(len(at)), gradient)
             size, gain = 1.0, float(gradient @ step)
             while size > 1e-6:
-                found = look(at - size * step)
+                found = loss_at(at - size * step)
                 if found[0] <= cost - 1e-4 * size * gain:
                     break
                 size /= 2

@@ -109,7 +109,7 @@ def _read_targets(targets: ArrayLike, n: int, n_classes: int) -> Classes:
     return numbers
 
 
-def need_all_classes(rows: Rows) -> None:
+def require_all_classes(rows: Rows) -> None:
     """Refuse rows that lack a class, of which nothing can be learned."""
     lacking = np.flatnonzero(np.bincount(rows.targets, minlength=rows.n_classes) == 0)
     if len(lacking):

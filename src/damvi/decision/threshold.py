@@ -25,7 +25,7 @@ from .objectives import (
     f1_by_class,
     parse_objective,
 )
-from .rows import Classes, Number, Rows, need_all_classes, read_rows
+from .rows import Classes, Number, Rows, read_rows, require_all_classes
 
 Threshold = float | NDArray[np.float64]
 
@@ -152,7 +152,7 @@ def tune_threshold(
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
     if rows.n_classes == 2:
-        need_all_classes(rows)
+        require_all_classes(rows)
     threshold = search(rows, aim, order)
     warn_if_out_of_reach(rows, aim, threshold)
     return threshold

@@ -22,9 +22,9 @@ from .rows import (
     Number,
     Rows,
     deal_folds,
-    need_all_classes,
     read_folds,
     read_rows,
+    require_all_classes,
 )
 from .threshold import best, decide, search, warn_if_out_of_reach
 
@@ -151,7 +151,7 @@ def tune(
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
     if rows.n_classes == 2:
-        need_all_classes(rows)
+        require_all_classes(rows)
     numbers = deal_folds(rows, N_FOLDS, seed) if folds is None else read_folds(folds, rows)
     threshold = search(rows, aim, order)
     warn_if_out_of_reach(rows, aim, threshold)
