@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import rel_entr
+from scipy.special import rel_entr, xlogy
 from scipy.stats import beta
 
-from .binary_kl import kl_lower, kl_upper
+HALVINGS = 1100
+"""More than halve any double to 0; the search stops long before."""
 
 
 def clopper_pearson(errors: ArrayLike, n: ArrayLike, delta: float) -> tuple[Any, Any]:
@@ -114,3 +115,115 @@ def _price(voters: int, kl: ArrayLike, n: ArrayLike, delta: float) -> NDArray[An
     rows = np.maximum(n, 1)
     price = (voters * kl + np.log(2 * np.sqrt(rows) / delta)) / rows
     return np.where(n > 0, price, np.inf)
+
+
+def with_threshold(vote: Any, Q: NDArray[Any], t: float) -> tuple[Any, Any, Any]:
+    """Vote, weights and prior with a threshold t as one more, constant voter.
+
+    ``vote > t`` is a majority of K + 1 voters: the last always says -sign(t), at weight
+    abs(t) / (1 + abs(t)). The sign may have been chosen on the rows, so its share of the
+    prior, 1/(K + 1), is halved between "always yes" and "always no"; the half that is
+    not in use has weight 0 and is the last entry. Whether there is a threshold at all
+    must have been settled before the rows were seen.
+    """
+    scale, K = 1 + abs(t), len(Q)
+    P = np.full(K + 2, 1 / (K + 1))
+    P[K:] /= 2
+    return (vote - t) / scale, np.concatenate([Q / scale, [abs(t) / scale, 0.0]]), P
+
+
+def by_class_is_vacuous(missed: float, false_alarms: float) -> bool:
+    """Whether flagging at random, at some rate, keeps both bounds."""
+    return missed + false_alarms >= 1
+
+
+def bounds_of_vote(v: Any, y: Any, kl: float, delta: float) -> dict[str, float]:
+    """The three bounds, delta each, on how often y * v is not above 0."""
+    n = len(v)
+    error = (1 - y * v) / 2
+    r, d, e = (
+        np.clip(values.mean(), 0, 1) if n else 0.0
+        for values in (error, (1 - v**2) / 2, error**2)
+    )
+    return {
+        "twice_gibbs": float(twice_gibbs(r, n, kl, delta)),
+        "tandem": float(tandem(e, n, kl, delta)),
+        "c_bound": float(c_bound(r, d, n, kl, delta)),
+    }
+
+
+def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
+    """kl(q || p) = q ln(q/p) + (1-q) ln((1-q)/(1-p)), with 0 ln 0 = 0.
+
+    Examples
+    --------
+    >>> from damvi.certificate import binary_kl
+    >>> round(float(binary_kl(0.1, 0.2)), 6)
+    0.03669
+    """
+    q, p = np.broadcast_arrays(_share(q, "q"), _share(p, "p"))
+    return (_gap(q, p, p - q) + _gap(1 - q, 1 - p, q - p))[()]
+
+
+def kl_upper(q: ArrayLike, c: ArrayLike) -> Any:
+    """The largest p with kl(q || p) <= c.
+
+    Examples
+    --------
+    >>> from damvi.certificate import kl_upper
+    >>> round(float(kl_upper(0.1, 0.03669)), 4)
+    0.2
+    """
+    q, c = np.broadcast_arrays(_share(q, "q"), _cost(c))
+    return np.minimum(q + _reach(q, 1 - q, c), 1.0)[()]
+
+
+def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
+    """The smallest p with kl(q || p) <= c."""
+    q, c = np.broadcast_arrays(_share(q, "q"), _cost(c))
+    return np.maximum(q - _reach(1 - q, q, c), 0.0)[()]
+
+
+def _reach(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.float64]:
+    """How far a share ``a`` can grow, and ``b = 1 - a`` shrink, at a divergence of c."""
+    # Pinsker's inequality: kl >= 2 * step**2.
+    low, high = np.zeros(a.shape), np.minimum(b, np.sqrt(c / 2))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if not ((low < middle) & (middle < high)).any():
+            break
+        cost = _gap(a, a + middle, middle) + _gap(b, b - middle, -middle)
+        within = cost <= c
+        low, high = np.where(within, middle, low), np.where(within, high, middle)
+    return high  # on the safe side, by the last bit
+
+
+def _gap(a: NDArray[Any], b: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+    """a ln(a/b) + b - a, which is never negative; ``step`` is b - a.
+
+    kl is the sum of two of these, so nothing cancels, not even where q and p are close.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        x = np.where(a > 0, step / a, np.inf)
+        # ln(1+x) = 2 artanh(y) with y = x/(2+x), and 2y - x = -xy.
+        y = x / (2 + x)
+        series = np.zeros_like(x)
+        for k in range(25, 1, -2):
+            series = y * y * (1 / k + series)
+        near = a * y * (x - 2 * series)
+        far = xlogy(a, a) - xlogy(a, b) + step
+        return np.where(np.abs(x) < 0.3, near, np.maximum(far, 0.0))
+
+
+def _share(value: ArrayLike, name: str) -> NDArray[np.float64]:
+    value = np.asarray(value, dtype=np.float64)
+    if not ((value >= 0) & (value <= 1)).all():
+        raise ValueError(f"{name} must be in [0, 1], found {value}")
+    return value
+
+
+def _cost(c: ArrayLike) -> NDArray[np.float64]:
+    c = np.asarray(c, dtype=np.float64)
+    if not (c >= 0).all():
+        raise ValueError(f"c must be 0 or more, found {c}")
+    return c

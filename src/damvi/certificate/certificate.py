@@ -1,0 +1,474 @@
+"""What can be promised about decisions, from rows kept apart: plain numbers and a page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from ..hashing import row_hashes, thinned
+from .bounds import (
+    bounds_of_vote,
+    by_class_is_vacuous,
+    check_delta,
+    clopper_pearson,
+    clopper_pearson_upper,
+    kl_divergence,
+    with_threshold,
+)
+from .rows import refuse_training_rows
+
+N_BOUNDS = 3
+BOUNDS = {"twice_gibbs": "2 x Gibbs risk", "tandem": "tandem", "c_bound": "C-bound"}
+NEAR_THRESHOLD = 1e-12
+"""A vote this near the threshold may fall on either side."""
+ROUNDING = 1e-9
+"""How far a vote may be from [-1, 1]."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How often decisions are wrong on a group of rows, by Clopper and Pearson.
+
+    Attributes
+    ----------
+    rows, errors : int
+        Rows of the group, and how many of them were decided wrongly.
+    upper : float
+        What the rate of all such rows stays below, with the certificate's confidence.
+    low, high : float
+        An interval that holds it, with the same confidence.
+    vacuous : bool
+        Whether ``upper`` says nothing: see :class:`Certificate`.
+    """
+
+    rows: int
+    errors: int
+    upper: float
+    low: float
+    high: float
+    vacuous: bool
+
+    @property
+    def seen(self) -> float | None:
+        """The share of errors; None of no rows."""
+        return self.errors / self.rows if self.rows else None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A PAC-Bayes bound on the risks, and whether it says nothing about them.
+
+    The two by class are those of the positive class of two; None with three or more.
+    """
+
+    overall: float
+    vacuous_overall: bool
+    missed: float | None = None
+    false_alarms: float | None = None
+    vacuous_by_class: bool | None = None
+
+
+@dataclass(frozen=True)
+class PacBayes:
+    """PAC-Bayes bounds, with what they were made of.
+
+    Attributes
+    ----------
+    n_voters : int
+        Voters of the model, K.
+    threshold : float
+        Where the vote is cut. Other than 0, it counts as one more voter.
+    prior : str
+        The weights that the voters had before any row was seen.
+    kl : float
+        KL(Q || P), how far the weights went from there.
+    twice_gibbs, tandem, c_bound : Bound
+        With three or more classes a wrong decision leaves the true class at most half of
+        the vote, which is all that they need.
+    """
+
+    n_voters: int
+    threshold: float
+    prior: str
+    kl: float
+    twice_gibbs: Bound
+    tandem: Bound
+    c_bound: Bound
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What :func:`damvi.certificate.certify` can promise. ``print`` it to read it.
+
+    A bound on all decisions is vacuous unless it is below the share of the rows that are
+    not of the largest class: always naming that one does as well. The two bounds of a
+    class are vacuous unless their sum is below 1: naming it at random, at any rate, misses
+    and flags wrongly with rates that sum to 1.
+
+    Attributes
+    ----------
+    delta : float
+        The chance to be wrong.
+    labels : tuple
+        The classes; of two, the positive one is last.
+    constant_error : float
+        The share of the rows that are not of the largest class.
+    missed_by_class, flagged_by_class : tuple of Rate
+        For each class, its rows that were decided otherwise, and the rows of others that
+        were decided for it. All of them hold together with confidence 1 - delta.
+    overall : Rate
+        Wrong decisions among all rows.
+    pac_bayes : PacBayes or None
+        None where the decisions do not follow the vote and one threshold (with three or
+        more classes, the largest vote), which is all that PAC-Bayes bounds cover.
+    """
+
+    delta: float
+    labels: tuple[Any, ...]
+    constant_error: float
+    missed_by_class: tuple[Rate, ...]
+    flagged_by_class: tuple[Rate, ...]
+    overall: Rate
+    pac_bayes: PacBayes | None
+
+    @property
+    def pos_label(self) -> Any:
+        """The positive one of two classes."""
+        return self._of_two(self.labels)
+
+    @property
+    def missed(self) -> Rate:
+        """Wrong decisions among the positives of two classes."""
+        rate: Rate = self._of_two(self.missed_by_class)
+        return rate
+
+    @property
+    def false_alarms(self) -> Rate:
+        """Wrong decisions among the negatives of two classes."""
+        rate: Rate = self._of_two(self.flagged_by_class)
+        return rate
+
+    def _of_two(self, by_class: tuple[Any, ...]) -> Any:
+        if len(self.labels) > 2:
+            raise AttributeError(
+                f"with {len(self.labels)} classes none is positive; see missed_by_class "
+                f"and flagged_by_class"
+            )
+        return by_class[1]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain Python values, ready for JSON."""
+        found = asdict(self)
+        for name in ("missed_by_class", "flagged_by_class"):
+            for rate, own in zip(found[name], getattr(self, name), strict=True):
+                rate["seen"] = own.seen
+        found["overall"]["seen"] = self.overall.seen
+        return found
+
+    def __str__(self) -> str:
+        sure = f"{100 * (1 - self.delta):g} %"
+        two = len(self.labels) == 2
+        lines = [
+            f"What {self.overall.rows:,} rows kept apart promise, at {sure} confidence",
+            "",
+            _columns("", "rows", "wrong", "seen", "at most", "interval"),
+        ]
+        if two:
+            lines.append(_rate_line(f"{self.labels[1]!r} missed", self.missed))
+            lines.append(_rate_line(f"{self.labels[0]!r} flagged", self.false_alarms))
+        else:
+            rates = self.labels, self.missed_by_class, self.flagged_by_class
+            for label, missed, flagged in zip(*rates, strict=True):
+                lines.append(_rate_line(f"{label!r} missed", missed))
+                lines.append(_rate_line(f"{label!r} flagged", flagged))
+        lines.append(_rate_line("all decisions", self.overall))
+        share = _percent(self.constant_error)
+        if not two:
+            lines.append(f"Always the largest class: {share} of decisions wrong.")
+        elif self.missed.rows <= self.false_alarms.rows:
+            lines.append(f"Never flagging any: {share} of all decisions wrong.")
+        else:
+            lines.append(f"Always flagging: {share} of decisions wrong.")
+        return "\n".join([*lines, *self._pac_bayes_lines(), *_FINE_PRINT])
+
+    def _pac_bayes_lines(self) -> list[str]:
+        made = self.pac_bayes
+        if made is None:
+            return [
+                "",
+                "No PAC-Bayes bounds: decisions do not follow one threshold of the vote."
+                if len(self.labels) == 2
+                else "No PAC-Bayes bounds: votes count by factors other than 1.",
+            ]
+        cut = f", threshold {made.threshold:.3g}" if made.threshold else ""
+        lines = [
+            "",
+            f"PAC-Bayes: {made.n_voters} voters{cut}; prior {made.prior}; KL {made.kl:.3g}",
+        ]
+        if len(self.labels) == 2:
+            lines.append(_columns("at most", "missed", "flagged", "all decisions"))
+        for key, name in BOUNDS.items():
+            bound: Bound = getattr(made, key)
+            overall = _bound_shown(bound.overall, bound.vacuous_overall)
+            if bound.missed is None or bound.false_alarms is None:
+                lines.append(f"{name:<16}at most {overall}")
+                continue
+            empty = bool(bound.vacuous_by_class)
+            by_class = [
+                _bound_shown(value, empty) for value in (bound.missed, bound.false_alarms)
+            ]
+            lines.append(_columns(name, *by_class, overall))
+        return lines
+
+
+_FINE_PRINT = (
+    "",
+    "Vacuous: no more than flagging nothing, everything, or at random promises.",
+    "This bounds how often decisions are wrong, not F1 or average precision.",
+    "It holds for rows drawn like these; the lines on all decisions also need",
+    "the classes in the proportions to come.",
+    "The first table needs rows used for nothing before: not to train, tune,",
+    "calibrate or choose. PAC-Bayes needs rows that trained neither the voters",
+    "nor their calibrators.",
+)
+
+
+def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certificate:
+    """What can be promised about the decisions of ``model``, from rows kept apart.
+
+    The headline is exact (Clopper and Pearson): how many positives are missed and how
+    many negatives flagged, at most. PAC-Bayes bounds [1]_ [2]_ [3]_ follow, which hold for
+    every way to weight these voters at once.
+
+    Parameters
+    ----------
+    model : DAMVIClassifier or DAMVIVotingClassifier
+        A fitted model. For one inside a pipeline, give the last step and the rows as the
+        steps before pass them on.
+    X : array, sparse matrix or dataframe of shape (n, n_features)
+        Rows drawn like those to come, and used for nothing before: not to train, tune,
+        calibrate, choose or stop. For the PAC-Bayes bounds alone it is enough that they
+        trained neither the voters nor their calibrators. Training rows are refused; rows
+        that merely have the values of some are taken, with a warning.
+    y : array of shape (n,)
+        Their labels. There are no weights: the bounds are for rows that count alike.
+    delta : float, default=0.05
+        The chance to be wrong. Each of these holds with confidence 1 - delta: the two
+        class rates together (delta/2 each), the overall rate, the three PAC-Bayes bounds
+        on it together (delta/3 each, so that the smallest may be quoted), and the six per
+        class together (delta/6 each). Intervals spend the same share on both their sides.
+
+    Returns
+    -------
+    Certificate
+        Plain numbers; ``print`` shows them as a table, ``as_dict`` is for JSON. Of three
+        or more classes each is taken against the rest, delta/2C a rate.
+
+    Notes
+    -----
+    It is the risk of the decision that is bounded, not F1 or average precision.
+
+    References
+    ----------
+    .. [1] A. Maurer (2004), A note on the PAC-Bayesian theorem.
+    .. [2] P. Germain et al. (2015), Risk bounds for the majority vote: from a
+       PAC-Bayesian analysis to a learning algorithm, JMLR 16.
+    .. [3] A. Masegosa et al. (2020), Second order PAC-Bayesian bounds for the weighted
+       majority vote, NeurIPS.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import train_test_split
+    >>> from damvi import DAMVIClassifier
+    >>> from damvi.certificate import certify
+    >>> X, y = make_classification(4000, weights=[0.9], random_state=0)
+    >>> X, X_new, y, y_new = train_test_split(X, y, random_state=0, stratify=y)
+    >>> model = DAMVIClassifier(random_state=0).fit(X, y)
+    >>> certificate = certify(model, X_new, y_new)
+    >>> certificate.missed.seen < certificate.missed.upper < 1
+    True
+    """
+    check_delta(delta)
+    check_is_fitted(model)
+    if not hasattr(model, "row_hashes_"):
+        raise TypeError(
+            f"certify needs a fitted DAMVIClassifier or DAMVIVotingClassifier, which knows "
+            f"its training rows; {type(model).__name__} does not. Inside a pipeline or a "
+            f"search, give the classifier itself and the rows as it gets them"
+        )
+    labels, targets = model.labels_, _targets(model, X, y)
+    decided = labels.targets_of(model.predict(X))
+    hashes = thinned(row_hashes(X, targets), model.row_hash_step_)
+    refuse_training_rows(hashes, model.row_hashes_)
+
+    # Of two classes, what the one misses the other flags: two rates, not four.
+    n_rates = 2 if labels.is_binary else 2 * labels.n_classes
+    missed, flagged = [], []
+    for c in range(labels.n_classes):
+        own = targets == c
+        pair = [
+            _counted(decided[own] != c, delta / n_rates),
+            _counted(decided[~own] == c, delta / n_rates),
+        ]
+        empty = by_class_is_vacuous(pair[0]["upper"], pair[1]["upper"])
+        missed.append(Rate(**pair[0], vacuous=empty))
+        flagged.append(Rate(**pair[1], vacuous=empty))
+    constant_error = float((len(targets) - np.bincount(targets).max()) / len(targets))
+    overall = _counted(decided != targets, delta)
+    return Certificate(
+        delta=float(delta),
+        labels=tuple(labels.by_target.tolist()),
+        constant_error=constant_error,
+        missed_by_class=tuple(missed),
+        flagged_by_class=tuple(flagged),
+        overall=Rate(**overall, vacuous=overall["upper"] >= constant_error),
+        pac_bayes=_bounds_of_model(model, X, targets, decided, delta),
+    )
+
+
+def _targets(model: Any, X: Any, y: Any) -> NDArray[Any]:
+    y = column_or_1d(y)
+    check_consistent_length(X, y)
+    if not len(y):
+        raise ValueError("there are no rows; a certificate needs some")
+    strange = [label for label in set(y.tolist()) if label not in model.classes_.tolist()]
+    if strange:
+        raise ValueError(
+            f"y holds {strange[0]!r}, which is no label of the model; its labels are "
+            f"{model.classes_.tolist()}"
+        )
+    targets: NDArray[Any] = model.labels_.targets_of(y)
+    return targets
+
+
+def _counted(wrong: NDArray[np.bool_], delta: float) -> dict[str, Any]:
+    rows, errors = len(wrong), int(wrong.sum())
+    low, high = clopper_pearson(errors, rows, delta)
+    return {
+        "rows": rows,
+        "errors": errors,
+        "upper": float(clopper_pearson_upper(errors, rows, delta)),
+        "low": float(low),
+        "high": float(high),
+    }
+
+
+def _bounds_of_model(
+    model: Any, X: Any, targets: NDArray[Any], decided: NDArray[Any], delta: float
+) -> PacBayes | None:
+    """The bounds, where decisions follow the vote as they need it to."""
+    vote, threshold, weights = model.vote(X), model.threshold_, model.weights_
+    if not model.labels_.is_binary:
+        if (threshold != 1).any():
+            return None
+        share_of_truth = vote[np.arange(len(targets)), targets]
+        rest = float((len(targets) - np.bincount(targets).max()) / len(targets))
+        return pac_bayes(
+            2 * share_of_truth - 1, None, weights, delta=delta, constant_error=rest
+        )
+    above = vote - threshold
+    clear = np.abs(above) > NEAR_THRESHOLD
+    if not np.array_equal(decided[clear] == 1, above[clear] > 0):
+        return None
+    signs = np.where(targets == 1, 1, -1)
+    return pac_bayes(vote, signs, weights, threshold=threshold, delta=delta)
+
+
+def pac_bayes(
+    vote: ArrayLike,
+    signs: ArrayLike | None,
+    weights: ArrayLike,
+    *,
+    threshold: float = 0.0,
+    delta: float = 0.05,
+    constant_error: float | None = None,
+) -> PacBayes:
+    """Bounds on the risk of deciding by ``vote > threshold``.
+
+    Parameters
+    ----------
+    vote : array of shape (n,)
+        The voters' votes in [-1, 1], hard or soft, summed with their weights.
+    signs : array of shape (n,), or None
+        The truth, +1 and -1. None, with three or more classes: votes are margins already,
+        2p - 1 where p is the share of the vote for the true class, and there are no bounds
+        by class.
+    weights : array of shape (K,)
+        The voters' weights Q, a distribution. They and the threshold may have been
+        learned on these rows; the voters may not.
+    threshold : float, default=0
+        Where the vote is cut: other than 0, one more voter that always says the same.
+    delta : float, default=0.05
+        The three bounds on all rows hold together with confidence 1 - delta (delta/3
+        each), and so do the six on the classes (delta/6 each).
+    constant_error : float, optional
+        What always naming the largest class gets wrong; by default the smaller sign's
+        share.
+    """
+    v = np.asarray(vote, dtype=np.float64)
+    y = np.ones(v.shape) if signs is None else np.asarray(signs, dtype=np.float64)
+    if v.shape != y.shape or not (np.abs(v) <= 1 + ROUNDING).all():
+        raise ValueError("PAC-Bayes bounds need one vote in [-1, 1] for each row")
+    v = np.clip(v, -1.0, 1.0)
+    Q = np.asarray(weights, dtype=np.float64)
+    n_voters, P = len(Q), np.full(len(Q), 1 / len(Q))
+    prior = f"uniform, 1/{n_voters} each"
+    if threshold:
+        prior = f"uniform with the threshold as one more voter, 1/{n_voters + 1} each"
+        v, Q, P = with_threshold(v, Q, threshold)
+    kl = kl_divergence(Q, P)
+    overall = bounds_of_vote(v, y, kl, delta / N_BOUNDS)
+    if constant_error is None:
+        constant_error = float(min((y > 0).mean(), (y < 0).mean())) if len(y) else 0.0
+    bounds = {}
+    if signs is None:
+        for key in BOUNDS:
+            bounds[key] = Bound(overall[key], overall[key] >= constant_error)
+    else:
+        missed, alarms = (
+            bounds_of_vote(v[rows], y[rows], kl, delta / 2 / N_BOUNDS)
+            for rows in (y > 0, y < 0)
+        )
+        for key in BOUNDS:
+            bounds[key] = Bound(
+                overall[key],
+                overall[key] >= constant_error,
+                missed[key],
+                alarms[key],
+                by_class_is_vacuous(missed[key], alarms[key]),
+            )
+    return PacBayes(n_voters, float(threshold), prior, kl, **bounds)
+
+
+def _rate_line(name: str, rate: Rate) -> str:
+    """A rate as a line of a table."""
+    return _columns(
+        name,
+        f"{rate.rows:,}",
+        f"{rate.errors:,}",
+        "-" if rate.seen is None else _percent(rate.seen),
+        _bound_shown(rate.upper, rate.vacuous),
+        f"{_percent(rate.low)} to {_percent(rate.high)}",
+    )
+
+
+def _columns(name: str, *cells: str) -> str:
+    """A line of a table."""
+    widths = [18, 18, 18] if len(cells) == 3 else [8, 7, 9, 18, 20]
+    padded = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
+    return f"{name:<16}{''.join(padded)}"
+
+
+def _bound_shown(value: float, vacuous: bool) -> str:
+    """A bound in percent, and whether it says nothing."""
+    return f"vacuous ({_percent(value)})" if vacuous else _percent(value)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %" if value >= 0.01 or value == 0 else f"{100 * value:.2g} %"
