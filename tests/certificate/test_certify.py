@@ -60,7 +60,7 @@ def test_the_headline_counts_the_model_s_errors(model, rows, certificate):
         assert (rate.low, rate.high) == clopper_pearson(errors, n, delta)
         assert rate.low < rate.seen < rate.upper < rate.high
         assert not rate.vacuous
-    assert certificate.smaller_class == y.mean()
+    assert certificate.constant_error == y.mean()
 
 
 def test_the_bounds_are_above_what_was_seen(certificate):
@@ -82,7 +82,7 @@ def test_more_confidence_promises_less(model, rows, certificate):
 def test_training_rows_are_refused(model):
     X, y = imbalanced(1000, seed=0)
     for part in (slice(None), slice(100, 200)):
-        with pytest.raises(ValueError, match="rows of the fit are among them"):
+        with pytest.raises(ValueError, match="training rows are among them"):
             certify(model, X[part], y[part])
 
 
@@ -124,7 +124,7 @@ def test_frames_with_categories(frame, rows):
 def test_a_model_from_a_file_still_knows_its_rows(model, rows, certificate):
     again = pickle.loads(pickle.dumps(model))
     assert certify(again, *rows) == certificate
-    with pytest.raises(ValueError, match="rows of the fit"):
+    with pytest.raises(ValueError, match="training rows"):
         certify(again, *imbalanced(1000, seed=0))
 
 
@@ -142,7 +142,8 @@ def test_labels_of_any_kind(model, rows, certificate):
     # The positive class comes first in order here.
     names = np.array(["ok", "fraud"])
     named = certify(fitted(X, names[y]), rows[0], pd.Series(names[rows[1]]))
-    assert (named.pos_label, named.neg_label) == ("fraud", "ok")
+    assert named.labels == ("ok", "fraud")
+    assert named.pos_label == "fraud"
     assert (named.missed, named.false_alarms) == (
         certificate.missed,
         certificate.false_alarms,
@@ -268,7 +269,7 @@ def test_vacuous_bounds_are_called_so(certificate):
 
 def test_a_certificate_is_plain_data(certificate):
     again = json.loads(json.dumps(certificate.as_dict(), allow_nan=False))
-    assert again["missed"]["seen"] == certificate.missed.seen
+    assert again["missed_by_class"][1]["seen"] == certificate.missed.seen
     assert again["pac_bayes"]["tandem"]["overall"] == certificate.pac_bayes.tandem.overall
     assert type(certificate.pac_bayes.tandem.vacuous_overall) is bool
     with pytest.raises(dataclasses.FrozenInstanceError):

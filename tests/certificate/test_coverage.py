@@ -18,7 +18,7 @@ from damvi.certificate import (
     tandem,
     twice_gibbs,
 )
-from damvi.certificate.pac_bayes import with_threshold
+from damvi.certificate.bounds import with_threshold
 
 DATASETS, DELTA = 1000, 0.05
 # Violations of a bound that fails in exactly 5 % of datasets: more in one of 1,000 runs.

@@ -4,21 +4,21 @@ import warnings
 
 import numpy as np
 import pytest
-from damvi.fingerprint import row_prints
 
 from damvi.certificate.rows import is_leak, refuse_training_rows, shared_rows
 from damvi.datasets import load
+from damvi.hashing import row_hashes
 
 SPLITS = 20
 
 
 def verdict(X, y, X_train, y_train):
     """What is said of the rows X: nothing, a warning, or a refusal."""
-    trained = np.sort(row_prints(X_train, 2 * y_train - 1))
+    trained = np.sort(row_hashes(X_train, 2 * y_train - 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            refuse_training_rows(row_prints(X, 2 * y - 1), trained)
+            refuse_training_rows(row_hashes(X, 2 * y - 1), trained)
         except ValueError:
             return "refused"
     return "warned" if caught else "taken"
@@ -138,12 +138,12 @@ def test_the_very_training_rows_are_refused_even_among_few_distinct_values():
 
 def test_the_words(numbers):
     X_new, y_new, X, y = split(*numbers, 0)
-    trained = np.sort(row_prints(X, 2 * y - 1))
-    with pytest.raises(ValueError, match="50 of the 50 rows have the values of rows given"):
-        refuse_training_rows(row_prints(X[:50], 2 * y[:50] - 1), trained)
+    trained = np.sort(row_hashes(X, 2 * y - 1))
+    with pytest.raises(ValueError, match="50 of the 50 rows have the values of training rows"):
+        refuse_training_rows(row_hashes(X[:50], 2 * y[:50] - 1), trained)
     mixed = np.concatenate([X_new, X[:2]]), np.concatenate([y_new, y[:2]])
     with pytest.warns(UserWarning, match="2 of the 902 rows have the values"):
-        refuse_training_rows(row_prints(mixed[0], 2 * mixed[1] - 1), trained)
+        refuse_training_rows(row_hashes(mixed[0], 2 * mixed[1] - 1), trained)
 
 
 def test_rows_are_shared_as_multisets():

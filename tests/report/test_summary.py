@@ -41,7 +41,7 @@ def test_new_rows_get_a_certificate_and_the_voters_votes(model, fresh_rows):
     vote = model.classifier.vote(model.schema.encode(fresh_rows))
     flagged = vote > model.classifier.threshold_
     assert said["decision"]["confusion"][1][0] == (truth & ~flagged).sum()
-    assert said["certificate"]["missed"]["errors"] == (truth & ~flagged).sum()
+    assert said["certificate"]["missed_by_class"][1]["errors"] == (truth & ~flagged).sum()
     assert not said["voters"]["of_fit"]
     assert said["voters"]["hard"]["total"] == (truth & ~flagged).sum()
     own = said["views"][0]["cuts"]["own"]

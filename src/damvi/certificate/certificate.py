@@ -372,6 +372,8 @@ def _bounds_of_model(
         return pac_bayes(
             2 * share_of_truth - 1, None, weights, delta=delta, constant_error=rest
         )
+    if np.ndim(threshold):  # one for each row
+        return None
     above = vote - threshold
     clear = np.abs(above) > NEAR_THRESHOLD
     if not np.array_equal(decided[clear] == 1, above[clear] > 0):

@@ -1,4 +1,4 @@
-"""Rows of the fit have no place in a certificate: how they are told from mere duplicates.
+"""Training rows have no place in a certificate: how they are told from mere duplicates.
 
 A fresh row may have the values of a training row by chance: tables hold default rows, small
 integers, the same customer twice. How often is known from the training rows themselves
@@ -13,7 +13,7 @@ thousands of times weighs no more than any other.
 
 What this cannot see: rows whose values were changed on the way (scaled, rounded, stored in
 single precision), a part of the fit's rows in a table of so few distinct values that none
-is rare, and so few rows of the fit among fresh ones that chance may explain them.
+is rare, and so few training rows among fresh ones that chance may explain them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from scipy.stats import binom
 from ..hashing import LABEL, Hashes, without_labels
 
 ALPHA = 1e-5
-"""How rarely fresh rows may be taken for rows of the fit, for each comparison."""
+"""How rarely fresh rows may be taken for training rows, for each comparison."""
 
 
 def refuse_training_rows(new: Hashes, trained: Hashes) -> None:
-    """Raise if ``new`` holds rows of the fit, warn if it holds duplicates of their values.
+    """Raise if ``new`` holds training rows, warn if it holds duplicates of their values.
 
     All rows are compared by their values, then each class by values and label: a few
     positives copied into the new rows are few among all, but many among the positives.
@@ -45,16 +45,16 @@ def refuse_training_rows(new: Hashes, trained: Hashes) -> None:
     ]
     if np.array_equal(np.sort(new), trained) or any(is_leak(*pair) for pair in pairs):
         raise ValueError(
-            f"{shared} of the {len(new)} rows have the values of rows given to fit, more "
-            f"than chance explains: rows of the fit are among them. A model is right "
+            f"{shared} of the {len(new)} rows have the values of training rows, more "
+            f"than chance explains: training rows are among them. A model is right "
             f"about rows it has seen, so they certify nothing; give rows kept apart"
         )
     warnings.warn(
-        f"{shared} of the {len(new)} rows have the values of rows given to fit. Chance "
+        f"{shared} of the {len(new)} rows have the values of training rows. Chance "
         f"can explain that many, and fresh rows that only look the same do no harm; if "
-        f"some are the very rows of the fit, the certificate is void",
+        f"some are the very training rows, the certificate is void",
         UserWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
 
 

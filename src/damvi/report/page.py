@@ -357,8 +357,8 @@ def _promise(summary: dict[str, Any]) -> dict[str, Any]:
     rates = {"all decisions": found["overall"]}
     if words.is_two(summary):
         rates = {
-            "real ones missed": found["missed"],
-            "others flagged": found["false_alarms"],
+            "real ones missed": found["missed_by_class"][1],
+            "others flagged": found["flagged_by_class"][1],
             **rates,
         }
         headings = ["at most", "missed", "false alarms", "all decisions"]
@@ -366,10 +366,12 @@ def _promise(summary: dict[str, Any]) -> dict[str, Any]:
     else:
         for c in _order(summary):
             name = classes[c]["name"]
-            rates[f"{name}: missed"] = found["missed"][c]
-            rates[f"others taken for {name}"] = found["flagged"][c]
+            rates[f"{name}: missed"] = found["missed_by_class"][c]
+            rates[f"others taken for {name}"] = found["flagged_by_class"][c]
         headings = ["bound", "all decisions"]
-        bounds = [[name, percent(made[key])] for key, name in BOUNDS.items() if made]
+        bounds = [
+            [name, percent(made[key]["overall"])] for key, name in BOUNDS.items() if made
+        ]
     rows = [
         [
             name,

@@ -232,7 +232,7 @@ def promise_words(summary: dict[str, Any]) -> str:
     found = summary["certificate"]
     words = f"With {percent(1 - found['delta'])} confidence, on new rows drawn like these "
     if is_two(summary):
-        missed, alarms = found["missed"], found["false_alarms"]
+        missed, alarms = found["missed_by_class"][1], found["flagged_by_class"][1]
         words += (
             f"at most {percent(missed['upper'])} of the real ones are missed and at most "
             f"{percent(alarms['upper'])} of the others are flagged."
@@ -246,12 +246,12 @@ def promise_words(summary: dict[str, Any]) -> str:
         words += f" That promises no more than {guess} would: there are too few rows."
     if is_two(summary):
         return words
-    told = [k for k, one in enumerate(found["missed"]) if not one["vacuous"]]
+    told = [k for k, one in enumerate(found["missed_by_class"]) if not one["vacuous"]]
     if told:
-        best = min(told, key=lambda k: found["missed"][k]["upper"])
+        best = min(told, key=lambda k: found["missed_by_class"][k]["upper"])
         words += (
             f" Class by class the promises are below; the firmest is that at most "
-            f"{percent(found['missed'][best]['upper'])} of "
+            f"{percent(found['missed_by_class'][best]['upper'])} of "
             f"{_quoted(summary['classes'][best])} are missed."
         )
     return words

@@ -29,7 +29,7 @@ def test_rates_are_counted_for_each_class(model):
     decided = model.predict(X)
     assert found.labels == ("a", "b", "c")
     for label, missed, flagged in zip(
-        found.labels, found.missed, found.flagged, strict=True
+        found.labels, found.missed_by_class, found.flagged_by_class, strict=True
     ):
         own = y == label
         assert (missed.rows, missed.errors) == (own.sum(), (decided[own] != label).sum())
@@ -45,6 +45,8 @@ def test_rates_are_counted_for_each_class(model):
     shown = str(found)
     assert "'c' missed" in shown
     assert "PAC-Bayes" in shown
+    with pytest.raises(AttributeError, match="none is positive"):
+        found.missed  # noqa: B018
     assert found.as_dict()["pac_bayes"]["n_voters"] == 15
 
 
@@ -52,7 +54,9 @@ def test_pac_bayes_bounds_are_above_the_risk_and_need_the_plain_vote(model):
     found = certify(model, *rows(2000, 1))
     risk = found.overall.seen
     for name in ("twice_gibbs", "tandem", "c_bound"):
-        assert risk < getattr(found.pac_bayes, name) <= 1
+        bound = getattr(found.pac_bayes, name)
+        assert risk < bound.overall <= 1
+        assert bound.missed is None
     tuned = DAMVIClassifier(
         DecisionTreeClassifier(max_depth=3), n_estimators=5, threshold=[1, 2, 3]
     ).fit(*rows(600, 0))
@@ -60,7 +64,7 @@ def test_pac_bayes_bounds_are_above_the_risk_and_need_the_plain_vote(model):
 
 
 def test_rows_of_the_fit_are_refused(model):
-    with pytest.raises(ValueError, match="fit"):
+    with pytest.raises(ValueError, match="training rows are among them"):
         certify(model, *rows(600, 0))
 
 
@@ -72,6 +76,7 @@ def test_the_bounds_hold_as_often_as_they_say(model):
     for part in np.array_split(np.arange(40_000), 100):
         found = certify(model, X[part], y[part], delta=0.2)
         broken += any(
-            truth > one.upper for truth, one in zip(true, found.missed, strict=True)
+            truth > one.upper
+            for truth, one in zip(true, found.missed_by_class, strict=True)
         )
     assert broken <= 20
