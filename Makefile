@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo docs test lint bench-quick test-browser test-oldest test-wheel size clean
+.PHONY: help demo docs test lint paper paper-quick test-browser test-oldest test-wheel size clean
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
@@ -12,7 +12,8 @@ help:
 	@echo "make test-browser the report in a real browser (installs Chromium when root)"
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
-	@echo "make bench-quick  the paper's comparison in small: tables and figure in minutes"
+	@echo "make paper        the paper's tables and figure, what is missing of results/paper"
+	@echo "make paper-quick  the same in small: Mammography in minutes"
 	@echo "make bench-NAME   run benchmarks/NAME.py, such as solver or memory"
 	@echo "make size         files and lines of the package (of another checkout: TREE=../other)"
 	@echo "make clean        remove environments and caches"
@@ -50,8 +51,12 @@ test-wheel: .venv/bin/python
 	@.venv-wheel/bin/python $(PIP) install dist/*.whl
 	cd "$$(mktemp -d)" && "$(CURDIR)/.venv-wheel/bin/damvi" demo
 
-bench-quick: .venv/bench.stamp
-	.venv/bin/damvi bench --quick
+# Datasets that are not fetched are looked for in DATA, as in: make paper DATA=folder
+paper: .venv/bench.stamp
+	.venv/bin/python -m benchmarks.paper $(if $(DATA),--data $(DATA)) -o results/paper
+
+paper-quick: .venv/bench.stamp
+	.venv/bin/python -m benchmarks.paper --quick
 
 bench-%: .venv/bench.stamp
 	.venv/bin/python benchmarks/$*.py
@@ -86,7 +91,7 @@ size:
 
 .venv/bench.stamp: pyproject.toml | .venv/bin/python
 	@echo "Setting up the benchmark environment (once)..."
-	@.venv/bin/python $(PIP) install --editable '.[bench,dask]'
+	@.venv/bin/python $(PIP) install --editable '.[dask,paper]'
 	@touch $@ .venv/demo.stamp
 
 .venv-oldest/test.stamp: pyproject.toml constraints-oldest.txt

@@ -84,11 +84,13 @@ def table(cells: list[dict], metric: str) -> list[str]:
 
 
 def main() -> int:
+    from paper.__main__ import follow
+    from paper.data import load
+    from paper.page import cells_csv
+    from paper.protocol import Protocol
+    from paper.runner import Plan, run
+    from paper.store import write_whole
     from setting import add_data_option, print_setting
-
-    from damvi.bench import Plan, Protocol, cells_csv, run, write_whole
-    from damvi.cli.bench import Following
-    from damvi.datasets import load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_data_option(parser)
@@ -97,15 +99,9 @@ def main() -> int:
     parser.add_argument("--datasets", nargs="*", default=DATASETS)
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    datasets = (load(name, data_dir=args.data) for name in args.datasets)
-    with Following() as follow:
-        cells = run(
-            Plan(datasets, METHODS, args.splits),
-            args.out,
-            Protocol(),
-            n_jobs=args.jobs,
-            follow=follow,
-        )
+    datasets = (load(name, args.data) for name in args.datasets)
+    plan = Plan(datasets, METHODS, args.splits)
+    cells = run(plan, args.out, Protocol(), n_jobs=args.jobs, follow=follow)
     broken = [cell for cell in cells if cell["status"] != "done"]
     if broken:
         print(f"{len(broken)} cells were not done, the first: {broken[0]['note']}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from paper.store import read_cells, write_whole
 from pool_contenders import (
     BEST,
     BEST_F1,
@@ -22,8 +23,6 @@ from pool_contenders import (
     settings,
 )
 from scipy.stats import rankdata
-
-from damvi.bench import read_cells, write_whole
 
 Cell = dict[str, Any]
 METRICS = {
@@ -386,7 +385,8 @@ def draw(folder: Path, name: str, make: Callable[[], Any], words: str) -> list[s
 
 
 def rank_lines(results: Results, folder: Path, metric: str) -> list[str]:
-    from damvi.bench.ranks import FEWEST, Ranks, rank_figure
+    from paper.figures import rank_figure
+    from paper.tables import FEWEST, Ranks
 
     if len(results.datasets) < FEWEST:
         return [f"No diagram of ranks by {METRICS[metric][0]}: too few datasets.", ""]

@@ -114,9 +114,8 @@ def pool_in_words() -> dict[str, str]:
 
 def plan(args: argparse.Namespace, protocol: Any) -> list[dict[str, Any]]:
     """All cells that were asked for, with what tells them apart."""
+    from paper.runner import fingerprint
     from pool_contenders import ROUNDS, contender_names, default_setting
-
-    from damvi.bench.plan import fingerprint
 
     pool, found = pool_in_words(), versions()
     cells = []
@@ -212,10 +211,10 @@ def end_with(runner: int) -> None:
 
 def run_cell(task: Task) -> dict[str, Any]:
     """One split of one dataset: train the pool, let all contenders vote."""
+    from paper.protocol import Protocol
+    from paper.store import write_whole
     from pool_contenders import Contest, Pool
     from threadpoolctl import threadpool_limits
-
-    from damvi.bench import Protocol, write_whole
 
     threading.Thread(target=end_with, args=[task.runner], daemon=True).start()
     settings, start = task.cell["settings"], time.perf_counter()
@@ -268,8 +267,8 @@ def run_cell(task: Task) -> dict[str, Any]:
 
 def run_missing(args: argparse.Namespace) -> list[str]:
     """Run the cells that the folder lacks; what went wrong, in words."""
-    from damvi.bench import Protocol, read_cells
-    from damvi.bench.store import Store
+    from paper.protocol import Protocol
+    from paper.store import Store, read_cells
 
     protocol = Protocol("stratified")
     ground = {**protocol.as_dict(), "rows": args.rows, "cap": args.cap}

@@ -29,9 +29,9 @@ _HOMES = {
     "save_model": "io",
 }
 _MODULES = {
-    "baselines",
-    "bench",
+    "benchmark",
     "certificate",
+    "contenders",
     "crossfit",
     "datasets",
     "decision",

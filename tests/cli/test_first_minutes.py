@@ -81,7 +81,7 @@ def test_minutes_2_to_6(damvi, folder, kind):
 
 def test_minute_8_bench(damvi, folder):
     fraud().to_csv("data.csv", index=False)
-    command = ["bench", "data.csv", "--target", "is_fraud", "--methods", "R-DT,DAMVI"]
+    command = ["bench", "data.csv", "--target", "is_fraud", "--contenders", "R-DT,DAMVI"]
     result = damvi(*command, "--splits", "1", "--jobs", "1")
-    assert "F1 over" in result.output
+    assert "F1 and average precision over 1 split of 70/30" in result.output
     assert "Written to damvi-bench/data" in result.output

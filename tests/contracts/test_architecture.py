@@ -23,7 +23,7 @@ LAYERS = [
     "distributed streaming certificate diversity plots",
     "tables io datasets",
     "evaluation explanation report",
-    "model benchmark",
+    "model benchmark contenders",
     "cli __main__",
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}

@@ -17,7 +17,7 @@ print(1)
 
 <!-- not run: it takes an hour -->
 ```bash
-damvi bench --paper
+damvi fit data.csv
 ```
 
 ```

@@ -1,247 +1,197 @@
-"""``damvi bench``: DAMVI against its peers, on the paper's data or the user's own."""
+"""``damvi bench``: DAMVI beside other models on a table of the user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import json
+import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .following import Following
-from .talking import talk
+from .talking import Talk, shown, talk
 
-PAPER_RATIOS = (0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
-QUICK_RATIOS = (0.2, 1.0, 3.0, 10.0)
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..modelling import Prepared
+
+SCORES, SETTINGS = "scores.csv", "settings.json"
 
 
 @click.command()
-@click.argument("data", nargs=-1, metavar="[DATA]...")
-@click.option("--paper", is_flag=True, help="The paper's datasets, tables and figure.")
-@click.option("--quick", is_flag=True, help="Mammography, two splits: a few minutes.")
-@click.option("--target", metavar="COLUMN", help="The column to predict, for a file.")
-@click.option("--positive", metavar="VALUE", help="The value of the target that is rare.")
-@click.option("--groups", metavar="COLUMN", help="Column of groups, for --split-by groups.")
-@click.option("--methods", metavar="A,B", help="Only these methods. Default: all.")
-@click.option("--splits", "n_splits", type=click.IntRange(1), help="Splits. Default: 5.")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--target", metavar="COLUMN", required=True, help="The column to predict.")
+@click.option("--positive", metavar="VALUE", help="The value to find, against all others.")
+@click.option("--group", metavar="COLUMN", help="Which rows belong together.")
+@click.option("--drop", metavar="COLUMN", multiple=True, help="Do not use this column.")
+@click.option("--keep", metavar="COLUMN", multiple=True, help="Use it, whatever it seems.")
 @click.option(
-    "--split-by",
-    "kind",
-    type=click.Choice(["random", "stratified", "groups"]),
-    default="random",
-    show_default=True,
-    help="How rows are split: plain random is the paper's way.",
+    "--contenders", metavar="A,B", help="Only these. Default: all that are installed."
 )
-@click.option("--ratios", metavar="0.5,2", help="Thin to these percentages of positives.")
+@click.option("--splits", "n_splits", type=click.IntRange(1), default=10, show_default=True)
 @click.option(
-    "--trees",
-    type=click.Choice(["fast", "cart"]),
-    default="fast",
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "markdown", "latex"]),
+    default="terminal",
     show_default=True,
-    help="Trees of DAMVI and the bagging baselines: built-in, or scikit-learn's.",
+    help="How the table is printed. Files have the other two in any case.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**31),
-    default=0,
-    show_default=True,
-    help="Seed of splits and methods.",
-)
+@click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
+@click.option("--jobs", type=click.IntRange(1), help="Threads. Default: all cores.")
 @click.option(
     "-o", "--out", type=click.Path(file_okay=False, path_type=Path), help="Results folder."
 )
-@click.option(
-    "--data-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of datasets.",
-)
-@click.option("--jobs", type=click.IntRange(1), help="Cells at a time. Default: all cores.")
-@click.option(
-    "--memory",
-    type=click.FloatRange(0, min_open=True),
-    metavar="GB",
-    help="Memory for cells side by side.",
-)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(1),
-    default=3600.0,
-    show_default=True,
-    help="Seconds that a cell may take.",
-)
 def bench(
-    data: tuple[str, ...],
-    paper: bool,
-    quick: bool,
-    target: str | None,
+    data: Path,
+    target: str,
     positive: str | None,
-    groups: str | None,
-    methods: str | None,
-    n_splits: int | None,
-    kind: Any,
-    ratios: str | None,
-    trees: Any,
+    group: str | None,
+    drop: tuple[str, ...],
+    keep: tuple[str, ...],
+    contenders: str | None,
+    n_splits: int,
+    form: str,
     seed: int,
-    out: Path | None,
-    data_dir: Path | None,
     jobs: int | None,
-    memory: float | None,
-    time_limit: float,
+    out: Path | None,
 ) -> None:
-    """Compare DAMVI with the paper's nine baselines and four modern ones.
-
-    DATA are names of datasets (see: damvi datasets) or tables of your own, such as
+    """Compare DAMVI with other models on the table DATA.
 
     \b
         damvi bench data.csv --target is_fraud
 
-    Finished cells are kept in the results folder: break the run off when you like, and
-    the same command goes on where it stopped.
+    DATA is read as damvi fit reads it. Over stratified 70/30 splits, each contender is
+    trained with its threshold tuned on training rows that it has not seen, judged on the
+    test rows by F1 and average precision, and compared in pairs with DAMVI.
+
+    Scores are kept in the results folder as they are made: interrupt the command when you
+    like, and the same command goes on where it stopped.
     """
     from joblib import cpu_count
 
-    from ..bench import Plan, Protocol, run
-
-    if sum([bool(data), paper, quick]) != 1:
-        raise click.UsageError("give one of DATA, --paper or --quick")
-    if ratios and len(data) > 1:
-        raise click.UsageError("--ratios takes one dataset at a time")
-    protocol = Protocol(splits=kind, seed=seed)
-    chosen = _choose_methods(methods)
-    names = ["mammography"] if quick else list(dict.fromkeys(data))
-    names = _paper_names(data_dir) if paper else names
-    shares = _read_shares(ratios, PAPER_RATIOS if paper else QUICK_RATIOS if quick else ())
-    folder = out or _default_folder(names, paper, quick)
-    n_splits = n_splits or (2 if quick else 5)
-
-    def run_part(part: Path, names: Sequence[str], at: Sequence[float | None]) -> Any:
-        datasets = _load_each(names, data_dir, target, positive, groups)
-        with Following(talk().quiet) as follow:
-            return run(
-                Plan(datasets, chosen, n_splits, at, trees),
-                part,
-                protocol,
-                n_jobs=jobs or cpu_count(),
-                memory_mb=memory and memory * 1000,
-                time_limit=time_limit,
-                follow=follow,
-            )
-
-    cells = run_part(folder, names, [None])
-    thinned = ["mammography"] if paper else names
-    thin_cells = run_part(folder / "ratios", thinned, shares) if shares else None
-    _report(cells, thin_cells, folder, protocol.words)
-    if not any(cell["status"] == "done" for cell in cells):
-        raise click.ClickException("no cell could be run; the notes say why")
-
-
-def _choose_methods(asked: str | None) -> list[str]:
-    """The methods by name; of all, those whose packages are installed."""
-    from ..baselines import METHODS, make_method
-
-    if asked is not None:
-        names = [name.strip() for name in asked.split(",")]
-        for name in names:
-            make_method(name)  # says what is wrong with it, if anything
-        return list(dict.fromkeys(names))
-    names = []
-    for name, method in METHODS.items():
-        if method.kind not in ("paper", "beyond"):
-            continue
-        try:
-            make_method(name)
-            names.append(name)
-        except ImportError as error:
-            talk().note(f"Left out: {error}")
-    return names
-
-
-def _paper_names(data_dir: Path | None) -> list[str]:
-    """The paper's datasets that can be had; what has to be placed by hand is said."""
-    from ..datasets import names
-
-    found = {record["name"]: record for record in names(data_dir)}
-    chosen = []
-    for name, record in found.items():
-        if not record["paper"]:
-            continue
-        part = f"{name}_partial"
-        at_hand = record["where"] in ("bundled", "made here", "folder", "cache")
-        if not at_hand and part in found and found[part]["where"] == "folder":
-            chosen.append(part)
-        elif record["where"] == "to place by hand":
-            talk().note(f"Left out: {name}; see: damvi datasets show {name}")
-        else:
-            chosen.append(name)
-    return chosen
-
-
-def _read_shares(asked: str | None, default: Sequence[float]) -> list[float]:
-    """Percentages as shares."""
-    if asked is None:
-        return [percent / 100 for percent in default]
-    try:
-        shares = [float(percent) / 100 for percent in asked.split(",") if percent.strip()]
-    except ValueError:
-        raise click.UsageError(
-            f"--ratios takes percentages such as 0.5,2, not {asked!r}"
-        ) from None
-    if any(not 0 < share < 0.5 for share in shares):
-        raise click.UsageError(
-            f"--ratios takes percentages between 0 and 50, not {asked!r}"
-        )
-    return list(dict.fromkeys(shares))
-
-
-def _default_folder(names: Sequence[str], paper: bool, quick: bool) -> Path:
-    kind = "paper" if paper else "quick" if quick else "-".join(Path(n).stem for n in names)
-    return Path("damvi-bench") / kind
-
-
-def _load_each(
-    names: Sequence[str],
-    data_dir: Path | None,
-    target: str | None,
-    positive: str | None,
-    groups: str | None,
-) -> Iterator[Any]:
-    """The datasets one by one, with what there is to know about each said aloud."""
-    from ..datasets import load
-    from ..datasets.folders import is_path
-
-    for name in names:
-        columns = {"target": target, "positive": positive, "groups": groups}
-        dataset = load(name, data_dir=data_dir, **(columns if is_path(name) else {}))
-        rows, features = dataset.data.shape
-        talk().note(
-            f"{dataset.name}: {rows:,} rows, {features} features, "
-            f"{dataset.target.mean():.2%} positive"
-        )
-        for note in dataset.notes:
-            talk().note(f"  {note}")
-        yield dataset
-
-
-def _report(cells: Any, thin_cells: Any, folder: Path, protocol_words: str) -> None:
-    """The tables on the screen, everything else in files, and where they are."""
-    from rich.console import Console
-
-    from ..bench import score_grid, score_table, to_terminal, write_outputs
+    from ..benchmark import available_contenders, compare
+    from ..contenders import make_contender
+    from ..modelling import prepare
+    from ..tables import read_table
+    from .telling import tell_table
 
     talks = talk()
-    for metric in ("f1", "ap"):
-        grid = score_grid(score_table(cells, metric), protocol_words)
-        talks.show(to_terminal(grid, Console().width))
-        talks.say()
-    written = write_outputs(
-        cells, folder, ratio_cells=thin_cells, protocol_words=protocol_words
+    if contenders is None:
+        names, reasons = available_contenders()
+        for reason in reasons:
+            talks.note(f"Left out: {reason}")
+    else:
+        names = list(dict.fromkeys(name.strip() for name in contenders.split(",")))
+        for name in names:
+            make_contender(name)  # says what is wrong with it, before the work
+    frame = read_table(data, as_text=[target])
+    table = prepare(frame, target, positive, group=group, keep=keep, drop=drop)
+    tell_table(talks, data, table)
+    folder = out or Path("damvi-bench") / data.name.split(".")[0]
+    known = _open(folder, _settings(table, seed), talks)
+    found = compare(
+        table.X,
+        table.y,
+        names,
+        pos_label=None if table.is_many else True,
+        groups=table.groups,
+        n_splits=n_splits,
+        random_state=seed,
+        n_jobs=jobs or cpu_count(),
+        known=known,
+        follow=_Follow(folder / SCORES, talks),
     )
-    talks.say(f"Written to {folder}: {', '.join(path.name for path in written)}")
+    if found.scores["f1"].isna().all():
+        raise click.ClickException(f"no contender could be fitted: {found.scores.note[0]}")
+    from .._files import write_whole
+
+    texts = {"table.md": found.to_markdown(), "table.tex": found.to_latex()}
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    if form == "terminal":
+        talks.show(found.to_terminal())
+    else:
+        talks.say(texts["table.md" if form == "markdown" else "table.tex"])
+    talks.say(f"\nWritten to {folder}: {', '.join([SCORES, *texts])}")
     talks.result(
         {
             "folder": str(folder),
-            "files": [path.name for path in written],
-            "cells": list(cells),
-            "ratio_cells": list(thin_cells or []),
+            "reference": found.reference,
+            "summary": found.summary.to_dict("index"),
+            "scores": found.scores.to_dict("records"),
         }
     )
+
+
+def _settings(table: Prepared, seed: int) -> dict[str, Any]:
+    """What scores depend on beyond the contender and the split."""
+    from pandas.util import hash_pandas_object
+
+    from .. import __version__
+
+    digest = hashlib.sha256(repr(list(table.X.columns)).encode())
+    digest.update(hash_pandas_object(table.X, index=False).to_numpy().tobytes())
+    digest.update(table.y.tobytes())
+    if table.groups is not None:
+        digest.update(repr(table.groups.tolist()).encode())
+    return {"damvi": __version__, "rows": digest.hexdigest(), "seed": seed}
+
+
+def _open(folder: Path, settings: dict[str, Any], talks: Talk) -> pd.DataFrame | None:
+    """The scores that an earlier run has left, if they are of the same rows."""
+    import pandas as pd
+
+    from .._files import write_whole
+    from ..benchmark import COLUMNS
+
+    folder.mkdir(parents=True, exist_ok=True)
+    scores, made_by = folder / SCORES, folder / SETTINGS
+    same = made_by.is_file() and made_by.read_text("utf-8") == json.dumps(settings)
+    if scores.is_file() and same:
+        # A line that was not written whole is none.
+        lines = scores.read_text("utf-8").splitlines(keepends=True)
+        write_whole(scores, "".join(line for line in lines if line.endswith("\n")))
+        known = pd.read_csv(scores, keep_default_na=False, na_values={"f1": "", "ap": ""})
+        known = known.drop_duplicates(["contender", "split"], keep="last")
+        talks.note(f"{len(known)} scores are in {scores} already.")
+        return known
+    if scores.is_file():
+        talks.note(f"{scores} is of other rows or settings, and is written anew.")
+    write_whole(scores, ",".join(COLUMNS) + "\n")
+    write_whole(made_by, json.dumps(settings))
+    return None
+
+
+class _Follow:
+    """Writes each score as it comes, and tells how far the comparison is."""
+
+    def __init__(self, scores: Path, talks: Talk) -> None:
+        self._scores, self._talks = scores, talks
+        self._start = time.monotonic()
+
+    def __call__(self, done: int, total: int, row: dict[str, Any]) -> None:
+        import pandas as pd
+
+        from ..benchmark import COLUMNS
+
+        line = pd.DataFrame([row], columns=COLUMNS)
+        with self._scores.open("a", encoding="utf-8") as file:
+            line.to_csv(file, header=False, index=False, lineterminator="\n")
+        said = f"F1 {row['f1']:.3f} AP {row['ap']:.3f}"
+        left = (time.monotonic() - self._start) * (total - done) / done
+        self._talks.note(
+            f"[{done}/{total}] {row['contender']} split {row['split']}: "
+            f"{shown(row['note']) or said}"
+            + (f"  about {in_words(left)} left" if done < total else "")
+        )
+
+
+def in_words(seconds: float) -> str:
+    """A time that a person waits, without false precision."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = seconds / 60
+    return f"{round(minutes)} min" if minutes < 90 else f"{minutes / 60:.1f} h"

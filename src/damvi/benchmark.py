@@ -1,0 +1,455 @@
+"""DAMVI beside other models on one table: repeated splits, compared in pairs.
+
+Every contender is trained on the same rows of every split, with a threshold tuned for F1
+on rows of the training part that it has not seen, and judged on the same test rows.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import average_precision_score, f1_score
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    cross_val_predict,
+)
+from sklearn.pipeline import make_pipeline
+
+from ._compat import take_rows
+from .contenders import CONTENDERS, make_contender
+from .decision import decide, tune_threshold
+from .voters import NumberEncoder
+
+__all__ = ["Comparison", "available_contenders", "compare"]
+
+LEVEL = 0.05
+FOLDS = 5
+METRICS = {"f1": "F1", "ap": "AP"}
+COLUMNS = ["contender", "split", "f1", "ap", "fit_seconds", "note"]
+REFERENCES = ("DAMVI-strong", "DAMVI")
+"""What the others are compared with: the first of these that takes part."""
+
+Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+Follow = Callable[[int, int, dict[str, Any]], None]
+
+
+def available_contenders() -> tuple[list[str], list[str]]:
+    """The contenders whose packages are installed, and why others are left out."""
+    names, reasons = [], []
+    for name in CONTENDERS:
+        try:
+            make_contender(name)
+        except ImportError as error:
+            reasons.append(str(error))
+        else:
+            names.append(name)
+    return names, reasons
+
+
+def compare(
+    X: Any,
+    y: ArrayLike,
+    contenders: Sequence[str] | None = None,
+    *,
+    pos_label: Any = None,
+    groups: ArrayLike | None = None,
+    n_splits: int = 10,
+    test_size: float = 0.3,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    known: pd.DataFrame | None = None,
+    follow: Follow | None = None,
+) -> Comparison:
+    """Compare contenders on a table, over repeated stratified splits.
+
+    Parameters
+    ----------
+    X : DataFrame or array of shape (n, n_features)
+        Numbers (NaN where missing) and, in a DataFrame, categories.
+    y : array of shape (n,)
+        Labels of two classes or more.
+    contenders : sequence of str, optional
+        Names of :data:`damvi.contenders.CONTENDERS`; by default all that are installed.
+    pos_label : label, optional
+        Of two classes, the positive one; by default the rarer.
+    groups : array of shape (n,), optional
+        Which rows belong together. A group is in the training rows or in the test rows.
+    n_splits : int, default=10
+    test_size : float, default=0.3
+        The share of the test rows (of the groups, if there are any).
+    random_state : int, default=0
+        Split number s, and every model in it, has the seed ``random_state + s``.
+    n_jobs : int, optional
+        Threads or processes of the models; they are trained one after the other.
+    known : DataFrame, optional
+        Scores of an earlier comparison of the same rows with the same settings, which
+        are not computed again.
+    follow : callable, optional
+        Called after each fit with the number done, the number to do and the scores.
+
+    Returns
+    -------
+    comparison : Comparison
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from damvi.benchmark import compare
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> found = compare(X, y, ["DAMVI", "uniform", "RF"], n_splits=2)
+    >>> found.scores.shape, found.reference
+    ((6, 6), 'DAMVI')
+    """
+    names = list(available_contenders()[0] if contenders is None else contenders)
+    for name in names:
+        make_contender(name)  # says what is wrong with it, if anything
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    if len(classes) == 2:
+        counts = np.bincount(codes)
+        positive = classes[int(counts[1] <= counts[0])] if pos_label is None else pos_label
+        codes = (np.asarray(y) == positive).astype(np.intp)
+    whole = None if groups is None else np.unique(groups, return_inverse=True)[1]
+    done = _as_rows(known)
+    pending = [
+        (split, name)
+        for split in range(n_splits)
+        for name in names
+        if (name, split) not in done
+    ]
+    for number, (split, name) in enumerate(pending, 1):
+        seed = random_state + split
+        train, test = _split(codes, whole, test_size, seed)
+        row = {"contender": name, "split": split, "note": ""}
+        row |= _score(name, X, codes, whole, train, test, seed, n_jobs)
+        done[name, split] = row
+        if follow is not None:
+            follow(number, len(pending), row)
+    rows = [done[name, split] for name in names for split in range(n_splits)]
+    return Comparison(pd.DataFrame(rows, columns=COLUMNS), test_size, len(classes))
+
+
+def _as_rows(known: pd.DataFrame | None) -> dict[tuple[str, int], dict[str, Any]]:
+    """Scores by contender and split; what failed is tried again."""
+    if known is None:
+        return {}
+    rows = known[known["f1"].notna()].to_dict("records")
+    return {(row["contender"], row["split"]): {**row, "note": ""} for row in rows}
+
+
+def _split(
+    y: NDArray[np.intp], groups: NDArray[np.intp] | None, test_size: float, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
+    splits = kind(1, test_size=test_size, random_state=seed)
+    train, test = next(splits.split(np.zeros(len(y)), y, groups))
+    return train, test
+
+
+def _score(
+    name: str,
+    X: Any,
+    y: NDArray[np.intp],
+    groups: NDArray[np.intp] | None,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    seed: int,
+    n_jobs: int | None,
+) -> dict[str, Any]:
+    """F1, average precision and the seconds of a fit, or a note on what went wrong."""
+    n_classes = int(y.max()) + 1
+    X_train, X_test = take_rows(X, train), take_rows(X, test)
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = make_contender(name, random_state=seed, n_jobs=n_jobs)
+            folds = _folds(y[train], None if groups is None else groups[train], seed)
+            model = _tuned(name, model, folds, n_classes).fit(X_train, y[train])
+            seconds = time.perf_counter() - start
+            predicted = np.asarray(model.predict(X_test)).ravel().astype(np.intp)
+            chances = model.predict_proba(X_test)
+    except Exception as error:
+        note = " ".join(f"{type(error).__name__}: {error}".split())
+        return {"f1": np.nan, "ap": np.nan, "fit_seconds": np.nan, "note": note[:300]}
+    return {"fit_seconds": seconds, **_measure(y[test], predicted, chances)}
+
+
+def _measure(
+    y: NDArray[np.intp], predicted: NDArray[np.intp], chances: NDArray[np.float64]
+) -> dict[str, float]:
+    """Of the positive class; of three or more, the means over the classes that occur."""
+    there = [1] if chances.shape[1] == 2 else np.unique(y).tolist()
+    f1 = f1_score(y, predicted, labels=there, average="macro", zero_division=0)
+    ap = np.mean([average_precision_score(y == c, chances[:, c]) for c in there])
+    return {"f1": float(f1), "ap": float(ap)}
+
+
+def _folds(y: NDArray[np.intp], groups: NDArray[np.intp] | None, seed: int) -> Folds:
+    """The folds of the training rows that thresholds are tuned on."""
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    folds = kind(FOLDS, shuffle=True, random_state=seed)
+    return list(folds.split(np.zeros(len(y)), y, groups))
+
+
+def _tuned(name: str, model: Any, folds: Folds, n_classes: int) -> Any:
+    """The model with a decision tuned for F1 (macro F1) on rows it has not seen."""
+    objective = "f1" if n_classes == 2 else "macro_f1"
+    if name == "DAMVI-strong":
+        return model.set_params(threshold=objective, cv=folds)
+    if name in ("DAMVI", "uniform"):
+        return model.set_params(threshold=objective, stratified=True)
+    return _TunedClassifier(make_pipeline(NumberEncoder(), model), objective, folds)
+
+
+class _TunedClassifier(ClassifierMixin, BaseEstimator):
+    """A model with the threshold, or the class factors, that are best out of fold."""
+
+    def __init__(self, estimator: Any, objective: str, cv: Folds) -> None:
+        self.estimator = estimator
+        self.objective = objective
+        self.cv = cv
+
+    def fit(self, X: Any, y: NDArray[np.intp]) -> Self:
+        unseen = cross_val_predict(self.estimator, X, y, cv=self.cv, method="predict_proba")
+        self.classes_ = np.unique(y)
+        self.threshold_ = tune_threshold(_vote(unseen), y, self.objective)
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        return decide(_vote(self.predict_proba(X)), self.threshold_)
+
+
+def _vote(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of two classes, the vote is the chance of the positive one."""
+    return chances[:, 1] if chances.shape[1] == 2 else chances
+
+
+def paired_p(differences: ArrayLike, test_size: float) -> float:
+    """The p-value of Nadeau and Bengio's corrected resampled t-test, two-sided.
+
+    The splits share rows, so that their scores are no independent draws; the variance of
+    the mean difference is enlarged accordingly. NaN for fewer than two splits.
+
+    Examples
+    --------
+    >>> round(paired_p([0.02, 0.03, 0.01, 0.03, 0.02], 0.3), 3)
+    0.029
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    if len(d) < 2:
+        return float("nan")
+    mean, variance = d.mean(), d.var(ddof=1)
+    if variance == 0:
+        return 1.0 if mean == 0 else 0.0
+    scale = (1 / len(d) + test_size / (1 - test_size)) * variance
+    return float(2 * student.sf(abs(mean) / np.sqrt(scale), len(d) - 1))
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """P-values put up for their number, by Holm's method; NaN stays out of the count.
+
+    Examples
+    --------
+    >>> holm([0.04, 0.01, 0.03]).tolist()
+    [0.06, 0.03, 0.06]
+    """
+    p = np.asarray(p, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    adjusted = np.full(len(p), np.nan)
+    steps = p[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return adjusted
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What :func:`compare` found. ``print`` it to read it.
+
+    Attributes
+    ----------
+    scores : DataFrame
+        One row for each contender and split: ``f1``, ``ap`` (means over the classes, of
+        three or more), ``fit_seconds``, and a ``note`` where it failed.
+    test_size : float
+    n_classes : int
+    """
+
+    scores: pd.DataFrame
+    test_size: float
+    n_classes: int = 2
+
+    @property
+    def reference(self) -> str | None:
+        """The contender that the others are compared with."""
+        names = set(self.scores["contender"])
+        return next((name for name in REFERENCES if name in names), None)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """One row for each contender.
+
+        By metric, the mean and standard deviation over the splits, the p-value of the
+        paired comparison with ``reference`` (by Holm's method, for as many as there
+        are), and the mark: "↓" significantly worse, "↑" significantly better, or none.
+        Then the median of ``fit_seconds``, the splits done, and the notes.
+        """
+        by_name = self.scores.groupby("contender", sort=False)
+        table = pd.DataFrame(index=list(by_name.groups))
+        for metric in METRICS:
+            wide = self.scores.pivot(index="split", columns="contender", values=metric)
+            wide = wide[table.index]
+            table[metric] = wide.mean()
+            table[f"{metric}_std"] = wide.std(ddof=1)
+            p = np.full(len(table), np.nan)
+            gaps = wide * np.nan
+            if self.reference is not None:
+                gaps = wide.sub(wide[self.reference], axis=0)
+                p = holm(
+                    [
+                        np.nan
+                        if name == self.reference
+                        else paired_p(gaps[name].dropna(), self.test_size)
+                        for name in table.index
+                    ]
+                )
+            table[f"{metric}_p"] = p
+            marks = np.where(gaps.mean() < 0, "↓", "↑")
+            table[f"{metric}_mark"] = np.where(p < LEVEL, marks, "")
+        table["fit_seconds"] = by_name["fit_seconds"].median()
+        table["splits"] = by_name["f1"].count()
+        table["note"] = by_name["note"].agg(
+            lambda notes: "; ".join(dict.fromkeys(note for note in notes if note))
+        )
+        return table
+
+    @property
+    def caption(self) -> str:
+        """What the table shows, and what its marks mean."""
+        n = self.scores["split"].nunique()
+        mean = "mean ± standard deviation" if n > 1 else "scores"
+        what = "F1 and average precision"
+        if self.n_classes > 2:
+            what = f"Macro F1 and macro average precision of {self.n_classes} classes"
+        train = round(100 - 100 * self.test_size)
+        text = f"{what} over {n} split{'s' * (n > 1)} of {train}/{100 - train}: {mean}."
+        if self.reference is None or n < 2:
+            return f"{text} Best in bold."
+        return (
+            f"{text} Best in bold; ↓ significantly worse, ↑ significantly better than "
+            f"{self.reference} (paired t-test corrected for overlapping splits, Holm, "
+            f"p < {LEVEL})."
+        )
+
+    def _rows(
+        self, bold: str, escape: Callable[[str], str] = str
+    ) -> tuple[list[list[str]], list[str]]:
+        """The cells of the table as text, the best in ``bold``, and the footnotes."""
+        table, notes, rows = self.summary, list[str](), []
+        n = self.scores["split"].nunique()
+        for name in table.index:
+            line = table.loc[name]
+            cells = [escape(str(name))]
+            for metric in METRICS:
+                if np.isnan(line[metric]):
+                    cells.append("failed")
+                    continue
+                text = f"{line[metric]:.3f}"
+                text = bold.format(text) if line[metric] == table[metric].max() else text
+                spread, mark = line[f"{metric}_std"], line[f"{metric}_mark"]
+                tail = "" if np.isnan(spread) else f" ± {spread:.3f}"
+                cells.append(text + escape(f"{tail} {mark}".rstrip()))
+            seconds = line["fit_seconds"]
+            cells.append("" if np.isnan(seconds) else f"{seconds:.3g}")
+            if line["splits"] < n:
+                note = f"{name}: {line['splits']} of {n} splits. {line['note']}"
+                notes.append(escape(note))
+                cells[0] += f" [{len(notes)}]"
+            rows.append(cells)
+        return rows, notes
+
+    def to_markdown(self) -> str:
+        """The table in Markdown."""
+        rows, notes = self._rows("**{}**")
+        head = ["", *METRICS.values(), "seconds"]
+        lines = [self.caption, "", *(f"| {' | '.join(row)} |" for row in [head, *rows])]
+        lines.insert(3, "|:--|--:|--:|--:|")
+        for number, note in enumerate(notes, 1):
+            lines += ["", f"[{number}] {note}"]
+        return "\n".join(lines) + "\n"
+
+    def to_latex(self) -> str:
+        """The table in LaTeX, which needs no package."""
+        rows, notes = self._rows(r"\textbf{{{}}}", _latex)
+        head = ["", *METRICS.values(), "seconds"]
+        body = [" & ".join(row) + r" \\" for row in [head, *rows]]
+        body[0] += r" \hline"
+        return "\n".join(
+            [
+                r"\begin{table}",
+                rf"\caption{{{_latex(self.caption)}}}",
+                r"\centering",
+                r"\begin{tabular}{l|rrr}",
+                r"\hline",
+                *body,
+                r"\hline",
+                r"\end{tabular}",
+                *(f"\n[{n}] {note}" for n, note in enumerate(notes, 1)),
+                r"\end{table}",
+                "",
+            ]
+        )
+
+    def to_terminal(self) -> Any:
+        """Something for ``rich.console.Console.print``."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        rows, notes = self._rows("[bold]{}[/bold]")
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        table.add_column("", no_wrap=True)
+        for name in (*METRICS.values(), "seconds"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for name, *cells in rows:
+            table.add_row(Text(name), *map(Text.from_markup, cells))  # names may have [1]
+        below = [Text(f"[{number}] {note}") for number, note in enumerate(notes, 1)]
+        return Group(Text(self.caption), Text(""), table, *below)
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+
+_LATEX = {
+    "±": r"$\pm$",
+    "↓": r"$\downarrow$",
+    "↑": r"$\uparrow$",
+    "<": "$<$",
+    ">": "$>$",
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def _latex(text: str) -> str:
+    """Text that LaTeX sets as it is; what it cannot set becomes a question mark."""
+    return "".join(_LATEX.get(sign, sign if sign.isascii() else "?") for sign in text)
