@@ -3,12 +3,13 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo docs test lint paper paper-quick test-browser test-oldest test-wheel size clean
+.PHONY: help demo docs test test-fast lint paper paper-quick test-browser test-oldest test-wheel size clean
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
 	@echo "make docs         build the guide and the reference; warnings are errors"
 	@echo "make test         lint, types and the test suite"
+	@echo "make test-fast    the tests that are not slow, in two minutes or less"
 	@echo "make test-browser the report in a real browser (installs Chromium when root)"
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
@@ -28,6 +29,9 @@ docs: .venv/docs.stamp
 
 test: lint
 	.venv/bin/python -m pytest -n 2
+
+test-fast: .venv/test.stamp
+	.venv/bin/python -m pytest -n 2 -m "not slow"
 
 lint: .venv/test.stamp
 	.venv/bin/ruff check .

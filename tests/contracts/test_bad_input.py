@@ -48,14 +48,25 @@ def test_no_labels_at_all(table):
         {"stratified": 2},
         {"reweight": None},
         {"random_state": "seed"},
-        {"estimator": "tree"},
         {"warm_start": 3},
+        {"votes": "oof"},
+        {"shrinkage": 1.0},
+        {"reweight": -1.0},
+        {"unlabeled_weight": 1.0},
     ],
 )
 def test_bad_parameters_are_named(table, parameters):
     ((name, value),) = parameters.items()
     with pytest.raises(ValueError, match=f"'{name}' parameter.*Got {value!r} instead"):
         DAMVIClassifier(**parameters).fit(*table)
+
+
+@pytest.mark.parametrize(
+    "pool", ["strong", "tree", [], [("linear", LogisticRegression())]], ids=str
+)
+def test_a_pool_belongs_to_the_other_estimator(table, pool):
+    with pytest.raises(ValueError, match=r"estimator=.*damvi\.DAMVIVotingClassifier"):
+        DAMVIClassifier(pool).fit(*table)
 
 
 def test_a_regressor_cannot_vote(table):

@@ -9,6 +9,8 @@ from damvi.voters import BootstrapSampling
 
 N, SEEDS, VOTERS = 1000, 20, 100
 
+pytestmark = pytest.mark.slow
+
 
 def coin_flips(share, seed):
     rng = np.random.RandomState(10_000 + seed)
@@ -20,7 +22,7 @@ def coin_flips(share, seed):
 def leaky_scores(model, X, y):
     """Out-of-bag votes under the weights that were learned on these very rows."""
     votes = np.stack([2 * voter.predict(X) - 1 for voter in model.estimators_], axis=1)
-    draws = BootstrapSampling.plan(2 * y - 1, max_samples=0.2, seed=model._seed)
+    draws = BootstrapSampling.plan(y, max_samples=0.2, seed=model.seed_)
     unseen = np.stack([draws.out_of_bag(k) for k in range(VOTERS)], axis=1)
     weights = unseen * model.weights_
     return (weights * votes).sum(axis=1) / weights.sum(axis=1)

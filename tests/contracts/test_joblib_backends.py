@@ -6,7 +6,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier
 
 VOTERS = {
     "the built-in tree": None,
@@ -14,7 +14,9 @@ VOTERS = {
 }
 
 
-@pytest.fixture(params=["loky", "threading", "dask", "ray"])
+@pytest.fixture(
+    params=["loky", "threading", pytest.param("dask", marks=pytest.mark.slow), "ray"]
+)
 def backend(request):
     """The name of a backend that is ready to work."""
     name = request.param
@@ -54,8 +56,8 @@ def test_backends_agree_with_serial(table, fresh, backend, voter):
 def test_pools_agree_with_serial(table, fresh, backend):
     X, y = table
     pool = [("tree", DecisionTreeClassifier(max_depth=3)), ("bayes", GaussianNB())]
-    serial = DAMVIClassifier(pool, n_jobs=1, random_state=0).fit(X, y)
+    serial = DAMVIVotingClassifier(pool, n_jobs=1, random_state=0).fit(X, y)
     with joblib.parallel_config(backend=backend, n_jobs=2):
-        model = DAMVIClassifier(pool, random_state=0).fit(X, y)
+        model = DAMVIVotingClassifier(pool, random_state=0).fit(X, y)
     assert np.array_equal(model.weights_, serial.weights_)
     assert np.array_equal(model.vote(fresh), serial.vote(fresh))

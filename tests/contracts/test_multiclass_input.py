@@ -8,7 +8,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier
 
 POOL = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
 
@@ -87,7 +87,7 @@ def test_a_class_with_one_row_is_told_of_and_kept(data, estimator, votes):
 def test_a_pool_with_a_class_of_one_row(data, settings):
     X, y = data
     y = np.where(np.arange(200) == 3, 9, y)
-    model = DAMVIClassifier(POOL[:1], random_state=0, **settings).fit(X, y)
+    model = DAMVIVotingClassifier(POOL[:1], random_state=0, **settings).fit(X, y)
     chances = model.predict_proba(X)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     assert (model.predict(X) == y).mean() > 0.7
@@ -97,27 +97,27 @@ def test_a_pool_with_a_class_of_one_row(data, settings):
 def test_a_class_that_lives_in_one_group(data):
     X, y = data
     groups = np.where(y == 2, 0, np.arange(200) % 4)
-    model = DAMVIClassifier(POOL, cv=GroupKFold(4), random_state=0)
+    model = DAMVIVotingClassifier(POOL, cv=GroupKFold(4), random_state=0)
     model.fit(X, y, groups=groups)
     assert (model.predict(X) == 1).any()
     # Judged by models that never met it, the class could not be found.
-    assert not model._ballots.votes[y == 2, :, 2].max() > 0.5
+    assert not model.votes_.votes[y == 2, :, 2].max() > 0.5
 
 
 def test_folds_that_leave_one_class_to_train_on():
     X, y = np.arange(30.0)[:, None], np.repeat([0, 1, 2], 10)
     splits = [(np.arange(10), np.arange(10, 30)), (np.arange(10, 30), np.arange(10))]
     with pytest.raises(ValueError, match="fold 0 would be trained on 10 rows of one class"):
-        DAMVIClassifier(POOL, cv=splits).fit(X, y)
+        DAMVIVotingClassifier(POOL, cv=splits).fit(X, y)
 
 
 def test_models_fitted_on_other_classes(data):
     X, y = data
     named = [("bayes", GaussianNB().fit(X, y + 1))]
     with pytest.raises(ValueError, match=r"'bayes' was fitted on the classes .*y has"):
-        DAMVIClassifier(named, votes="prefit").fit(X, y)
+        DAMVIVotingClassifier(named, cv="prefit").fit(X, y)
     fewer = [("all", GaussianNB().fit(X, y)), ("two", GaussianNB().fit(X[y < 2], y[y < 2]))]
-    model = DAMVIClassifier(fewer, votes="prefit", random_state=0).fit(X, y)
+    model = DAMVIVotingClassifier(fewer, cv="prefit", random_state=0).fit(X, y)
     assert model.predict_proba(X).shape == (200, 3)
 
 

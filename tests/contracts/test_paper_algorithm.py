@@ -66,7 +66,7 @@ def trained(request, table):
         DecisionTreeClassifier(), n_estimators=30, random_state=request.param
     ).fit(X, y)
     signs = np.where(y == 1, 1, -1)
-    draws = BootstrapSampling.plan(signs, max_samples=0.2, seed=model._seed)
+    draws = BootstrapSampling.plan(y, max_samples=0.2, seed=model.seed_)
     return model, X, signs, draws
 
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier
 
 
 class Noted(ClassifierMixin, BaseEstimator):
@@ -116,21 +116,21 @@ def test_a_pool_hands_groups_to_its_folds_and_notes_to_who_asked(table):
         ("linear", LogisticRegression()),
     ]
     for cv in (None, GroupKFold(3)):
-        fitted = DAMVIClassifier(pool, cv=cv, random_state=0)
+        fitted = DAMVIVotingClassifier(pool, cv=cv, random_state=0)
         fitted.fit(X, y, groups=groups, note=X[:, 0] * 10)
-        folds = fitted._ballots.folds
+        folds = fitted.votes_.folds
         assert len(np.unique(np.stack([groups, folds]), axis=1).T) == groups.max() + 1
         noted = fitted.estimators_[0]
         np.testing.assert_array_equal(noted.note_, noted.rows_ * 10)
     with pytest.raises(TypeError, match="colour"):
-        DAMVIClassifier(pool).fit(X, y, colour=groups)
+        DAMVIVotingClassifier(pool).fit(X, y, colour=groups)
 
 
 def test_groups_reach_a_pool_inside_a_grid_search(table):
     X, y = table
     pool = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
     search = GridSearchCV(
-        DAMVIClassifier(pool, cv=3), {"shrinkage": [0.0, 0.5]}, cv=GroupKFold(2)
+        DAMVIVotingClassifier(pool, cv=3), {"shrinkage": [0.0, 0.5]}, cv=GroupKFold(2)
     )
     search.fit(X, y, groups=np.arange(len(y)) // 4)
     assert search.best_estimator_.predict(X).shape == y.shape
@@ -138,7 +138,7 @@ def test_groups_reach_a_pool_inside_a_grid_search(table):
 
 def test_a_pool_needs_no_metadata(table):
     pool = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
-    routed = DAMVIClassifier(pool, random_state=0).fit(*table)
+    routed = DAMVIVotingClassifier(pool, random_state=0).fit(*table)
     with sklearn.config_context(enable_metadata_routing=False):
-        plain = DAMVIClassifier(pool, random_state=0).fit(*table)
+        plain = DAMVIVotingClassifier(pool, random_state=0).fit(*table)
     np.testing.assert_array_equal(routed.weights_, plain.weights_)
