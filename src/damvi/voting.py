@@ -172,7 +172,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimators": [list, tuple, StrOptions({STRONG})],
+        "estimators": [list, StrOptions({STRONG})],
         "voting": [StrOptions({"soft", "hard"})],
         "cv": "no_validation",  # type: ignore[dict-item]
         "calibration": [StrOptions({"auto", "platt", "isotonic"}), None],
@@ -272,7 +272,13 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         objective_of(self.threshold, labels)  # refused before the work
         weights = read_weights(sample_weight, targets, labels.by_target)
         unlabeled = read_unlabeled(
-            self, X_unlabeled, X, self.unlabeled_weight, labels, keep_frame=True
+            self,
+            X_unlabeled,
+            X,
+            self.unlabeled_weight,
+            labels,
+            keep_frame=True,
+            allow_nan=True,
         )
         totals = labels.totals(targets, weights)
 
