@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from damvi.reweighting import emphasize_missed_positives
+from damvi.weighting import Settings, minimize_c_bound
+
 settings.register_profile(
     "damvi",
     deadline=None,
@@ -20,6 +23,12 @@ def imbalanced(n, seed):
     X = rng.normal(size=(n, 4))
     y = (X[:, 0] + 0.5 * X[:, 1] + 0.6 * rng.normal(size=n) > 1.3).astype(int)
     return X, y
+
+
+def weigh(votes, how=Settings()):  # noqa: B008
+    """Steps 2 and 3 on any votes."""
+    moments = emphasize_missed_positives(votes, how.reweight, how.unlabeled_weight)
+    return minimize_c_bound(votes, moments, how)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """The estimator: what a fit leaves behind, and what prediction does with it."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -140,7 +141,7 @@ def test_samples_without_positives_are_one_warning_with_count_and_advice(table):
     assert len(caught) == 1
     message = str(caught[0].message)
     assert f"{constant} of 20 samples" in message
-    assert "none of the 3 rows of the positive class (1)" in message
+    assert "none of the 3 rows of class 1" in message
     assert "stratified=True" in message
     assert caught[0].filename == __file__
 
@@ -204,3 +205,63 @@ def test_it_can_be_searched_over_inside_a_pipeline(table, fresh):
     named = search.best_estimator_[-1].feature_names_in_
     assert named.tolist() == ["x0", "x1", "x2", "x3"]
     assert set(search.predict(fresh)) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("threshold", "check"),
+    [
+        ({"recall": 0.9}, lambda model, y, flags: flags[y == 1].mean() > 0.8),
+        ({"cost": (1, 100)}, lambda model, y, flags: flags.mean() > 0.3),
+        (0.25, lambda model, y, flags: model.threshold_ == 0.25),
+        ("vote", lambda model, y, flags: model.threshold_ == 0),
+    ],
+    ids=["recall", "cost", "number", "vote"],
+)
+def test_thresholds(table, threshold, check):
+    X, y = table
+    model = DAMVIClassifier(threshold=threshold, random_state=0).fit(X, y)
+    flags = model.predict(X) == 1
+    assert check(model, y, flags)
+    assert (flags == (model.decision_function(X) > 0)).all()
+
+
+def test_shrinkage_draws_the_weights_together(table):
+    spread = [
+        np.ptp(DAMVIClassifier(shrinkage=s, random_state=0).fit(*table).weights_)
+        for s in (0, 0.5, 0.99)
+    ]
+    assert spread[0] > spread[1] > spread[2]
+    assert spread[2] < 0.002
+
+
+def test_other_settings_without_another_training(table):
+    X, y = table
+    model = DAMVIClassifier(n_estimators=30, random_state=0).fit(X, y)
+    trees = model.estimators_
+    again = model.reweigh(shrinkage=0.3, reweight=0.5, threshold="f1")
+    assert again is model
+    fresh = DAMVIClassifier(
+        n_estimators=30, shrinkage=0.3, reweight=0.5, threshold="f1", random_state=0
+    ).fit(X, y)
+    assert (model.weights_ == fresh.weights_).all()
+    assert model.threshold_ == fresh.threshold_
+    assert (model.predict(X) == fresh.predict(X)).all()
+    assert len(trees) == 30
+    with pytest.raises(TypeError, match="and not n_estimators"):
+        model.reweigh(n_estimators=3)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert (loaded.decision_function(X) == model.decision_function(X)).all()
+    with pytest.raises(AttributeError, match="not saved with a model"):
+        loaded.reweigh(shrinkage=0)
+
+
+@pytest.mark.parametrize("wrong", [{"threshold": "bogus"}, {"shrinkage": 1.5}])
+def test_a_failed_reweighing_changes_nothing(table, wrong):
+    X, y = table
+    model = DAMVIClassifier(n_estimators=20, random_state=0).fit(X, y)
+    before, chance = model.get_params(), model.predict_proba(X)
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        model.reweigh(**{"reweight": 0.5, **wrong})
+    assert model.get_params() == before
+    np.testing.assert_array_equal(model.predict_proba(X), chance)
+    model.reweigh()

@@ -1,29 +1,28 @@
-"""Three or more classes, and two by the way of many."""
+"""Three or more classes: the same steps as for two."""
 
 import pickle
 
-import damvi.electing
 import numpy as np
 import pandas as pd
 import pytest
-from damvi.class_ballots import ClassBallots
-from damvi.contest import ManyClasses
-from damvi.weighing import Rule, weigh
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import clone
 from sklearn.metrics import f1_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.crossfit import fold_weights, out_of_bag_vote, out_of_fold_vote
-from damvi.decision import Fixed
 from damvi.folds import deal_folds
+from damvi.labels import Labels
 from damvi.moments import Moments
-from damvi.reweighting import class_margin, uniform_class_vote, uniform_vote
-from damvi.voters import VoteReader
+from damvi.reweighting import plain_margin
+from damvi.votes import Votes
+from damvi.weighting import Settings
+
+from .conftest import weigh
 
 POOL = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3))]
 
@@ -56,112 +55,24 @@ def bagged(data):
 
 @pytest.fixture(scope="module")
 def pooled(data):
-    return DAMVIClassifier(POOL, random_state=0).fit(*data)
+    return DAMVIVotingClassifier(POOL, random_state=0).fit(*data)
 
 
-class TwoOfMany(ManyClasses):
-    """Two classes, each with a factor."""
-
-    def aim(self, wanted):
-        return Fixed(np.ones(2))
-
-
-class Forced(DAMVIClassifier):
-    """Two classes by the way of many."""
-
-    def _read_labels(self, y):
-        return TwoOfMany.read(y, None)
-
-    @property
-    def _contest(self):
-        return TwoOfMany(self.classes_, self._majority)
-
-
-@pytest.fixture
-def numbered(monkeypatch):
-    """Voters that name one of two classes by its number."""
-    from damvi.voters.trees.voters import TreeVoters
-
-    class Numbered(TreeVoters):
-        @classmethod
-        def train(cls, *arguments, **options):
-            voters, votes = super().train(*arguments, **options)
-            return voters, (votes > 0).astype(np.uint8)
-
-        def weighted_vote(self, X, weights, n_jobs=None):
-            last = (self.votes(X) > 0) @ weights
-            return np.column_stack([weights.sum() - last, last])
-
-    def voters_for(estimator, known=damvi.electing.voters_for):
-        return Numbered if known(estimator) is TreeVoters else known(estimator)
-
-    monkeypatch.setattr(damvi.electing, "voters_for", voters_for)
-    monkeypatch.setattr(VoteReader, "is_binary", False)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"votes": "oob"},
-        {"shrinkage": 0.1},
-        {"reweight": False},
-        {"reweight": 0.3, "balance": 0.5},
-        {"solver": "slsqp"},
-        {"stratified": True},
-        {"estimator": DecisionTreeClassifier(max_depth=4)},
-        {"estimator": LogisticRegression(), "votes": "oob"},
-        {"estimator": POOL, "voting": "hard", "threshold": "vote"},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_two_classes_by_the_way_of_many_are_the_same_bits(
-    table, fresh, numbered, settings, weighted, monkeypatch
-):
-    X, y = table
-    weights = np.random.default_rng(0).uniform(0.5, 1, len(y)) if weighted else None
-    options = {"n_estimators": 15, "random_state": 0, **settings}
-    many = Forced(**options).fit(X, y, sample_weight=weights)
-    assert many.decision_function(fresh).shape == (len(fresh), 2)
-    decided = many.predict(fresh)
-    monkeypatch.undo()
-    two = DAMVIClassifier(**options).fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(many.weights_, two.weights_)
-    np.testing.assert_array_equal(decided, two.predict(fresh))
-    assert (many.c_bound_, many.gibbs_risk_) == (two.c_bound_, two.gibbs_risk_)
-
-
-def test_soft_votes_by_the_way_of_many_differ_by_rounding_alone(
-    table, fresh, numbered, monkeypatch
-):
-    options = {"estimator": POOL, "threshold": "vote", "random_state": 0}
-    many = Forced(**options).fit(*table)
-    vote = many.vote(fresh)
-    monkeypatch.undo()
-    two = DAMVIClassifier(**options).fit(*table)
-    np.testing.assert_allclose(many.weights_, two.weights_, atol=1e-4)
-    np.testing.assert_allclose(vote[:, 1] - vote[:, 0], two.vote(fresh), atol=1e-4)
-
-
-def class_ballots(seed=0, n=60, n_voters=7, n_classes=4, soft=False, skill=2.0, **settings):
+def some_votes(seed=0, n=60, n_voters=7, n_classes=4, soft=False, skill=2.0, weight=1.0):
     rng = np.random.default_rng(seed)
-    labels = rng.integers(0, n_classes, n)
-    labels[:n_classes] = np.arange(n_classes)
-    lean_to = np.eye(n_classes)[labels][:, None] * rng.uniform(0, skill, (1, n_voters, 1))
-    shares = rng.dirichlet(np.ones(n_classes), size=(n, n_voters)) + lean_to
+    targets = rng.integers(0, n_classes, n)
+    targets[:n_classes] = np.arange(n_classes)
+    towards = np.eye(n_classes)[targets][:, None] * rng.uniform(0, skill, (1, n_voters, 1))
+    shares = rng.dirichlet(np.ones(n_classes), size=(n, n_voters)) + towards
     shares /= shares.sum(axis=2, keepdims=True)
-    votes = shares.astype(np.float32) if soft else shares.argmax(axis=2).astype(np.uint8)
-    given = {
-        "base": rng.uniform(0.1, 1, n),
-        "folds": deal_folds(labels, 0),
-        "unseen": None,
-        "only_unseen": False,
-        "rare": np.bincount(labels) * n_classes < n,
-        "lean": np.ones(n_classes),
-        **settings,
-    }
-    return ClassBallots(votes, labels, **given)
+    return Votes(
+        shares.astype(np.float32) if soft else shares.argmax(axis=2).astype(np.uint8),
+        targets,
+        deal_folds(targets, 0),
+        sample_weight=rng.uniform(0.1, 1, n),
+        class_weight=np.ones(n_classes) * weight,
+        reweighted=np.bincount(targets) * n_classes < n,
+    )
 
 
 @given(seed=st.integers(0, 10**6), omega=st.integers(2, 9))
@@ -180,70 +91,68 @@ def test_moments_at_omega_are_those_of_the_shifted_votes(seed, omega):
 
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("strength", [0.0, 1.0])
-@pytest.mark.parametrize("lean", [None, np.array([1.0, 2.0, 2.0, 0.5])])
-def test_weights_are_those_of_the_obvious_least_squares(soft, strength, lean):
+@pytest.mark.parametrize("class_weight", [1.0, np.array([1.0, 2.0, 2.0, 0.5])])
+def test_weights_are_those_of_the_obvious_least_squares(soft, strength, class_weight):
     # Voters that err: of several that are always right, any may have all the weight.
-    lean = np.ones(4) if lean is None else lean
-    ballots = class_ballots(soft=soft, skill=0.5, lean=lean)
-    n, labels = len(ballots.labels), ballots.labels
-    own = np.eye(4)[ballots.votes] if not soft else ballots.votes
-    shares = own[np.arange(n), :, labels]
+    votes = some_votes(soft=soft, skill=0.5, weight=class_weight)
+    n, targets = len(votes.targets), votes.targets
+    own = np.eye(4)[votes.votes] if not soft else votes.votes
+    shares = own[np.arange(n), :, targets]
     plain = own.mean(axis=1)
-    others = np.where(np.eye(4)[labels] > 0, -np.inf, plain).max(axis=1)
-    margin = plain[np.arange(n), labels] - others
-    D = ballots.base * np.exp(-strength * margin * ballots.rare[labels])
-    root = np.sqrt(D * ballots.lean[labels])
+    others = np.where(np.eye(4)[targets] > 0, -np.inf, plain).max(axis=1)
+    margin = plain[np.arange(n), targets] - others
+    D = votes.sample_weight * np.exp(-strength * margin * votes.reweighted[targets])
+    root = np.sqrt(D * votes.class_weight[targets])
     w, _ = nnls((shares - 1 / 4) * root[:, None], root)
-    found = weigh(ballots, Rule(emphasis=strength))
+    found = weigh(votes, Settings(reweight=strength))
     assert (w > 0).sum() > 1
     np.testing.assert_allclose(found.weights, w / w.sum(), atol=1e-5)
 
 
-@given(seed=st.integers(0, 10**6), n_classes=st.integers(2, 6), oob=st.booleans())
-def test_the_c_bound_is_never_below_the_risk_of_the_vote(seed, n_classes, oob):
-    ballots = class_ballots(seed, n_classes=n_classes, n_voters=5)
-    found = weigh(ballots, Rule(emphasis=1.0))
-    labels, rows = ballots.labels, np.arange(len(ballots.labels))
-    plain = np.eye(n_classes)[ballots.votes].mean(axis=1)
-    margin = class_margin(plain, labels)
-    D = ballots.base * np.exp(-margin * ballots.rare[labels])
+@given(seed=st.integers(0, 10**6), n_classes=st.integers(3, 6))
+def test_the_c_bound_is_never_below_the_risk_of_the_vote(seed, n_classes):
+    votes = some_votes(seed, n_classes=n_classes, n_voters=5)
+    found = weigh(votes)
+    targets, rows = votes.targets, np.arange(len(votes.targets))
+    margin = plain_margin(votes.votes, targets, n_classes)
+    D = votes.sample_weight * np.exp(-margin * votes.reweighted[targets])
     for Q in (found.weights, np.random.default_rng(seed).dirichlet(np.ones(5))):
-        vote = np.einsum("ikc,k->ic", np.eye(n_classes)[ballots.votes], Q)
-        others = np.where(np.eye(n_classes)[labels] > 0, -np.inf, vote).max(axis=1)
-        risk = D @ (vote[rows, labels] <= others) / D.sum()  # a tie counts as an error
+        vote = np.einsum("ikc,k->ic", np.eye(n_classes)[votes.votes], Q)
+        others = np.where(np.eye(n_classes)[targets] > 0, -np.inf, vote).max(axis=1)
+        risk = D @ (vote[rows, targets] <= others) / D.sum()  # a tie counts as an error
         assert found.moments.c_bound(Q) >= risk - 1e-7
     assert found.c_bound == found.moments.c_bound(found.weights)
 
 
 @given(seed=st.integers(0, 10**6), masked=st.booleans())
-def test_the_exponent_is_the_binary_margin_when_there_are_two(seed, masked):
+def test_the_margin_is_that_of_two_classes_where_no_other_is_voted_for(seed, masked):
     rng = np.random.default_rng(seed)
-    signs = rng.choice([-1, 1], 20)
-    votes = rng.choice([-1, 1], (20, 7)).astype(np.int8)
-    mask = rng.random((20, 7)) < 0.6 if masked else None
-    got = uniform_class_vote((votes > 0).astype(np.uint8), 2, mask)
-    counted = 7 if mask is None else np.maximum(mask.sum(axis=1), 1)
-    margin = class_margin(got, (signs > 0).astype(int)) / counted
-    np.testing.assert_array_equal(margin, signs * uniform_vote(votes, mask))
+    signed = rng.choice([-1, 1], (20, 7)).astype(np.int8)
+    counted = rng.random((20, 7)) < 0.6 if masked else None
+    positive = np.ones(20, int)
+    two = plain_margin(signed, positive, 2, counted)
+    many = plain_margin((signed > 0).astype(np.uint8), positive, 3, counted)
+    np.testing.assert_array_equal(many, two)
 
 
 @pytest.mark.parametrize("n", [40, 4000])
 def test_votes_of_many_are_those_of_each_class_alone(n):
-    ballots = class_ballots(n=n)
+    votes = some_votes(n=n)
     rng = np.random.default_rng(0)
-    unseen = np.packbits(rng.random((7, n)) < 0.5, axis=1)
-    known = [tally.moments_to_learn() for tally in ballots.tallies(1.0)]
+    out_of_bag = np.packbits(rng.random((7, n)) < 0.5, axis=1)
+    known = [moments.moments_to_learn() for moments in votes.moments_by_fold(1.0)]
     found = [fold_weights(moments, rng.dirichlet(np.ones(7))) for moments in known]
-    settings = ballots.folds, found
-    by_fold = out_of_fold_vote(ballots.votes, *settings, n_classes=4)
-    blind = out_of_bag_vote(ballots.votes, unseen, *settings, n_classes=4)
-    shares = np.eye(4, dtype=np.float32)[ballots.votes]
-    soft = out_of_fold_vote(np.ascontiguousarray(shares), *settings, n_classes=4)
+    folds, hard = votes.folds, votes.votes
+    by_fold = out_of_fold_vote(hard, folds, found, n_classes=4)
+    blind = out_of_bag_vote(hard, out_of_bag, folds, found, n_classes=4)
+    shares = np.eye(4, dtype=np.float32)[hard]
+    soft = out_of_fold_vote(np.ascontiguousarray(shares), folds, found, n_classes=4)
     np.testing.assert_allclose(soft, by_fold, atol=1e-12)
     for c in range(4):
-        alone = np.asfortranarray((ballots.votes == c).astype(np.int8))
-        np.testing.assert_allclose(by_fold[:, c], out_of_fold_vote(alone, *settings))
-        one = out_of_bag_vote(alone, unseen, *settings)
+        alone = np.asfortranarray((hard == c).astype(np.int8))
+        one = out_of_fold_vote(alone, folds, found, n_classes=2)
+        np.testing.assert_allclose(by_fold[:, c], one)
+        one = out_of_bag_vote(alone, out_of_bag, folds, found, n_classes=2)
         np.testing.assert_allclose(blind[:, c], one, atol=1e-12)
 
 
@@ -286,32 +195,41 @@ def test_names_and_their_order_change_nothing(data, new, bagged):
 
 
 def test_ties_go_to_the_more_frequent_class():
-    contest = ManyClasses(np.array([4, 5, 6]), np.array([1, 2, 0]))
+    labels = Labels(np.array([4, 5, 6]), None, np.array([1, 2, 0]))
     vote = np.array([[0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5], [1, 0, 0]])
-    scores = contest.scores(vote, np.ones(3))
-    assert contest.winners(scores).tolist() == [1, 2, 1, 0]
+    scores = labels.scores(vote, np.ones(3))
+    assert labels.predict(scores).tolist() == [5, 6, 5, 4]
     np.testing.assert_allclose(scores, vote)
-    assert contest.chances(vote, None).argmax(axis=1).tolist() == [1, 2, 1, 0]
+    assert labels.probabilities(vote).argmax(axis=1).tolist() == [1, 2, 1, 0]
 
 
-@pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(), POOL])
-def test_no_result_depends_on_the_number_of_jobs(data, new, estimator):
-    one, two = (
-        DAMVIClassifier(estimator, n_estimators=10, random_state=0, n_jobs=n).fit(*data)
-        for n in (1, 2)
-    )
+MODELS = {
+    "trees": DAMVIClassifier(n_estimators=10, random_state=0),
+    "any": DAMVIClassifier(DecisionTreeClassifier(), n_estimators=10, random_state=0),
+    "pool": DAMVIVotingClassifier(POOL, random_state=0),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_no_result_depends_on_the_number_of_jobs(data, new, model):
+    one, two = (clone(model).set_params(n_jobs=n).fit(*data) for n in (1, 2))
     np.testing.assert_array_equal(one.weights_, two.weights_)
     np.testing.assert_array_equal(one.predict_proba(new[0]), two.predict_proba(new[0]))
     np.testing.assert_array_equal(one.oob_decision_function_, two.oob_decision_function_)
 
 
-@pytest.mark.parametrize("estimator", [DecisionTreeClassifier(), POOL])
-def test_a_row_of_weight_0_is_not_there(data, new, estimator):
+@pytest.mark.parametrize(
+    "model",
+    [
+        clone(MODELS["any"]).set_params(bootstrap=False),
+        clone(MODELS["pool"]).set_params(calibration=None),
+    ],
+    ids=["any", "pool"],
+)
+def test_a_row_of_weight_0_is_not_there(data, new, model):
     X, y = data
     odd = np.where(np.arange(len(y)) % 2, "seldom", y)
-    options = {"bootstrap": False} if estimator is not POOL else {"calibration": None}
     weights = np.concatenate([np.ones(len(y)), np.zeros(len(y))])
-    model = DAMVIClassifier(estimator, n_estimators=10, random_state=0, **options)
     model.fit(np.vstack([X, X + 9]), np.concatenate([y, odd]), sample_weight=weights)
     assert f1_score(new[1], model.predict(new[0]), average="macro") > 0.5
     twice = model.weights_.copy()
@@ -350,12 +268,12 @@ def test_a_pool_is_tuned_for_macro_f1(pooled, data):
 
 def test_choosing_and_pruning(data, new):
     model = DAMVIClassifier(DecisionTreeClassifier(), n_estimators=20, random_state=0)
-    model.fit(*data).choose("macro_f1", shrinkage=[0.0, 0.2], reweight=[0.0, 1.0])
-    assert model.choice_.metric == "macro F1"
-    best = np.argmax(model.choice_.values)
-    assert model.choice_.rules[best] == model.choice_.chosen
-    model.choose(shrinkage=[0.0], reweight=[0.0, 1.0])
-    assert model.choice_.metric == "macro average precision"
+    model.fit(*data)
+    choice = model.choose("macro_f1", shrinkage=[0.0, 0.2], reweight=[0.0, 1.0])
+    assert choice.metric == "macro F1"
+    assert choice.settings[np.argmax(choice.values)] == choice.chosen
+    choice = model.choose(shrinkage=[0.0], reweight=[0.0, 1.0])
+    assert choice.metric == "macro average precision"
     model.prune(4)
     assert len(model.estimators_) <= 4
     assert model.pruning_.sizes[-1] <= 4
@@ -370,7 +288,7 @@ def test_coin_flips_score_as_chance_does():
     for seed in range(6):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
-        model = DAMVIClassifier(POOL, random_state=seed)
+        model = DAMVIVotingClassifier(POOL, random_state=seed)
         tuning = model.fit(X, y).tuning_
         values.append(tuning.honest_value)
         seen.append(tuning.value)
