@@ -46,7 +46,7 @@ def same(one, other, X):
     assert np.array_equal(
         one.oob_decision_function_, other.oob_decision_function_, equal_nan=True
     )
-    assert np.array_equal(one._row_prints, other._row_prints)
+    assert np.array_equal(one.row_hashes_, other.row_hashes_)
     assert one.pos_label_ == other.pos_label_
     assert one.n_features_in_ == other.n_features_in_
     names = [getattr(model, "feature_names_in_", None) for model in (one, other)]

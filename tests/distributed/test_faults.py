@@ -11,9 +11,12 @@ import pytest
 from distributed import Client, LocalCluster, WorkerPlugin
 
 from damvi import DAMVIClassifier
-from damvi.distributed import fit, waiting
+from damvi.distributed import cluster as clusters
+from damvi.distributed import fit
 
 from .conftest import frame_of, same
+
+pytestmark = pytest.mark.slow
 
 
 class KillAt(WorkerPlugin):
@@ -47,7 +50,7 @@ def fresh():
     )
 
 
-STEPS = ["survey", "census", "sketch", "codes", "samples", "grow", "tallies", "votes"]
+STEPS = ["labels", "totals", "sketch", "codes", "samples", "grow", "moments", "votes"]
 
 
 class Staff:
@@ -111,8 +114,8 @@ def test_a_task_that_kills_whoever_takes_it(staff, frame, tmp_path, monkeypatch)
 def test_no_worker_left(staff, frame, tmp_path, monkeypatch):
     staff.dismiss()
     client = staff.of(1)
-    monkeypatch.setattr(waiting, "LOOK_EVERY", 0.3)
-    monkeypatch.setattr(waiting, "PATIENCE", 1.0)
+    monkeypatch.setattr(clusters, "LOOK_EVERY", 0.3)
+    monkeypatch.setattr(clusters, "PATIENCE", 1.0)
     client.register_plugin(KillAt("codes", tmp_path / "killed"), name="leave none")
     table = dd.from_pandas(frame, npartitions=4)
     with pytest.raises(RuntimeError, match="no worker is left in the cluster, and none"):
@@ -128,7 +131,7 @@ def test_rows_that_are_gone_with_their_cluster(frame):
         lost = client.submit(time.sleep, 0.5)
         lost.cancel()
         with pytest.raises(RuntimeError, match="lost data that it cannot make again"):
-            waiting.Watch(client).result(lost)
+            clusters.Watch(client).result(lost)
     assert len(model.predict(frame.drop(columns="label"))) == len(frame)
     with pytest.raises(RuntimeError, match="connection to the cluster is lost"):
         model.reweigh(reweight=0.5)

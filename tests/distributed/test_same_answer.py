@@ -14,6 +14,8 @@ from damvi.distributed import fit
 
 from .conftest import frame_of, same
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {
     "as in the paper": {},
     "oob, tuned": {"votes": "oob", "threshold": "tuned"},
@@ -62,15 +64,6 @@ def test_arrays_in_any_chunks(client, n_classes):
         same(model, here, X)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_balance_adds_up_but_for_rounding(client, n_classes):
-    frame = frame_of(n_classes=n_classes)
-    here, there = (model_of(n_classes, {"balance": 0.5}) for _ in range(2))
-    here.fit(frame.drop(columns="label"), frame["label"])
-    fit(there, dd.from_pandas(frame, npartitions=3), "label", client=client)
-    assert np.allclose(there.weights_, here.weights_, rtol=0, atol=1e-12)
-
-
 def test_one_worker_that_must_spill():
     frame = frame_of(n_classes=3)
     X = frame.drop(columns="label")
@@ -109,20 +102,18 @@ def test_unknown_sizes_empty_partitions_and_an_odd_index(client):
     same(there, here, X[columns].to_numpy())
 
 
-def test_more_rows_than_a_piece_and_prints_thinned(client, monkeypatch):
-    from damvi import enrolling
-
+def test_more_rows_than_a_piece_and_hashes_thinned(client, monkeypatch):
     frame = frame_of()
     X, here, there = frame.drop(columns="label"), model_of(2, {}), model_of(2, {})
     here.fit(X, frame["label"])
-    monkeypatch.setattr(enrolling, "PRINTS_TO_KEEP", 100)
+    monkeypatch.setattr("damvi.hashing.HASHES_TO_KEEP", 100)
     client.run(cut_small, 64, 100)
     fit(there, dd.from_pandas(frame, npartitions=2), "label", client=client)
     client.run(cut_small, 2**16, 2**20)
-    assert there._print_step == 16
-    assert 0 < len(there._row_prints) < 150
-    assert set(there._row_prints.tolist()) <= set(here._row_prints.tolist())
-    there._row_prints = here._row_prints
+    assert there.row_hash_step_ == 16
+    assert 0 < len(there.row_hashes_) < 150
+    assert set(there.row_hashes_.tolist()) <= set(here.row_hashes_.tolist())
+    there.row_hashes_ = here.row_hashes_
     same(there, here, X)
 
 
@@ -141,9 +132,11 @@ def test_it_is_an_ordinary_model_afterwards(client):
     again = pickle.loads(pickle.dumps(there))
     assert np.array_equal(again.predict(X), here.predict(X))
     assert again.tuning_ == here.tuning_
+    choices = []
     for model in (there, here):  # without reading the rows again
         model.reweigh(shrinkage=0.1, threshold={"recall": 0.8})
-        model.choose("average_precision", shrinkage=[0, 0.1])
+        choices.append(model.choose("average_precision", shrinkage=[0, 0.1]))
     same(there, here, X)
+    assert choices[0] == choices[1]
     with pytest.raises(ValueError, match="prune needs all votes"):
         there.prune(3)

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from damvi.blocks import cache as caches
-from damvi.blocks import electing
-from damvi.blocks.cache import BinCache
 from pyarrow import parquet as pq
 
 from damvi import DAMVIClassifier, FastTreeClassifier, ParquetTable
+from damvi.outofcore import cache as caches
+from damvi.outofcore import training
+from damvi.outofcore.cache import BinCache
 
 from .test_on_disk import frame_of, write
 
@@ -90,7 +90,7 @@ def test_a_class_without_weight_is_named(tmp_path):
 
 
 def test_texts_that_are_no_categories_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("damvi.blocks.parquet.MOST_CATEGORIES", 20)
+    monkeypatch.setattr("damvi.outofcore.parquet.MOST_CATEGORIES", 20)
     frame = frame_of(400)
     frame["id"] = [f"customer {i}" for i in range(400)]
     frame.to_parquet(tmp_path / "t.parquet")
@@ -105,7 +105,6 @@ def test_settings_that_need_memory_are_refused(tmp_path):
 
     for settings, said in (
         ({"estimator": DecisionTreeClassifier()}, "needs all rows in memory"),
-        ({"estimator": "strong"}, "needs all rows in memory"),
         ({"bootstrap": False}, "drawn row by row"),
         ({"warm_start": True}, "warm_start needs a table in memory"),
     ):
@@ -122,7 +121,7 @@ def test_settings_that_need_memory_are_refused(tmp_path):
 def test_bins_are_removed_with_the_model_and_kept_where_a_folder_is_named(tmp_path):
     frame_of(400).to_parquet(tmp_path / "t.parquet")
     model = fit(ParquetTable(tmp_path / "t.parquet"))
-    folder = model._ballots.blocks.owner.folder
+    folder = Path(model.votes_.blocks.codes.filename).parent
     assert (folder / "codes").stat().st_size == 400 * 7
     del model
     assert not folder.exists()
@@ -148,12 +147,12 @@ def test_a_folder_that_is_named_serves_many_models(tmp_path):
     table = ParquetTable(path, cache=kept)
     first = fit(table)
     second = fit(table, votes="oob")  # while the first lives
-    assert Path(second._ballots.blocks.codes.filename).parent == kept
+    assert Path(second.votes_.blocks.codes.filename).parent == kept
     assert not (tmp_path / "bins-1").exists()
     votes = second.oob_decision_function_
     del first
     other = fit(ParquetTable(path, columns=["a", "b"], cache=kept))
-    assert Path(other._ballots.blocks.codes.filename).parent == tmp_path / "bins-1"
+    assert Path(other.votes_.blocks.codes.filename).parent == tmp_path / "bins-1"
     assert np.array_equal(second.reweigh().oob_decision_function_, votes, equal_nan=True)
     del second
     fit(ParquetTable(path, columns=["a"], cache=kept))
@@ -219,16 +218,16 @@ def test_a_table_is_looked_at_again_for_each_fit(tmp_path):
 
 
 @pytest.mark.parametrize("n_rows", [400, 250, 900])
-@pytest.mark.parametrize("step", ["_read_labels", "_find_bins", "_write_codes"])
+@pytest.mark.parametrize("step", ["_read_targets", "_find_bins", "_write_codes"])
 def test_files_that_change_between_passes_are_noticed(tmp_path, monkeypatch, step, n_rows):
     frame_of(400).to_parquet(tmp_path / "t.parquet")
-    work = getattr(electing, step)
+    work = getattr(training, step)
 
     def change_first(*given):
         frame_of(n_rows, seed=1).to_parquet(tmp_path / "t.parquet")
         return work(*given)
 
-    monkeypatch.setattr(electing, step, change_first)
+    monkeypatch.setattr(training, step, change_first)
     with pytest.raises(ValueError, match=r"t\.parquet was changed while it was read"):
         fit(tmp_path / "t.parquet")
 
@@ -251,7 +250,7 @@ def test_bins_that_no_fit_can_go_on_from_are_not_left_behind(
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(electing, "_write_codes", interrupted)
+    monkeypatch.setattr(training, "_write_codes", interrupted)
     with pytest.raises(KeyboardInterrupt):
         DAMVIClassifier(random_state=random_state).fit(tmp_path / "t.parquet", "label")
     gc.collect()
@@ -280,7 +279,7 @@ KILLED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 from damvi import DAMVIClassifier, ParquetTable
-from damvi.blocks.cache import BinCache
+from damvi.outofcore.cache import BinCache
 finish, done = BinCache.finish, []
 def finish_some(self, part):
     finish(self, part)
@@ -293,6 +292,7 @@ model.fit(ParquetTable(sys.argv[1], cache=sys.argv[2]), "label")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", ["SIGKILL", "SIGINT"])
 def test_an_interrupted_fit_goes_on_from_its_bins(tmp_path, signal, monkeypatch):
     frame = frame_of()

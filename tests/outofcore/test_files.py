@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from damvi.blocks.files import folder_columns, parquet_files
 from pyarrow import parquet as pq
 
 from damvi import DAMVIClassifier, ParquetTable
+from damvi.outofcore.parquet import folder_columns, parquet_files
 
 from .test_on_disk import frame_of
 
