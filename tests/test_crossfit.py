@@ -13,7 +13,7 @@ from damvi.voters import BootstrapSampling
 
 
 @pytest.fixture
-def election():
+def judged():
     rng = np.random.RandomState(0)
     signs = np.where(rng.rand(120) < 0.3, 1, -1).astype(np.int8)
     right = rng.rand(120, 6) < np.linspace(0.55, 0.8, 6)
@@ -27,16 +27,16 @@ def others_of(by_fold):
 
 
 def out_of_bag_vote(votes, draws, folds, fits):
-    unseen = draws.out_of_bag_bits(votes.shape[1])
-    return crossfit.out_of_bag_vote(votes, unseen, folds, fits)
+    bits = draws.out_of_bag_bits(votes.shape[1])
+    return crossfit.out_of_bag_vote(votes, bits, folds, fits, n_classes=2)
 
 
 def distribution(fold):
     return fold.weights / fold.weights.sum()
 
 
-def test_the_weights_of_a_fold_are_learned_on_the_other_rows(election):
-    votes, signs = election
+def test_the_weights_of_a_fold_are_learned_on_the_other_rows(judged):
+    votes, signs = judged
     folds = deal_folds(signs, seed=0, n_folds=3)
     fits = crossfit_weights(
         others_of(Moments.by_fold(votes, signs, None, folds, 3)), "exact"
@@ -47,8 +47,8 @@ def test_the_weights_of_a_fold_are_learned_on_the_other_rows(election):
         np.testing.assert_allclose(distribution(fits[fold]), expected, atol=1e-14)
 
 
-def test_labels_of_a_fold_do_not_reach_the_weights_that_judge_it(election):
-    votes, signs = election
+def test_labels_of_a_fold_do_not_reach_the_weights_that_judge_it(judged):
+    votes, signs = judged
     folds = deal_folds(signs, seed=0, n_folds=3)
     flipped = np.where(folds == 1, -signs, signs)
     fits, others = (
@@ -59,8 +59,8 @@ def test_labels_of_a_fold_do_not_reach_the_weights_that_judge_it(election):
     assert (fits[0].weights != others[0].weights).any()
 
 
-def test_with_no_row_outside_the_fold_the_weights_are_uniform(election):
-    votes, signs = election
+def test_with_no_row_outside_the_fold_the_weights_are_uniform(judged):
+    votes, signs = judged
     folds = np.zeros(len(signs), dtype=np.int8)
     fits = crossfit_weights(
         others_of(Moments.by_fold(votes, signs, None, folds, 2)), "exact"
@@ -71,53 +71,53 @@ def test_with_no_row_outside_the_fold_the_weights_are_uniform(election):
 
 
 @pytest.mark.parametrize("max_samples", [0.2, 1.0])
-def test_each_row_is_judged_as_if_the_voters_that_saw_it_had_never_been(
-    election, max_samples
+def test_each_row_is_judged_as_if_the_voters_trained_on_it_had_never_been(
+    judged, max_samples
 ):
-    votes, signs = election
+    votes, signs = judged
     draws = BootstrapSampling.plan(signs, max_samples=max_samples, seed=7)
     folds = deal_folds(signs, seed=0, n_folds=2)
     by_fold = Moments.by_fold(votes, signs, None, folds, 2)
     fits = crossfit_weights(others_of(by_fold), "exact")
     vote = out_of_bag_vote(votes, draws, folds, fits)
-    unseen = np.stack([draws.out_of_bag(k) for k in range(6)], axis=1)
+    outside = np.stack([draws.out_of_bag(k) for k in range(6)], axis=1)
     for i in range(len(signs)):
-        if not unseen[i].any():
+        if not outside[i].any():
             assert np.isnan(vote[i])
             continue
         # The slow way: least squares on the rows of the other fold, these voters only.
         rest = folds != folds[i]
-        w, _ = nnls(votes[rest][:, unseen[i]].astype(float), signs[rest].astype(float))
+        w, _ = nnls(votes[rest][:, outside[i]].astype(float), signs[rest].astype(float))
         expected = (
-            w @ votes[i, unseen[i]] / w.sum() if w.any() else votes[i, unseen[i]].mean()
+            w @ votes[i, outside[i]] / w.sum() if w.any() else votes[i, outside[i]].mean()
         )
         assert vote[i] == pytest.approx(expected, abs=0.01)
 
 
-def test_with_many_rows_a_voter_keeps_its_weight_whoever_else_is_out(election):
-    votes, signs = (np.repeat(part, 40, axis=0) for part in election)
+def test_with_many_rows_a_voter_keeps_its_weight_whoever_else_is_out(judged):
+    votes, signs = (np.repeat(part, 40, axis=0) for part in judged)
     draws = BootstrapSampling.plan(signs, max_samples=0.2, seed=7)
     folds = deal_folds(signs, seed=0, n_folds=2)
     fits = crossfit_weights(
         others_of(Moments.by_fold(votes, signs, None, folds, 2)), "exact"
     )
     vote = out_of_bag_vote(votes, draws, folds, fits)
-    unseen = np.stack([draws.out_of_bag(k) for k in range(6)], axis=1)
-    weights = unseen * np.stack([fits[fold].weights for fold in folds])
+    outside = np.stack([draws.out_of_bag(k) for k in range(6)], axis=1)
+    weights = outside * np.stack([fits[fold].weights for fold in folds])
     judged = weights.any(axis=1)
     expected = (weights * votes).sum(axis=1)[judged] / weights.sum(axis=1)[judged]
     np.testing.assert_allclose(vote[judged], expected)
 
 
-def test_a_plain_vote_is_the_mean_of_the_voters_that_have_not_seen_the_row(election):
-    votes, signs = election
+def test_a_plain_vote_is_the_mean_of_the_voters_not_trained_on_the_row(judged):
+    votes, signs = judged
     draws = BootstrapSampling.plan(signs, max_samples=0.5, seed=7)
     folds = deal_folds(signs, seed=0, n_folds=2)
     fits = crossfit_weights(
         others_of(Moments.by_fold(votes, signs, None, folds, 2)), "uniform"
     )
     vote = out_of_bag_vote(votes, draws, folds, fits)
-    unseen = np.stack([draws.out_of_bag(k) for k in range(6)], axis=1)
-    for i in np.flatnonzero(unseen.any(axis=1)):
-        assert vote[i] == pytest.approx(votes[i, unseen[i]].mean())
-    np.testing.assert_array_equal(np.isnan(vote), ~unseen.any(axis=1))
+    outside = np.stack([draws.out_of_bag(k) for k in range(6)], axis=1)
+    for i in np.flatnonzero(outside.any(axis=1)):
+        assert vote[i] == pytest.approx(votes[i, outside[i]].mean())
+    np.testing.assert_array_equal(np.isnan(vote), ~outside.any(axis=1))

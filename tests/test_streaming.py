@@ -1,12 +1,10 @@
-"""A stream's moments are those of all its rows at once, however they arrive."""
+"""A stream's moments are those of all its rows at once; drift is what chance is not."""
 
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
-from damvi.ballots import Ballots
-from damvi.weighing import Rule, weigh
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,12 +13,15 @@ from sklearn.metrics import average_precision_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier, VoteStream
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, VoteStream
 from damvi.moments import Moments
-from damvi.reweighting import emphasize_missed_positives
+from damvi.reweighting import emphasis, plain_margin
 from damvi.solvers import exact
+from damvi.streaming import LEVEL, TESTED, Drift, Margins
+from damvi.votes import Votes
+from damvi.weighting import Settings
 
-from ..conftest import imbalanced
+from .conftest import imbalanced, weigh
 
 K = 5
 
@@ -70,11 +71,11 @@ def fitted(soft=False, **settings):
     X, y = cast(1000, 400, soft)
     pool = [(f"voter {k}", Column(k).fit(X, y)) for k in range(K)]
     way = {"voting": "soft" if soft else "hard", "calibration": None}
-    model = DAMVIClassifier(pool, votes="prefit", random_state=0, **way, **settings)
+    model = DAMVIVotingClassifier(pool, cv="prefit", random_state=0, **way, **settings)
     model.fit(X, y)
     read = Read(np.float32 if soft else np.int8)
     assert np.array_equal(model.cast_votes(X), read.votes(X))
-    model._voters = read
+    model.voters_ = read
     return model
 
 
@@ -88,12 +89,26 @@ def signs_of(y):
     return np.where(y == 1, 1, -1).astype(np.int8)
 
 
+def emphasized(votes, signs):
+    """The rows' weights after step 2."""
+    margin = plain_margin(votes, np.ones(len(votes), int), 2)
+    return np.where(signs > 0, emphasis(margin, 1.0), 1.0)
+
+
+def votes_of(X, y, soft=False, balance=0.0):
+    """All rows at once, in one fold."""
+    votes = X.astype(np.float32 if soft else np.int8)
+    weight = ((y == 0).sum() / (y == 1).sum()) ** balance
+    folds = np.zeros(len(y), np.int8)
+    return Votes(votes, y, folds, class_weight=np.array([1.0, weight]))
+
+
 def batch_moments(X, y, soft, weights=None):
     """The moments of all rows, from their definition."""
     H = X.astype(np.float32).astype(float) if soft else X
     signs = signs_of(y).astype(float)
     base = np.ones(len(y)) if weights is None else weights
-    D = emphasize_missed_positives(H, signs, base)
+    D = base * emphasized(H, signs)
     return H.T @ (D * signs), H.T @ (H * D[:, np.newaxis]), D.sum()
 
 
@@ -129,7 +144,7 @@ def test_hard_votes_without_decay_are_exact_in_any_order(seed, sizes, n):
     order = np.random.default_rng(seed).permutation(n)
     feed(again, X[order], y[order], sizes[::-1])
     votes, signs = X.astype(np.int8), signs_of(y)
-    whole = Moments.of(votes, signs, emphasize_missed_positives(votes, signs))
+    whole = Moments.of(votes, signs, emphasized(votes, signs))
     assert stream.moments_ == whole
     assert again.moments_ == whole
     assert stream.moments_.M.dtype == np.int64
@@ -181,7 +196,7 @@ def test_large_batches_are_added_up_in_blocks(monkeypatch):
     X, y = cast(3, 1000)
     whole = VoteStream(MODELS[False], half_life=200)
     whole.partial_fit(X, y)
-    monkeypatch.setattr("damvi.streaming.stream.BLOCK_BYTES", 8 * K * 64)
+    monkeypatch.setattr("damvi.streaming.BLOCK_BYTES", 8 * K * 64)
     blocks = VoteStream(MODELS[False], half_life=200)
     drift = blocks.partial_fit(X, y)
     np.testing.assert_allclose(blocks.weights_, whole.weights_, atol=1e-12)
@@ -189,7 +204,7 @@ def test_large_batches_are_added_up_in_blocks(monkeypatch):
 
 
 def test_whole_numbers_become_floats_before_they_run_over(monkeypatch):
-    monkeypatch.setattr("damvi.streaming.memory.ROOM", 100 * 2**30)
+    monkeypatch.setattr("damvi.streaming.ROOM", 100 * 2**30)
     X, y = cast(5, 600)
     stream = VoteStream(MODELS[False], prior_rows=0)
     feed(stream, X, y, [50])
@@ -203,8 +218,7 @@ def test_the_weights_are_the_solution_for_the_moments():
     feed(stream, X, y, [500])
     expected = exact(stream.moments_).weights
     assert np.array_equal(stream.weights_, expected)
-    ballots = Ballots(X.astype(np.int8), signs_of(y), None, np.zeros(3000, np.int8))
-    assert np.array_equal(expected, weigh(ballots, Rule()).weights)
+    assert np.array_equal(expected, weigh(votes_of(X, y)).weights)
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -214,10 +228,8 @@ def test_the_balance_of_classes_follows_the_rate_of_now(soft, balance):
     X, y = cast(8, 1500, soft, rate=0.1)
     stream = VoteStream(model, prior_rows=0)
     feed(stream, X, y, [400])
-    votes = X.astype(np.float32) if soft else X.astype(np.int8)
-    lean = ((y == 0).sum() / (y == 1).sum()) ** balance
-    ballots = Ballots(votes, signs_of(y), None, np.zeros(1500, np.int8), lean=lean)
-    expected = weigh(ballots, Rule(emphasis=0.5, shrinkage=0.01))
+    how = Settings(reweight=0.5, shrinkage=0.01)
+    expected = weigh(votes_of(X, y, soft, balance), how)
     np.testing.assert_allclose(stream.weights_, expected.weights, atol=1e-9)
 
 
@@ -361,9 +373,8 @@ def test_a_joint_threshold_is_fitted_along_and_any_other_stays():
     model = fitted(True, threshold="joint", balance=0)
     stream = VoteStream(model, prior_rows=0)
     stream.partial_fit(X, y)
-    votes = X.astype(np.float32)
-    ballots = Ballots(votes, signs_of(y), None, np.zeros(3000, np.int8))
-    expected = weigh(ballots, Rule(emphasis=0, shrinkage=0.001, jointly=True))
+    how = Settings(reweight=0, shrinkage=0.001, joint=True)
+    expected = weigh(votes_of(X, y, soft=True), how)
     np.testing.assert_allclose(stream.weights_, expected.weights, atol=1e-9)
     assert stream.threshold_ == pytest.approx(expected.threshold, abs=1e-9)
     assert stream.threshold_ != model.threshold_
@@ -387,10 +398,10 @@ def real_models():
     yield "trees", DAMVIClassifier(n_estimators=20, random_state=0).fit(X, y)
     settings = {"n_estimators": 20, "votes": "oob", "random_state": 0}
     yield "out of bag", DAMVIClassifier(**settings).fit(X, y)
-    yield "pool", DAMVIClassifier(tree, random_state=0).fit(X, y)
+    yield "pool", DAMVIVotingClassifier(tree, random_state=0).fit(X, y)
     weights = np.random.default_rng(0).uniform(0.1, 9, 1500)
-    yield "weighted", DAMVIClassifier(tree, random_state=0).fit(X, y, weights)
-    yield "hard pool", DAMVIClassifier(tree, voting="hard", random_state=0).fit(X, y)
+    yield "weighted", DAMVIVotingClassifier(tree, random_state=0).fit(X, y, weights)
+    yield "hard pool", DAMVIVotingClassifier(tree, voting="hard", random_state=0).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -399,13 +410,13 @@ def models():
 
 
 @pytest.mark.parametrize("name", ["trees", "out of bag", "pool", "weighted", "hard pool"])
-def test_it_starts_from_votes_on_rows_that_the_voters_have_not_seen(models, name):
+def test_it_starts_from_votes_on_rows_that_the_voters_were_not_trained_on(models, name):
     model = models[name]
     kept = model.weights_.copy()
     stream = VoteStream(model)
     assert stream.rows_.sum() == 1500
     assert stream.n_rows_seen_ == 0
-    if model._is_pool:
+    if isinstance(model, DAMVIVotingClassifier):
         np.testing.assert_allclose(stream.weights_, model.weights_, atol=1e-9)
     else:
         # Trees do better on rows they know; nothing of that is taken over.
@@ -550,7 +561,9 @@ def test_settings_that_make_no_sense(settings):
 
 
 def test_models_that_make_no_sense():
-    with pytest.raises(TypeError, match="takes a fitted DAMVIClassifier, not a Gaussian"):
+    with pytest.raises(
+        TypeError, match=r"takes a fitted DAMVIClassifier or .*, not a Gaussian"
+    ):
         VoteStream(GaussianNB())
     with pytest.raises(ValueError, match="not fitted"):
         VoteStream(DAMVIClassifier())
@@ -559,3 +572,104 @@ def test_models_that_make_no_sense():
     many.fit(X, np.arange(200) % 3)
     with pytest.raises(ValueError, match="two classes so far, and the model has 3"):
         VoteStream(many)
+
+
+def rows(rng, n, rate=0.05, skill=0.6):
+    """Margins of a vote that is right more often than not, and the classes."""
+    positive = rng.random(n) < rate
+    margin = np.clip(rng.normal(np.where(positive, skill - 0.4, skill), 0.5), -1, 1)
+    return margin, positive
+
+
+def drift_of(before, now):
+    return Drift(1, **before.compared(now), learned=True, vote=np.empty(0))
+
+
+@given(
+    seed=st.integers(0, 1000),
+    n=st.integers(1, 50),
+    factor=st.floats(0.01, 1),
+    weighted=st.booleans(),
+)
+def test_the_sums_hold_means_and_variances(seed, n, factor, weighted):
+    rng = np.random.default_rng(seed)
+    margin, positive = rows(rng, n, rate=0.5)
+    weights = rng.uniform(0.1, 5, n) if weighted else np.ones(n)
+    cut = n // 2
+    parts = [
+        Margins.of(margin[some], positive[some], weights[some])
+        for some in (slice(cut), slice(cut, None))
+    ]
+    found = (parts[0].faded(factor) + parts[1])._samples()
+    D = weights * np.where(np.arange(n) < cut, factor, 1)
+    figures = {
+        "positive_rate": (positive.astype(float), positive >= 0),
+        "gibbs_risk": ((1 - margin) / 2, positive >= 0),
+        "disagreement": ((1 - margin**2) / 2, positive >= 0),
+        "gibbs_risk_positives": ((1 - margin) / 2, positive),
+    }
+    for name, (values, counted) in figures.items():
+        if not counted.any():
+            assert np.isnan(found[name].mean)
+            continue
+        d, x = D[counted], values[counted]
+        mean = np.average(x, weights=d)
+        assert found[name].mean == pytest.approx(mean, abs=1e-12)
+        variance = np.average((x - mean) ** 2, weights=d)
+        assert found[name].variance == pytest.approx(variance, abs=1e-10)
+        assert found[name].rows == pytest.approx(d.sum() ** 2 / (d**2).sum())
+
+
+@pytest.mark.parametrize("n", [1, 2, 20, 500])
+@pytest.mark.parametrize("remembered", [5, 50, 5000])
+def test_chance_is_rarely_called_drift(n, remembered):
+    rng = np.random.default_rng(n)
+    alarms = [
+        drift_of(
+            Margins.of(*rows(rng, remembered)), Margins.of(*rows(rng, n))
+        ).beyond_chance
+        for _ in range(1000)
+    ]
+    assert np.mean(alarms) <= LEVEL
+
+
+def test_what_is_no_chance_is_seen():
+    rng = np.random.default_rng(0)
+    before = Margins.of(*rows(rng, 20_000))
+    seen = {
+        "gibbs_risk": rows(rng, 1000, skill=0.4),
+        "positive_rate": rows(rng, 1000, rate=0.12),
+        "disagreement": (np.sign(rows(rng, 1000)[0]), rng.random(1000) < 0.05),
+    }
+    for name, changed in seen.items():
+        drift = drift_of(before, Margins.of(*changed))
+        assert getattr(drift, name).p_value < LEVEL / len(TESTED)
+        assert drift.beyond_chance
+    # Positives that are found no more hardly show in the risk of all rows.
+    margin, positive = rows(rng, 1000)
+    margin[positive] -= 0.7
+    drift = drift_of(before, Margins.of(np.maximum(margin, -1), positive))
+    assert drift.gibbs_risk_positives.p_value < 1e-4
+    assert drift.gibbs_risk.p_value > 1e-3
+
+
+def test_no_rows_no_verdict():
+    some = Margins.of(*rows(np.random.default_rng(0), 50))
+    for before, now in ((Margins.none(), some), (some, Margins.none())):
+        drift = drift_of(before, now)
+        assert all(np.isnan(getattr(drift, name).p_value) for name in TESTED)
+        assert not drift.beyond_chance
+    same = drift_of(some, some)
+    assert all(getattr(same, name).p_value == 1 for name in TESTED)
+
+
+def test_as_a_row_of_a_table_and_as_text():
+    rng = np.random.default_rng(1)
+    drift = drift_of(Margins.of(*rows(rng, 500)), Margins.of(*rows(rng, 500, skill=0)))
+    table = pd.DataFrame([drift.as_dict(), drift.as_dict()])
+    assert len(table.columns) == 3 + 3 * len(TESTED)
+    assert table["gibbs_risk_now"][0] == drift.gibbs_risk.now
+    assert table["beyond_chance"].all()
+    text = str(drift)
+    assert "gibbs risk positives" in text
+    assert text.endswith("more than chance explains; weights solved again")
