@@ -1,0 +1,128 @@
+"""Labels to class numbers and back: the positive class, ties, and what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from damvi.labels import ClassTotals, Labels
+
+TARGETS = np.array([0, 0, 1, 0], dtype=np.int8)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ([0, 1]),
+        ([7, -3]),
+        ([0.0, 1.0]),
+        (["common", "rare"]),
+        (["z", "a"]),
+        ([False, True]),
+        ([True, False]),
+        (np.array(["no", "yes"], dtype=object)),
+    ],
+)
+def test_the_rarer_class_is_positive_whatever_its_name(names):
+    common, rare = names
+    y = np.array([common, common, rare, common], dtype=np.asarray(names).dtype)
+    labels, targets = Labels.read(y)
+    assert labels.pos_label == rare
+    assert sorted(names) == labels.classes.tolist()
+    assert labels.by_target.tolist() == [common, rare]
+    np.testing.assert_array_equal(targets, TARGETS)
+    np.testing.assert_array_equal(labels.targets_of(y), TARGETS)
+    assert targets.dtype == np.int8
+
+
+def test_of_two_equal_classes_the_last_in_order_is_positive():
+    labels, targets = Labels.read(np.array(["b", "a", "a", "b"]))
+    assert labels.pos_label == "b"
+    np.testing.assert_array_equal(targets, [1, 0, 0, 1])
+
+
+def test_pos_label_decides_when_given():
+    labels, targets = Labels.read(np.array([0, 0, 1, 0]), 0)
+    assert labels.pos_label == 0
+    np.testing.assert_array_equal(targets, 1 - TARGETS)
+
+
+def test_of_three_classes_none_is_positive_and_targets_are_places():
+    labels, targets = Labels.read(np.array(["b", "c", "a", "b"]))
+    assert labels.pos_label is None
+    assert labels.classes.tolist() == labels.by_target.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(targets, [1, 2, 0, 1])
+    assert labels.order.tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("positive", [0, 1])
+@pytest.mark.parametrize("n_ones", [1, 2, 3])
+def test_a_tie_goes_to_the_majority_class_or_of_equal_ones_to_the_negative(
+    positive, n_ones
+):
+    y = (np.arange(4) < n_ones).astype(int)
+    labels, _ = Labels.read(y, positive)
+    winner = int(n_ones > 2) if n_ones != 2 else 1 - positive
+    assert labels.predict(labels.scores(np.zeros(1), 0.0)).tolist() == [winner]
+    assert labels.predict(labels.scores(np.array([0.3]), 0.3)).tolist() == [winner]
+    assert labels.probabilities(np.zeros(1)).argmax() == winner
+    # Any vote at all decides.
+    vote = np.array([1e-9, -1e-9])
+    assert labels.predict(labels.scores(vote, 0.0)).tolist() == [positive, 1 - positive]
+
+
+@pytest.mark.parametrize(("y", "pos_label"), [([0, 1], 2), ([0, 1], "a"), (["a", "b"], 1)])
+def test_a_pos_label_that_is_no_class_is_named_with_the_classes(y, pos_label):
+    with pytest.raises(ValueError, match=f"pos_label={pos_label!r} is not a class of y"):
+        Labels.read(np.array(y), pos_label)
+
+
+def test_of_three_classes_none_can_be_named():
+    with pytest.raises(ValueError, match=r"Only binary.*pos_label=1, and y has 3 classes"):
+        Labels.read(np.array([0, 1, 2]), 1)
+
+
+def test_one_class_is_named_with_its_count_and_the_cure():
+    with pytest.raises(ValueError, match=r"one class only \('a', 3 rows\).*stratify=y"):
+        Labels.read(np.array(["a"] * 3))
+
+
+def test_a_continuous_target_is_refused():
+    with pytest.raises(ValueError, match="continuous"):
+        Labels.read(np.array([0.5, 1.5, 2.25]))
+
+
+def test_labels_that_are_not_known_are_named_with_their_row():
+    labels, _ = Labels.read(np.array(["no", "yes", "no"]))
+    with pytest.raises(ValueError, match=r"y is 'maybe' at row 1.*unknown in 1 of 2 rows"):
+        labels.targets_of(np.array(["no", "maybe"]))
+
+
+def test_how_much_a_row_of_each_class_counts():
+    labels, targets = Labels.read(np.repeat([0, 1], [80, 20]))
+    totals = labels.totals(targets, None)
+    for balance, positive in ((0, 1.0), (0.5, 2.0), (1, 4.0)):
+        assert labels.class_weight(totals, balance).tolist() == [1.0, positive]
+    assert labels.reweighted(totals).tolist() == [False, True]
+    labels, targets = Labels.read(np.repeat([0, 1, 2], [80, 40, 20]))
+    totals = labels.totals(targets, None)
+    assert labels.class_weight(totals, 1).tolist() == [1.0, 2.0, 4.0]
+    assert labels.reweighted(totals).tolist() == [False, True, True]
+
+
+@given(st.integers(0, 10**6), st.integers(1, 50))
+def test_totals_of_parts_add_up_in_any_order(seed, n):
+    rng = np.random.default_rng(seed)
+    targets, weights = rng.integers(0, 4, n), rng.uniform(size=n) * rng.integers(0, 2, n)
+    whole = ClassTotals.of(targets, 4, weights)
+    order, cut = rng.permutation(n), int(rng.integers(0, n + 1))
+    one, other = (
+        ClassTotals.of(targets[rows], 4, weights[rows])
+        for rows in (order[:cut], order[cut:])
+    )
+    for name in ("rows", "counted", "units"):
+        np.testing.assert_array_equal(getattr(one + other, name), getattr(whole, name))
+    assert whole.n_rows == n
+    np.testing.assert_allclose(
+        whole.weight, np.bincount(targets, weights, minlength=4), atol=1e-7
+    )
