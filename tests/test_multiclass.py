@@ -17,7 +17,6 @@ from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.crossfit import fold_weights, out_of_bag_vote, out_of_fold_vote
 from damvi.folds import deal_folds
 from damvi.labels import Labels
-from damvi.moments import Moments
 from damvi.reweighting import plain_margin
 from damvi.votes import Votes
 from damvi.weighting import Settings
@@ -73,20 +72,6 @@ def some_votes(seed=0, n=60, n_voters=7, n_classes=4, soft=False, skill=2.0, wei
         class_weight=np.ones(n_classes) * weight,
         reweighted=np.bincount(targets) * n_classes < n,
     )
-
-
-@given(seed=st.integers(0, 10**6), omega=st.integers(2, 9))
-def test_moments_at_omega_are_those_of_the_shifted_votes(seed, omega):
-    rng = np.random.default_rng(seed)
-    right = rng.choice([-1, 1], (30, 5)).astype(np.int8)
-    D = rng.integers(1, 9, 30) / 8
-    found = Moments.of(right, np.ones(30), D).at(omega)
-    a = (right > 0) - 1 / omega
-    m, M = found.normalised()
-    if omega == 2:  # on the scale of the votes
-        m, M = m / 2, M / 4
-    np.testing.assert_allclose(m, D @ a / D.sum(), atol=1e-9)
-    np.testing.assert_allclose(M, a.T @ (a * D[:, None]) / D.sum(), atol=1e-9)
 
 
 @pytest.mark.parametrize("soft", [False, True])

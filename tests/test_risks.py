@@ -12,7 +12,7 @@ SIGNS = np.array([1, -1, -1, 1])
 
 
 @st.composite
-def elections(draw):
+def any_votes(draw):
     n, K = draw(st.integers(1, 30)), draw(st.integers(1, 7))
     rng = np.random.RandomState(draw(st.integers(0, 2**32 - 1)))
     signs = rng.choice([-1, 1], n)
@@ -34,9 +34,9 @@ def test_a_worked_example():
     assert risks.c_bound(VOTES, SIGNS, Q) == pytest.approx(1 - 0.375**2 / 0.1875)
 
 
-@given(elections())
-def test_risks_count_what_they_say(election):
-    votes, signs, Q, D = election
+@given(any_votes())
+def test_risks_count_what_they_say(given_votes):
+    votes, signs, Q, D = given_votes
     D = np.full(len(signs), 1 / len(signs)) if D is None else D / D.sum()
     hard = np.sign(votes) + (votes == 0)
     voters_risk = (D[:, None] * (hard != signs[:, None])).sum(axis=0)
@@ -46,17 +46,17 @@ def test_risks_count_what_they_say(election):
     assert risks.disagreement(hard, Q, D) == pytest.approx(pairs, abs=1e-12)
 
 
-@given(elections())
-def test_the_vote_risk_is_below_both_bounds(election):
-    votes, signs, Q, D = election
+@given(any_votes())
+def test_the_vote_risk_is_below_both_bounds(given_votes):
+    votes, signs, Q, D = given_votes
     risk = risks.vote_risk(votes, signs, Q, D)
     assert risk <= risks.gibbs_bound(votes, signs, Q, D) + 1e-12
     assert risk <= risks.c_bound(votes, signs, Q, D) + 1e-9
 
 
-@given(elections(), st.floats(1e-6, 1e6))
-def test_only_ratios_of_example_weights_matter(election, factor):
-    votes, signs, Q, D = election
+@given(any_votes(), st.floats(1e-6, 1e6))
+def test_only_ratios_of_example_weights_matter(given_votes, factor):
+    votes, signs, Q, D = given_votes
     D = np.ones(len(signs)) if D is None else D
     for risk in (risks.vote_risk, risks.gibbs_risk, risks.c_bound):
         assert risk(votes, signs, Q, factor * D) == pytest.approx(
