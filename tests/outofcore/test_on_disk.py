@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 import pytest
-from damvi.blocks import parquet, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
