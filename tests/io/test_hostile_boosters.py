@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from damvi import DAMVIClassifier, load_model, save_model
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, load_model, save_model
 from damvi.io import ModelFileError
 
 from .models import X, Y
@@ -17,7 +17,7 @@ THREE = Y + (Y & (X[:, 0] > 0))
 
 
 def saved(voter, tmp_path, labels=Y):
-    model = DAMVIClassifier([("booster", voter)], cv=2, random_state=0).fit(X, labels)
+    model = DAMVIVotingClassifier([("booster", voter)], cv=2, random_state=0).fit(X, labels)
     check(model, X, tmp_path)
     return (tmp_path / "model.damvi").read_bytes()
 
@@ -182,7 +182,7 @@ def test_catboost(by_catboost, change, match, tmp_path):
 def test_kinds_that_are_not_checked_are_not_saved(tmp_path):
     xgboost = pytest.importorskip("xgboost")
     voter = xgboost.XGBClassifier(n_estimators=2, booster="gblinear", n_jobs=1)
-    model = DAMVIClassifier([("odd one", voter)], cv=2, random_state=0).fit(X, Y)
+    model = DAMVIVotingClassifier([("odd one", voter)], cv=2, random_state=0).fit(X, Y)
     with pytest.raises(ModelFileError, match=r"voter 'odd one' .* xgboost .*'gblinear'"):
         save_model(model, tmp_path / "model.damvi")
 
@@ -212,7 +212,7 @@ def test_categories_and_early_stopping_of_lightgbm(tmp_path):
     )
     assert 0 < voter.best_iteration_ < 50
     assert re.search(r"num_cat=[1-9]", voter.booster_.model_to_string())
-    model = DAMVIClassifier([("booster", voter)], votes="prefit", random_state=0)
+    model = DAMVIVotingClassifier([("booster", voter)], cv="prefit", random_state=0)
     loaded, _ = check(model.fit(table, Y), table, tmp_path)
     assert loaded.estimators_[0].best_iteration_ == voter.best_iteration_
 
@@ -258,7 +258,7 @@ def test_lightgbm_of_many_classes(classes_by_lightgbm, change, match, tmp_path):
 def test_an_objective_of_many_classes_on_trees_of_two(tmp_path):
     lightgbm = pytest.importorskip("lightgbm")
     voter = lightgbm.LGBMClassifier(n_estimators=2, num_leaves=4, n_jobs=1, verbose=-1)
-    model = DAMVIClassifier([("booster", voter)], cv=2, random_state=0).fit(X, Y)
+    model = DAMVIVotingClassifier([("booster", voter)], cv=2, random_state=0).fit(X, Y)
     check(model, X, tmp_path)
     content = (tmp_path / "model.damvi").read_bytes()
 

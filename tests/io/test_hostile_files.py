@@ -15,7 +15,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier, FastTreeClassifier, load_model, save_model
+from damvi import (
+    DAMVIClassifier,
+    DAMVIVotingClassifier,
+    FastTreeClassifier,
+    load_model,
+    save_model,
+)
 from damvi.io import ModelFileError, load, save
 from damvi.io.container import MANIFEST, array_from_bytes, array_to_bytes, pack, unpack
 from damvi.voters import FastForestClassifier
@@ -53,7 +59,7 @@ def pool_of(n_classes, last, tmp_path_factory):
         ("boosted", HistGradientBoostingClassifier(max_iter=2)),
         ("last", last),
     ]
-    model = DAMVIClassifier(named, cv=2, calibration="isotonic", random_state=0)
+    model = DAMVIVotingClassifier(named, cv=2, calibration="isotonic", random_state=0)
     return content_of(model.fit(*DATA[n_classes]), tmp_path_factory)
 
 
@@ -293,6 +299,10 @@ def fitted(said):
     return said["classifier"]["fitted"]
 
 
+def classes(said):
+    return said["classifier"]["classes"]
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -301,12 +311,16 @@ def fitted(said):
         (lambda said: find(said, "sklearn.Tree")["state"].update(n_features=-1), "no feat"),
         (lambda said: fitted(said).update(threshold_=None), "threshold_"),
         (lambda said: fitted(said).update(n_features_in_=-1), "n_features_in_"),
-        (lambda said: fitted(said).update(_voters=None), "voters"),
+        (lambda said: fitted(said).update(voters_=None), "voters"),
         (lambda said: fitted(said).pop("weights_"), "not whole"),
         (lambda said: fitted(said).update(__class__="x"), "not whole"),
         (lambda said: said["classifier"]["params"].update(odd=1), "parameters"),
-        (lambda said: fitted(said).update(pos_label_="x"), "pos_label_"),
-        (lambda said: fitted(said).update(_majority=5), "majority"),
+        (lambda said: classes(said).update(pos_label="x"), "pos_label_"),
+        (lambda said: classes(said).update(order=5), "order of classes|refers"),
+        (lambda said: classes(said).update(odd=5), "not whole"),
+        (lambda said: said["classifier"].update(estimator="os.system"), "no known kind"),
+        (lambda said: said["classifier"].update(estimator=None), "no known kind"),
+        (lambda said: said["classifier"].update(estimator="DAMVIClassifier"), "parameters"),
         (lambda said: said.pop("classifier"), "makes no sense"),
         (lambda said: said.update(versions=[]), "makes no sense"),
         (lambda said: fitted(said).update(tuning_={"is": "os.system"}), "no known kind"),
@@ -323,7 +337,7 @@ def fitted(said):
             "does not know",
         ),
         (
-            lambda said: fitted(said).update(weights_=fitted(said)["_row_prints"]),
+            lambda said: fitted(said).update(weights_=fitted(said)["row_hashes_"]),
             "used twice",
         ),
         (lambda said: fitted(said).update(weights_={"is": "array", "at": "../x"}), "there"),
@@ -370,22 +384,22 @@ def test_hostile_votes_of_leaves(class_trees, array, change, match, tmp_path):
         ("threshold_", flat(1, 77.0), "threshold_"),
         ("threshold_", lambda a: a[:3], "threshold_"),
         ("threshold_", lambda a: a.astype(np.float32), "threshold_"),
-        ("_majority", flat(0, 9), "majority"),
-        ("_majority", lambda a: a * 0, "majority"),
-        ("_majority", lambda a: a[:3], "majority"),
-        ("_majority", lambda a: a.astype(np.float64), "majority"),
-        ("classes_", lambda a: a[:3], "cannot be right"),
-        ("classes_", lambda a: a * 0, "classes_"),
-        ("classes_", lambda a: a[:1], "classes_"),
-        ("classes_", lambda a: np.arange(300), "classes_"),
-        ("classes_", lambda a: a.reshape(2, 2), "classes_"),
-        ("classes_", lambda a: a[:2], "pos_label_"),
+        ("order", flat(0, 9), "order of classes"),
+        ("order", lambda a: a * 0, "order of classes"),
+        ("order", lambda a: a[:3], "order of classes"),
+        ("order", lambda a: a.astype(np.float64), "order of classes"),
+        ("classes", lambda a: a[:3], "cannot be right"),
+        ("classes", lambda a: a * 0, "classes_"),
+        ("classes", lambda a: a[:1], "classes_"),
+        ("classes", lambda a: np.arange(300), "classes_"),
+        ("classes", lambda a: a.reshape(2, 2), "classes_"),
+        ("classes", lambda a: a[:2], "order of classes"),
         ("weights_", flat(0, np.nan), "weights_"),
     ],
 )
 def test_hostile_classes_and_factors(class_trees, array, change, match, tmp_path):
     said, members = opened(class_trees, tmp_path)
-    name = fitted(said)[array]["at"]
+    name = (fitted(said) | classes(said))[array]["at"]
     members[name] = array_to_bytes(change(array_from_bytes(members[name], name)))
     refused(sealed(said, members), tmp_path, match)
 
@@ -402,7 +416,7 @@ def curves_of(said):
     ("change", "match"),
     [
         (lambda said: fitted(said).update(threshold_=0.0), "threshold_|refers"),
-        (lambda said: fitted(said).update(pos_label_=1), "pos_label_"),
+        (lambda said: classes(said).update(pos_label=1), "pos_label_"),
         (lambda said: decided(said).update(calibrator=0.5), "calibrator"),
         (
             lambda said: decided(said)["calibrator"]["state"]["curves"]["items"].pop(),

@@ -10,7 +10,7 @@ from onnx import checker
 from sklearn.tree import DecisionTreeClassifier
 
 import damvi.datasets
-from damvi import DAMVIClassifier, FastTreeClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, FastTreeClassifier
 from damvi.io import to_onnx, to_sklearn
 from damvi.io.onnx_export import STEP
 from damvi.io.onnx_models import read_own_trees
@@ -47,11 +47,8 @@ def test_other_names_for_the_labels(table):
     model = DAMVIClassifier(n_estimators=9, random_state=0).fit(X, y)
     said = agree(model, X, labels=("no", "yes"))["label"]
     assert said.tolist() == ["yes" if label else "no" for label in model.predict(X)]
-    mixed = DAMVIClassifier(n_estimators=2, random_state=0)
-    mixed.fit(X, y)
-    mixed.classes_ = np.array([0, "yes"], dtype=object)
     with pytest.raises(ValueError, match="mixed kinds"):
-        to_onnx(mixed)
+        to_onnx(model, labels=(0, "yes"))
 
 
 @pytest.mark.parametrize("pos_label", [0, 1])
@@ -112,7 +109,7 @@ def test_few_and_many_classes(n_classes):
     y = np.where(y == 0, np.arange(600) % n_classes, y - 1)
     agree(DAMVIClassifier(n_estimators=9, random_state=0).fit(table, y), table, atol=0)
     pool = [("forest", FastForestClassifier(5)), ("tree", FastTreeClassifier(max_depth=4))]
-    model = DAMVIClassifier(pool, cv=3, random_state=0).fit(table, y)
+    model = DAMVIVotingClassifier(pool, cv=3, random_state=0).fit(table, y)
     agree(weighted(model, [0.5, 0.5]), table, atol=1e-6)
 
 
@@ -131,7 +128,7 @@ def test_values_at_the_thresholds_and_far_beyond():
     X[rng.random(X.shape) < 0.1] = np.nan
     y = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 2]) * 1e300 > 1.5
     model = DAMVIClassifier(n_estimators=20, random_state=0).fit(X, y)
-    forest, binning = model._voters.forest, model._voters.features.binning
+    forest, binning = model.voters_.forest, model.voters_.features.binning
     trees = read_own_trees(forest, binning, forest.shares[:, 1])
     rows = []
     for f in range(3):
@@ -189,7 +186,7 @@ def test_frames_with_categories_missing_and_unknown(n_classes, library):
     if library == "polars":
         X, fresh = as_polars(X), as_polars(fresh)
     model = DAMVIClassifier(n_estimators=20, random_state=0).fit(X, y)
-    assert model._voters.forest.on_categories.any()
+    assert model.voters_.forest.on_categories.any()
     agree(model, fresh, atol=0)
 
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.io import to_onnx, to_skops
 from damvi.voters import FastForestClassifier, strong_pool
 
@@ -43,7 +43,7 @@ def strong(request):
     """A strong pool and a table with surprises."""
     X, y = FRAMES[request.param](500, seed=0)
     pool = [(name, smaller(voter)) for name, voter in strong_pool(0)]
-    model = DAMVIClassifier(pool, cv=2, random_state=0).fit(X, y)
+    model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(X, y)
     return model, FRAMES[request.param](400, seed=1, surprises=True)[0]
 
 
@@ -73,7 +73,7 @@ def test_pools_on_arrays_with_values_of_any_size():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3)) * [1.0, 1e30, 1e-30]
     pool = [(name, model) for name, model in strong_pool(0) if name in QUICK]
-    model = DAMVIClassifier(pool, cv=2, random_state=0).fit(X, X[:, 0] > 1)
+    model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(X, X[:, 0] > 1)
     weights = np.full(len(pool), 1 / len(pool))
     fresh = rng.standard_normal((300, 3)) * [1e3, 1e33, 1e-33]
     agree(weighted(model, weights), np.concatenate([X, fresh]), atol=1e-6)
@@ -105,7 +105,7 @@ SMALL = [
 )
 def test_ways_of_voting(table, fresh, options):
     X, y = table
-    model = DAMVIClassifier(SMALL, cv=3, random_state=0, **options)
+    model = DAMVIVotingClassifier(SMALL, cv=3, random_state=0, **options)
     model.fit(X, np.where(y == 1, "bad", "fine"))
     agree(weighted(model, np.full(len(SMALL), 1 / len(SMALL))), fresh, atol=1e-6)
 
@@ -114,7 +114,7 @@ def test_voters_that_were_fitted_before(table, fresh):
     X, y = table
     named = np.where(y == 1, "bad", "fine")
     pool = [(name, model.fit(X, named)) for name, model in SMALL]
-    model = DAMVIClassifier(pool, votes="prefit", random_state=0).fit(X, named)
+    model = DAMVIVotingClassifier(pool, cv="prefit", random_state=0).fit(X, named)
     agree(weighted(model, np.full(len(SMALL), 1 / len(SMALL))), fresh, atol=1e-6)
 
 
@@ -129,7 +129,9 @@ def test_voters_that_were_fitted_before(table, fresh):
     ids=str,
 )
 def test_ways_of_voting_on_four_classes(options):
-    model = DAMVIClassifier(SMALL, cv=3, random_state=0, **options).fit(FULL4, NAMES[Y4])
+    model = DAMVIVotingClassifier(SMALL, cv=3, random_state=0, **options).fit(
+        FULL4, NAMES[Y4]
+    )
     fresh = np.nan_to_num(classes_of(300, 1)[0])
     agree(weighted(model, np.full(len(SMALL), 1 / len(SMALL))), fresh, atol=1e-6)
 
@@ -143,7 +145,7 @@ def test_prefit_voters_that_know_fewer_classes():
         ("two", LogisticRegression().fit(FULL4[two], names[two])),
     ]
     for voting in ("soft", "hard"):
-        model = DAMVIClassifier(pool, votes="prefit", voting=voting, random_state=0)
+        model = DAMVIVotingClassifier(pool, cv="prefit", voting=voting, random_state=0)
         agree(weighted(model.fit(FULL4, names), [0.3, 0.3, 0.4]), FULL4, atol=1e-6)
 
 
@@ -165,12 +167,12 @@ def test_probabilities_by_each_curve(method):
     X = rng.standard_normal((2000, 2))
     y = X[:, 0] + rng.standard_normal(2000) > 1
     pool = [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(max_depth=3))]
-    model = DAMVIClassifier(pool, cv=2, random_state=0).fit(X, y)
+    model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(X, y)
     if method != "isotonic":  # which 300 positives or more choose
         from damvi.decision import calibrate_vote
 
-        model._decision.calibrator = calibrate_vote(model.vote(X), y, method=method)
-    assert model._calibrator.curves[0].method == method
+        model.decision_.calibrator = calibrate_vote(model.vote(X), y, method=method)
+    assert model.decision_.calibrator.curves[0].method == method
     far = np.concatenate([X, 100 * X])
     agree(model, far, atol=1e-6)
 
@@ -187,7 +189,7 @@ def test_pipelines_of_the_user():
         ("columns", make_pipeline(places, LogisticRegression())),
         ("forest", FastForestClassifier(5, random_state=0)),
     ]
-    model = DAMVIClassifier(pool, cv=2, random_state=0).fit(X, y)
+    model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(X, y)
     agree(weighted(model, [0.5, 0.5]), surprises, atol=1e-6)
 
 
@@ -200,7 +202,7 @@ def test_pipelines_of_the_user():
 )
 def test_what_cannot_be_written_is_named(table, voter, message):
     pool = [("forest", FastForestClassifier(5)), ("odd", voter)]
-    model = DAMVIClassifier(pool, cv=2, random_state=0).fit(*table)
+    model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(*table)
     with pytest.raises(ValueError, match=message) as refusal:
         to_onnx(weighted(model, [0.5, 0.5]))
     assert "export to skops" in str(refusal.value)
@@ -216,6 +218,8 @@ def test_encoders_that_cannot_be_written(encoder):
     if encoder.min_frequency:
         encoder.set_params(handle_unknown="infrequent_if_exist")
     pool = [("linear", make_pipeline(places, LogisticRegression()))]
-    model = DAMVIClassifier(pool, cv=2, random_state=0).fit(X, np.arange(120) % 5 == 0)
+    model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(
+        X, np.arange(120) % 5 == 0
+    )
     with pytest.raises(ValueError, match="its OneHotEncoder"):
         to_onnx(model)

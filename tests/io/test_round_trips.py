@@ -20,7 +20,13 @@ from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 import damvi
-from damvi import DAMVIClassifier, FastTreeClassifier, load_model, save_model
+from damvi import (
+    DAMVIClassifier,
+    DAMVIVotingClassifier,
+    FastTreeClassifier,
+    load_model,
+    save_model,
+)
 from damvi.certificate import certify
 from damvi.io import Model, ModelFileError, Target, load, save, summarize
 from damvi.io.state import ATTRIBUTES
@@ -55,11 +61,12 @@ def check(model, X, tmp_path, **options):
     loaded = load_model(path, **options)
     for method in METHODS:
         same(getattr(model, method)(X), getattr(loaded, method)(X))
-    for name in vars(model).keys() - {"_ballots", "_voters", "_decision", "estimator"}:
+    kept = vars(model).keys() - {"votes_"}
+    for name in kept - {"voters_", "decision_", "labels_", "estimator", "estimators"}:
         same(getattr(model, name), getattr(loaded, name))
     for name in ("tuning_", "oob_decision_function_"):
         same(getattr(model, name), getattr(loaded, name))
-    assert vars(model).keys() - {"_ballots"} == vars(loaded).keys()
+    assert kept == vars(loaded).keys()
     try:
         same(model.feature_importances_, loaded.feature_importances_)
     except AttributeError:
@@ -97,7 +104,8 @@ def test_built_in_trees(table, labels, tmp_path):
     loaded, is_repeatable = check(model, table, tmp_path)
     assert is_repeatable
     known = set(ATTRIBUTES) | model.get_params().keys()
-    assert vars(model).keys() - {"_ballots", "_decision"} <= known
+    known |= {"labels_", "classes_", "pos_label_", "decision_", "votes_"}
+    assert vars(model).keys() <= known
     if len(model.classes_) > 2:
         assert loaded.vote(table).shape == loaded.oob_decision_function_.shape == (400, 4)
     for ours, theirs in zip(model.estimators_, loaded.estimators_, strict=True):
@@ -188,16 +196,16 @@ def test_a_class_that_some_samples_miss(voter, tmp_path):
 def strong():
     """Trained once."""
     pool = small_strong_pool()
-    return DAMVIClassifier(pool, cv=2, shrinkage=0.5, random_state=0).fit(frame(), Y)
+    return DAMVIVotingClassifier(pool, cv=2, shrinkage=0.5, random_state=0).fit(frame(), Y)
 
 
 def test_the_strong_pool(strong, tmp_path):
     assert len(strong.estimators_) >= 9
     loaded, _ = check(strong, frame(), tmp_path)
-    for (_, ours), theirs in zip(strong.estimator, loaded.estimators_, strict=True):
+    for (_, ours), theirs in zip(strong.estimators, loaded.estimators_, strict=True):
         assert repr(ours) == repr(clone(theirs).set_params(**ours.get_params()))
     for name, ours, theirs in zip(
-        strong._voters.names, strong.estimators_, loaded.estimators_, strict=True
+        strong.voters_.names, strong.estimators_, loaded.estimators_, strict=True
     ):
         assert type(ours) is type(theirs)
         same(ours.predict_proba(frame()), theirs.predict_proba(frame()))
@@ -207,7 +215,7 @@ def test_the_strong_pool(strong, tmp_path):
 
 def test_the_strong_pool_of_many_classes(tmp_path):
     table, pool = frame(X4), small_strong_pool()
-    model = DAMVIClassifier(pool, cv=2, shrinkage=0.5, random_state=0)
+    model = DAMVIVotingClassifier(pool, cv=2, shrinkage=0.5, random_state=0)
     loaded, _ = check(model.fit(table, NAMES[Y4]), table, tmp_path)
     for ours, theirs in zip(model.estimators_, loaded.estimators_, strict=True):
         assert type(ours) is type(theirs)
@@ -235,7 +243,7 @@ def test_the_strong_pool_needs_no_skops(strong, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("package", ["lightgbm", "xgboost", "catboost"])
 def test_a_booster_that_is_not_there_is_named(strong, package, tmp_path, monkeypatch):
-    if package not in strong._voters.names:
+    if package not in strong.voters_.names:
         pytest.skip(f"{package} is not installed")
     save_model(strong, tmp_path / "model.damvi")
     monkeypatch.setitem(sys.modules, package, None)
@@ -257,7 +265,7 @@ def test_a_booster_that_is_not_there_is_named(strong, package, tmp_path, monkeyp
 def test_pools(n_classes, options, tmp_path):
     X, labels = DATA[n_classes]
     pool = [*POOL, ("forest", FastForestClassifier(5)), ("tree", FastTreeClassifier())]
-    model = DAMVIClassifier(pool, **{"cv": 3, "random_state": 0, **options})
+    model = DAMVIVotingClassifier(pool, **{"cv": 3, "random_state": 0, **options})
     check(model.fit(X, NAMES[labels]), X, tmp_path)
 
 
@@ -268,21 +276,21 @@ def test_a_prefit_pool_with_a_model_of_fewer_classes(tmp_path):
         ("all", LogisticRegression().fit(X4, names)),
         ("some", GaussianNB().fit(X4[known], names[known])),
     ]
-    model = DAMVIClassifier(pool, votes="prefit", random_state=0).fit(X4, names)
+    model = DAMVIVotingClassifier(pool, cv="prefit", random_state=0).fit(X4, names)
     check(model, X4, tmp_path)
 
 
 def test_a_prefit_pool_is_stored_once(tmp_path):
     forest = FastForestClassifier(50, random_state=0).fit(X, Y)
-    alone = DAMVIClassifier([("forest", forest)], votes="prefit", random_state=0)
+    alone = DAMVIVotingClassifier([("forest", forest)], cv="prefit", random_state=0)
     loaded, _ = check(alone.fit(X[:200], Y[:200]), X, tmp_path)
-    assert loaded.estimators_[0] is loaded.estimator[0][1]
+    assert loaded.estimators_[0] is loaded.estimators[0][1]
 
 
 def test_other_estimators_of_scikit_learn_go_by_skops(tmp_path):
     ranks = QuantileTransformer(n_quantiles=20)
     voter = make_pipeline(ranks, FunctionTransformer(np.tanh), GaussianNB())
-    model = DAMVIClassifier([("odd", voter), *POOL], cv=2, random_state=0).fit(X, Y)
+    model = DAMVIVotingClassifier([("odd", voter), *POOL], cv=2, random_state=0).fit(X, Y)
     check(model, X, tmp_path)
 
 
@@ -291,7 +299,9 @@ class Mine(GaussianNB):
 
 
 def test_unknown_types_are_named_and_can_be_trusted(tmp_path):
-    model = DAMVIClassifier([("my own", Mine()), *POOL], cv=2, random_state=0).fit(X, Y)
+    model = DAMVIVotingClassifier([("my own", Mine()), *POOL], cv=2, random_state=0).fit(
+        X, Y
+    )
     path = tmp_path / "model.damvi"
     kind = f"{Mine.__module__}.Mine"
     complaint = r"voter 'my own' .*test_round_trips\.Mine.*trusted="
@@ -305,7 +315,7 @@ def test_unknown_types_are_named_and_can_be_trusted(tmp_path):
 
 def test_compiled_indices_that_nobody_checks_are_not_taken(tmp_path):
     voter = KNeighborsClassifier()
-    model = DAMVIClassifier([("near", voter), *POOL], cv=2, random_state=0).fit(X, Y)
+    model = DAMVIVotingClassifier([("near", voter), *POOL], cv=2, random_state=0).fit(X, Y)
     with pytest.raises(ModelFileError, match=r"voter 'near' .*KDTree"):
         save_model(model, tmp_path / "model.damvi")
 
@@ -314,7 +324,9 @@ def test_what_cannot_be_saved_says_so(tmp_path):
     path = tmp_path / "model.damvi"
     with pytest.raises(ModelFileError, match="not fitted"):
         save_model(DAMVIClassifier(), path)
-    with pytest.raises(ModelFileError, match="this is a GaussianNB"):
+    with pytest.raises(
+        ModelFileError, match="DAMVIVotingClassifier can be saved, and not GaussianNB"
+    ):
         save_model(GaussianNB(), path)
     odd = GaussianNB()
     odd.predict = lambda X: X
@@ -334,7 +346,7 @@ def test_a_whole_model(n_classes, tmp_path):
     same(model.classifier.predict_proba(table), loaded.classifier.predict_proba(table))
     assert loaded.schema == model.schema
     assert loaded.target == model.target
-    for name in ("prints", "vote", "labels"):
+    for name in ("hashes", "vote", "labels"):
         same(getattr(model.training, name), getattr(loaded.training, name))
     assert repr(loaded.scores) == repr(model.scores)
     assert loaded.made == model.made
@@ -414,23 +426,15 @@ def test_no_warning_for_the_same_versions_and_one_for_others(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    "options",
+    "model",
     [
-        {"unlabeled": "disagreement", "eta": 0.5},
-        {"unlabeled": "disagreement", "positive_rate": 0.2},
-        {"unlabeled": ("disagreement", "kmeans"), "votes": "oob"},
-        {"unlabeled": "self"},
-        {"estimator": POOL, "unlabeled": "disagreement", "cv": 3},
+        DAMVIClassifier(n_estimators=10, unlabeled_weight=0.5, votes="oob", random_state=0),
+        DAMVIVotingClassifier(POOL, unlabeled_weight=0.5, cv=3, random_state=0),
     ],
-    ids=str,
 )
-def test_models_that_learned_from_unlabelled_rows(options, tmp_path):
-    model = DAMVIClassifier(**{"n_estimators": 10, "random_state": 0, **options})
+def test_models_that_learned_from_unlabelled_rows(model, tmp_path):
     model.fit(X4[:150], Y4[:150] > 1, X_unlabeled=X4[150:])
-    assert len(model._row_prints) == 400
+    assert len(model.row_hashes_) == 400
     loaded, _ = check(model, X4, tmp_path)
-    same(loaded.eta_, model.eta_)
-    assert "eta" not in options or loaded.eta_ == options["eta"]
-    same(loaded._row_prints, model._row_prints)
     with pytest.raises(ValueError, match="are among them"):
         certify(loaded, X4[150:], Y4[150:] > 1)

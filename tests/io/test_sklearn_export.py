@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import damvi.datasets
-from damvi import DAMVIClassifier, FastTreeClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, FastTreeClassifier
 from damvi.io import to_sklearn, to_skops
 
 from .running import agree, weighted
@@ -78,7 +78,7 @@ def test_what_scikit_learn_cannot_say(table):
     with pytest.raises(ValueError, match=r"voter \d+ \(FastTree.*splits on cat.*onnx or"):
         to_sklearn(model)
     pool = [("linear", LogisticRegression())]
-    model = DAMVIClassifier(pool, cv=2, random_state=0).fit(*table)
+    model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(*table)
     with pytest.raises(ValueError, match=r"a pool's votes are soft.*onnx or skops"):
         to_sklearn(model)
     model = DAMVIClassifier(LogisticRegression(), n_estimators=3, random_state=0)

@@ -16,13 +16,12 @@ import numpy as np
 
 from .. import __version__
 from .._files import write_whole
-from ..classifier import DAMVIClassifier
 from ..voters import PoolVoters
 from ..voters.trees.voters import TreeVoters
 from .container import FORMAT, MANIFEST, ModelFileError, pack, unpack
 from .model import Model, read_table, write_table
 from .objects import Objects
-from .state import Fitted, read_estimator, read_fitted, write_estimator
+from .state import Estimator, Fitted, read_estimator, read_fitted, write_estimator
 from .values import Json, Reader, Writer
 
 LONGEST_JSON = 2**26
@@ -32,7 +31,7 @@ BOOSTERS = ("lightgbm", "xgboost", "catboost")
 
 
 def save(
-    model: Model | DAMVIClassifier,
+    model: Model | Estimator,
     path: str | os.PathLike[str],
     *,
     trusted: Iterable[str] = (),
@@ -41,7 +40,7 @@ def save(
 
     Parameters
     ----------
-    model : Model or DAMVIClassifier
+    model : Model, DAMVIClassifier or DAMVIVotingClassifier
     path : path
         The old file or the new one is there at any time, whole.
     trusted : iterable of str, optional
@@ -112,9 +111,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Model:
     return model
 
 
-def load_model(
-    path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
-) -> DAMVIClassifier:
+def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Estimator:
     """The classifier in a file, whether or not it was saved with a table's columns.
 
     It predicts as it did before. The votes on the training rows are not in the file, so
@@ -127,9 +124,9 @@ def load_model(
 
 def _load(
     path: str | os.PathLike[str], trusted: Iterable[str]
-) -> tuple[Model | DAMVIClassifier, dict[str, str]]:
+) -> tuple[Model | Estimator, dict[str, str]]:
     """What is in a file, and the versions of the libraries that it was made with."""
-    model: Model | DAMVIClassifier
+    model: Model | Estimator
     with _blaming(path):
         members = unpack(Path(path))
         stored = _read_manifest(members.pop(MANIFEST, b""))

@@ -13,7 +13,7 @@ from .container import ModelFileError
 from .values import Json, Reader, Writer
 
 if TYPE_CHECKING:
-    from ..classifier import DAMVIClassifier
+    from .state import Estimator
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Model:
 
     Attributes
     ----------
-    classifier : DAMVIClassifier
+    classifier : DAMVIClassifier or DAMVIVotingClassifier
         Fitted on ``schema.encode(table)`` and a target of False and True (the positive
         class), or of the places of the labels in ``target.classes``.
     schema : Schema
@@ -87,7 +87,7 @@ class Model:
         How to repeat it: command, seed, data fingerprint, versions, date.
     """
 
-    classifier: DAMVIClassifier
+    classifier: Estimator
     schema: Schema
     target: Target
     training: Training

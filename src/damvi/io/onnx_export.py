@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import __version__
-from ..classifier import DAMVIClassifier
 from ..decision import Calibrator
 from ..decision.calibration import (
     LARGEST_VOTE,
@@ -41,7 +40,7 @@ from .onnx_graph import (
 )
 from .onnx_models import own_numbers, read_own_trees, write_model
 from .onnx_table import Data, Matrix, Table, columns_of, input_names, without_infinities
-from .state import Fitted, read_fitted
+from .state import Estimator, Fitted, read_fitted
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -53,7 +52,7 @@ STEP = 2.0**-53 * (1 + 2.0**-10)
 
 
 def to_onnx(
-    model: DAMVIClassifier,
+    model: Estimator,
     *,
     labels: Sequence[str] | None = None,
     unknown: Mapping[str, str | None] | None = None,
@@ -62,7 +61,7 @@ def to_onnx(
 
     Parameters
     ----------
-    model : DAMVIClassifier
+    model : DAMVIClassifier or DAMVIVotingClassifier
         Fitted, on dense or sparse arrays (the graph takes dense ones) or dataframes.
     labels : sequence of str, optional
         What to call ``classes_`` in the output; None keeps them.

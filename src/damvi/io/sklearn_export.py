@@ -11,17 +11,16 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from .._compat import make_sklearn_tree, with_leaf_values
 from .._files import write_whole
-from ..classifier import DAMVIClassifier
 from ..voters import BaggedVoters
 from ..voters.estimators import Relabelled
 from ..voters.trees.voters import TreeVoters
-from .state import Fitted, read_fitted
+from .state import Estimator, Fitted, read_fitted
 
 TIED = 1e-12
 """Votes this close to each other are tied: the sums round differently there."""
 
 
-def to_sklearn(model: DAMVIClassifier) -> Any:
+def to_sklearn(model: Estimator) -> Any:
     """The model as a threshold on a weighted vote of scikit-learn's trees.
 
     Parameters
@@ -190,7 +189,7 @@ def to_skops(model: Any, path: str | Path) -> list[str]:
 
     Parameters
     ----------
-    model : DAMVIClassifier or scikit-learn estimator
+    model : DAMVIClassifier, DAMVIVotingClassifier or scikit-learn estimator
         Such as what :func:`to_sklearn` makes.
     path : str or Path
 
