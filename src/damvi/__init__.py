@@ -40,7 +40,7 @@ _MODULES = {
     "evaluation",
     "explanation",
     "io",
-    "modelling",
+    "model",
     "labels",
     "moments",
     "outofcore",

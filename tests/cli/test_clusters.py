@@ -12,7 +12,7 @@ from distributed import LocalCluster
 from damvi import enrolling
 from damvi.cli import clusters
 from damvi.io import load
-from damvi.modelling import on_cluster, prepare_dataset
+from damvi.model import on_cluster, prepare_dataset
 
 from .conftest import crops, fraud
 from .test_out_of_core import FIT, write

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from damvi.cli import flow, main
 from damvi.evaluation import FittedVote
 from damvi.io import load
-from damvi.modelling import worth
+from damvi.model import worth
 
 from .conftest import crops as crops_of
 from .test_first_minutes import check

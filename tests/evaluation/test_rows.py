@@ -8,7 +8,7 @@ import pytest
 
 from damvi.evaluation import honest_rows, measure
 from damvi.evaluation.rows import true_labels
-from damvi.modelling import fit_table, parse_metric, prepare
+from damvi.model import fit_table, parse_metric, prepare
 from tests.report.toy import CLASSES, make_class_model, make_class_table
 
 

@@ -15,7 +15,7 @@ from .talking import Talk, shown, talk
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..modelling import Prepared
+    from ..model import Prepared
 
 SCORES, SETTINGS = "scores.csv", "settings.json"
 
@@ -74,7 +74,7 @@ def bench(
 
     from ..benchmark import available_contenders, compare
     from ..contenders import make_contender
-    from ..modelling import prepare
+    from ..model import prepare
     from ..tables import read_table
     from .telling import tell_table
 
@@ -96,7 +96,7 @@ def bench(
         table.X,
         table.y,
         names,
-        pos_label=None if table.is_many else True,
+        pos_label=table.pos_label,
         groups=table.groups,
         n_splits=n_splits,
         random_state=seed,

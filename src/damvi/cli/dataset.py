@@ -73,7 +73,7 @@ def fit_in_blocks(
     """Fit, save and tell; the dataset is returned."""
     from joblib import cpu_count
 
-    from ..modelling import fit_dataset, metric_for, prepare_dataset
+    from ..model import fit_dataset, metric_for, prepare_dataset
     from ..outofcore import ParquetTable
     from .clusters import connected
     from .fit import check_folder

@@ -116,7 +116,7 @@ def fit(
     are trees then. A fit that was interrupted goes on from where it was: give the same
     command again.
     """
-    from ..modelling import parse_metric
+    from ..model import parse_metric
     from .dataset import fit_in_blocks, refuse_in_blocks, why_in_blocks
 
     talks = talk()
@@ -211,7 +211,7 @@ def fit_file(
     """Fit, save and tell; the model is returned."""
     from joblib import cpu_count
 
-    from ..modelling import fit_table, metric_for, prepare, with_unlabelled
+    from ..model import fit_table, metric_for, prepare, with_unlabeled
     from ..tables import read_table
     from .keeping import keep_and_tell, warnings_as_notes
     from .making import how_made, print_of
@@ -223,8 +223,8 @@ def fit_file(
     made = how_made(print_of(data, frame), sys.argv)
     if unlabeled is not None:
         more = read_table(unlabeled, table.schema)
-        table = with_unlabelled(table, more, str(unlabeled))
-        made["unlabelled"] = print_of(unlabeled, more)
+        table = with_unlabeled(table, more, str(unlabeled))
+        made["unlabeled"] = print_of(unlabeled, more)
     tell_table(talks, data, table)
     with warnings_as_notes(talks):
         model, worth = fit_table(
@@ -232,7 +232,7 @@ def fit_file(
             metric,
             pool=pool,
             time_limit=time_limit,
-            unlabeled=unlabeled_weight,
+            unlabeled_weight=unlabeled_weight,
             seed=seed,
             n_jobs=jobs or cpu_count(),
             verbose=talks.shows_progress,

@@ -75,7 +75,7 @@ def _first_lines(said: dict[str, Any]) -> list[str]:
     if many:
         return [
             f"predicts {target['name']!r}: {len(said['classes'])} classes",
-            f"fitted on {target['rows']:,} rows{_unlabelled(said)}{_in_blocks(said)}",
+            f"fitted on {target['rows']:,} rows{_unlabeled(said)}{_in_blocks(said)}",
             size,
         ]
     rate = "" if target["rate"] is None else f" ({target['rate']:.2%})"
@@ -83,18 +83,18 @@ def _first_lines(said: dict[str, Any]) -> list[str]:
         f"predicts {target['name']!r}: {target['positive']!r} is positive, against "
         f"{target['negative']!r}",
         f"fitted on {target['rows']:,} rows, {target['positives']:,} of them "
-        f"positive{rate}{_unlabelled(said)}{_in_blocks(said)}",
+        f"positive{rate}{_unlabeled(said)}{_in_blocks(said)}",
         size,
     ]
 
 
-def _unlabelled(said: dict[str, Any]) -> str:
+def _unlabeled(said: dict[str, Any]) -> str:
     """What was made of rows without a label, if there were any."""
-    rows = said["scores"].get("unlabelled")
+    rows = said["scores"].get("unlabeled")
     if not rows:
         return ""
-    uses = " and ".join(rows["used_for"])
-    return f"; {rows['rows']:,} without a label, {f'for {uses}' if uses else 'left out'}"
+    use = f"with a weight of {rows['weight']:g}" if rows["weight"] else "left out"
+    return f"; {rows['rows']:,} without a label, {use}"
 
 
 def _in_blocks(said: dict[str, Any]) -> str:

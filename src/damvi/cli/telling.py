@@ -25,9 +25,9 @@ def tell_table(talks: Talk, data: Path, table: Any) -> None:
     from .figures import column_table
 
     n, target = len(table.y), table.target
-    if table.is_many:
+    if table.n_classes > 2:
         talks.say(f"{data}: {n:,} rows. {shown(target.name)} has these classes:\n")
-        talks.show(class_table(target.classes, _counts(table)))
+        talks.show(class_table(target.classes, table.class_counts))
         talks.say()
     else:
         found = int(table.y.sum())
@@ -144,13 +144,6 @@ def _table_of_figures(
         cells = ["" if f is None else f"{f.value:.3f} ± {f.spread:.3f}" for f in figures]
         table.add_row(shown(label), *cells)
     return table
-
-
-def _counts(table: Any) -> list[int]:
-    import numpy as np
-
-    counts: list[int] = np.bincount(table.y, minlength=len(table.target.classes)).tolist()
-    return counts
 
 
 def summary(model: Any, out: Path, beside: Path, table: Any) -> dict[str, Any]:

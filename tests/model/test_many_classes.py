@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
-from damvi.modelling import budget, fit_table, metric_for, parse_metric, prepare
-from damvi.modelling import worth as worth_of
+from damvi.model import fit_table, fitting, metric_for, metrics, parse_metric, prepare
 from damvi.voters import FastForestClassifier
 
 COUNTS = {"10": 260, "2": 100, "x": 40}
@@ -25,14 +24,14 @@ def table(seed=0, counts=COUNTS, distance=2.0):
 def test_classes_in_order_and_their_places():
     frame = table()
     found = prepare(frame, "y")
-    assert found.is_many
+    assert found.n_classes == 3
+    assert found.pos_label is None
     assert found.target.classes == ("2", "10", "x")
     assert np.array(found.target.classes)[found.y].tolist() == frame["y"].tolist()
-    with pytest.raises(ValueError, match="no row is positive"):
-        found.positive  # noqa: B018
+    assert found.class_counts == [100, 260, 40]
     one = prepare(frame, "y", "x")
-    assert not one.is_many
-    assert one.positive.sum() == 40
+    assert one.pos_label is True
+    assert one.class_counts == [360, 40]
 
 
 def test_numbers_with_rows_enough_are_classes_with_a_warning():
@@ -65,22 +64,22 @@ def fitted():
     return prepared, *fit_table(prepared, metric_for(prepared.target), pool="trees")
 
 
-def test_a_model_of_trees_and_its_worth(fitted):
-    prepared, model, worth = fitted
-    assert set(worth.figures) == {"DAMVI", "plain forest", "LightGBM"}
-    ours = worth.figures["DAMVI"]
+def test_a_model_of_trees_and_its_scores(fitted):
+    prepared, model, comparison = fitted
+    assert set(comparison.figures) == {"DAMVI", "plain forest", "LightGBM"}
+    ours = comparison.figures["DAMVI"]
     # Decided by factors tuned on other folds, as the tuning is.
     assert ours["macro_f1"].value == pytest.approx(model.classifier.tuning_.honest_value)
-    own = [figures["f1"].value for figures in worth.by_class["DAMVI"]]
+    own = [figures["f1"].value for figures in comparison.by_class["DAMVI"]]
     assert own == pytest.approx(model.classifier.tuning_.honest_f1)
     assert 0 < ours["macro_f1"].spread < 0.1
     assert ours["macro_ap"].value > 0.6
-    assert len(worth.verdicts) == 2
+    assert len(comparison.verdicts) == 2
     assert model.scores["classes"] == {"2": 100, "10": 260, "x": 40}
     assert "positives" not in model.scores
     assert model.scores["metric"] == "macro_f1"
     assert len(model.scores["threshold"]) == 3
-    assert set(model.scores["by_class"]) == set(worth.figures)
+    assert set(model.scores["by_class"]) == set(comparison.figures)
     np.testing.assert_array_equal(model.training.labels, prepared.y)
     assert model.training.vote.shape == (400, 3)
     chances = model.classifier.predict_proba(prepared.X)
@@ -88,48 +87,48 @@ def test_a_model_of_trees_and_its_worth(fitted):
 
 
 def test_in_sample_figures_are_better(fitted):
-    prepared, model, worth = fitted
+    prepared, model, comparison = fitted
     decided = model.classifier.predict(prepared.X)
     in_sample = f1_score(prepared.y, decided, average="macro")
-    assert in_sample > worth.figures["DAMVI"]["macro_f1"].value + 0.05
+    assert in_sample > comparison.figures["DAMVI"]["macro_f1"].value + 0.05
 
 
 def test_coin_flips_are_worth_nothing(monkeypatch):
-    monkeypatch.setattr(worth_of, "find_spec", lambda name: None)  # LightGBM takes long
+    monkeypatch.setattr(metrics, "find_spec", lambda name: None)  # LightGBM takes long
     prepared = prepare(table(3, {"a": 540, "b": 240, "c": 120}, distance=0), "y")
-    _, worth = fit_table(prepared, parse_metric("macro_ap"), pool="trees")
-    assert set(worth.figures) == {"DAMVI", "plain forest"}
-    for figures in worth.figures.values():
+    _, comparison = fit_table(prepared, parse_metric("macro_ap"), pool="trees")
+    assert set(comparison.figures) == {"DAMVI", "plain forest"}
+    for figures in comparison.figures.values():
         assert figures["macro_ap"].value < 0.38
         assert 0.27 < figures["balanced_accuracy"].value < 0.4
-    assert all("tie on macro AP" in verdict for verdict in worth.verdicts)
+    assert all("tie on macro AP" in verdict for verdict in comparison.verdicts)
 
 
 def test_classes_of_two_rows(monkeypatch):
     prepared = prepare(table(1, {"a": 80, "b": 30, "c": 2}), "y")
-    monkeypatch.setattr(worth_of, "find_spec", lambda name: None)
-    model, worth = fit_table(prepared, metric_for(prepared.target), pool="trees")
+    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
+    model, comparison = fit_table(prepared, metric_for(prepared.target), pool="trees")
     assert model.scores["classes"]["c"] == 2
-    assert 0 <= worth.by_class["DAMVI"][2]["recall"].value <= 1
+    assert 0 <= comparison.by_class["DAMVI"][2]["recall"].value <= 1
 
 
 def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
-    from damvi.modelling import fitting
-
     trained = []
 
     def train(cls, *arguments, **options):
         trained.append(1)
         return original(cls, *arguments, **options)
 
-    original = worth_of.PoolVoters.train.__func__
+    original = metrics.PoolVoters.train.__func__
     pool = [
         ("forest", FastForestClassifier(20, n_jobs=1)),
         ("other", FastForestClassifier(20, n_jobs=1, balanced=True)),
     ]
     monkeypatch.setattr(fitting, "strong_pool", lambda seed: pool)
-    monkeypatch.setattr(fitting, "within", lambda named, *a, **k: (named, ["catboost"]))
-    monkeypatch.setattr(worth_of.PoolVoters, "train", classmethod(train))
+    monkeypatch.setattr(
+        fitting, "voters_in_time", lambda named, *a, **k: (named, ["catboost"])
+    )
+    monkeypatch.setattr(metrics.PoolVoters, "train", classmethod(train))
     said = []
     prepared = prepare(table().assign(who=np.arange(400) // 4), "y", group="who")
     model, found = fit_table(
@@ -145,15 +144,16 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
 
 def test_a_trial_has_rows_of_every_class():
     y = np.repeat(np.arange(5), [6000, 900, 80, 12, 2])
-    rows = budget._some_rows(y, seed=0)
+    rows = fitting.trial_rows(y, seed=0)
     assert np.bincount(y[rows]).tolist() == [1708, 257, 23, 10, 2]
     assert len(np.unique(rows)) == len(rows)
 
 
 def test_beside_trees_lightgbm_is_left_out_where_classes_are_many(monkeypatch):
-    monkeypatch.setattr("damvi.modelling.worth.MOST_CLASSES", 2)
-    monkeypatch.setattr("damvi.modelling.class_worth.MOST_CLASSES", 2)
+    monkeypatch.setattr(metrics, "MOST_CLASSES", 2)
     found = prepare(table(), "y")
-    _, worth = fit_table(found, metric_for(found.target), pool="trees")
-    assert list(worth.figures) == ["DAMVI", "plain forest"]
-    assert "LightGBM is not compared beside trees: with 3 classes" in worth.verdicts[-1]
+    _, comparison = fit_table(found, metric_for(found.target), pool="trees")
+    assert list(comparison.figures) == ["DAMVI", "plain forest"]
+    assert (
+        "LightGBM is not compared beside trees: with 3 classes" in comparison.verdicts[-1]
+    )

@@ -3,17 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from damvi.blocks import parquet
-from damvi.fingerprint import row_prints
 
 from damvi import DAMVIClassifier
-from damvi.modelling import (
-    fit_dataset,
-    looking,
-    metric_for,
-    prepare,
-    prepare_dataset,
-)
+from damvi.hashing import row_hashes
+from damvi.model import dataset, fit_dataset, metric_for, prepare, prepare_dataset
+from damvi.outofcore import parquet
 from damvi.tables import read_table
 
 
@@ -70,7 +64,7 @@ def test_it_is_the_fit_in_memory(tmp_path, n_classes):
     assert parts.target == whole.target
     assert np.array_equal(parts.y, whole.y)
     metric = metric_for(whole.target)
-    model, worth = fit_dataset(parts, metric, n_jobs=2)
+    model, comparison = fit_dataset(parts, metric, n_jobs=2)
     other = DAMVIClassifier(
         bootstrap="poisson",
         stratified=True,
@@ -84,13 +78,13 @@ def test_it_is_the_fit_in_memory(tmp_path, n_classes):
     assert np.array_equal(fitted.vote(whole.X), other.vote(whole.X))
     assert fitted.classes_.dtype == other.classes_.dtype
     assert np.array_equal(fitted.classes_, other.classes_)
-    vote = other._decision.unseen_vote
+    vote = other.decision_.out_of_sample_vote
     assert np.array_equal(model.training.vote, vote, equal_nan=True)
-    assert np.array_equal(model.training.prints, row_prints(whole.X, whole.y))
+    assert np.array_equal(model.training.hashes, row_hashes(whole.X, whole.y))
     assert np.array_equal(model.training.labels, whole.y)
     assert model.scores["rows"] == len(whole.y)
-    assert [*worth.figures] == ["DAMVI"]
-    assert "need all rows in memory" in worth.verdicts[0]
+    assert [*comparison.figures] == ["DAMVI"]
+    assert "need all rows in memory" in comparison.verdicts[0]
     voters = model.scores["voters"]
     assert voters["of_fit"]
     assert voters["rows"] == len(whole.y)
@@ -115,9 +109,9 @@ def test_votes_on_chosen_rows_are_those_in_memory(tmp_path):
 
 
 def test_columns_are_judged_by_rows_of_all_classes(tmp_path, monkeypatch):
-    monkeypatch.setattr(looking, "SAMPLE_ROWS", 60)
-    monkeypatch.setattr(looking, "MOST_GROUPS", 2)
-    monkeypatch.setattr(looking, "ENOUGH_OF_A_CLASS", 2)
+    monkeypatch.setattr(dataset, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(dataset, "MOST_GROUPS", 2)
+    monkeypatch.setattr(dataset, "ENOUGH_OF_A_CLASS", 2)
     frame = table()
     frame["kind"] = 0
     frame.iloc[[300, 650], frame.columns.get_loc("kind")] = 1
@@ -125,13 +119,13 @@ def test_columns_are_judged_by_rows_of_all_classes(tmp_path, monkeypatch):
     frame.iloc[2, frame.columns.get_loc("flag")] = 3.0  # else it equals the target
     write(tmp_path / "d", frame)
     seen = []
-    judge_columns = looking.judge_columns
+    judge_columns = dataset.judge_columns
 
     def look(sample, target, y, *args, **kwargs):
         seen.append((sample, y))
         return judge_columns(sample, target, y, *args, **kwargs)
 
-    monkeypatch.setattr(looking, "judge_columns", look)
+    monkeypatch.setattr(dataset, "judge_columns", look)
     for _ in range(2):
         parts, n_judged = prepare_dataset(tmp_path / "d", "kind")
     assert n_judged == 60
@@ -148,7 +142,7 @@ def test_columns_are_judged_by_rows_of_all_classes(tmp_path, monkeypatch):
 
 
 def test_a_column_that_is_rarely_another_is_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(looking, "SAMPLE_ROWS", 20)
+    monkeypatch.setattr(dataset, "SAMPLE_ROWS", 20)
     frame = table().assign(flag=0, word="usual", gap=1.0)
     prepared, _ = prepare_dataset(write(tmp_path / "same", frame), "kind")
     kinds = {column.name: column.kind for column in prepared.schema.columns}
@@ -183,7 +177,7 @@ def test_what_cannot_be_fitted(tmp_path, change, words):
 
 
 def test_too_many_labels(tmp_path, monkeypatch):
-    monkeypatch.setattr(looking, "MOST_LABELS", 500)
+    monkeypatch.setattr(dataset, "MOST_LABELS", 500)
     write(tmp_path / "d", table())
     with pytest.raises(ValueError, match="more than 500 different values"):
         prepare_dataset(tmp_path / "d", "amount")

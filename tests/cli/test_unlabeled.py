@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from damvi.modelling import WAYS, worth
+from damvi.model import metrics
 
 from .conftest import fraud
 
@@ -13,7 +13,7 @@ from .conftest import fraud
 @pytest.fixture(autouse=True)
 def tables(folder, monkeypatch):
     """200 labelled rows and 100 others; 150 more in a file of their own."""
-    monkeypatch.setattr(worth, "find_spec", lambda name: None)  # LightGBM takes long
+    monkeypatch.setattr(metrics, "find_spec", lambda name: None)  # LightGBM takes long
     data = fraud(300).astype({"is_fraud": object})
     data.loc[200:, "is_fraud"] = ""
     data.to_csv("data.csv", index=False)
@@ -26,24 +26,24 @@ def tables(folder, monkeypatch):
 FIT = ("fit", "data.csv", "--target", "is_fraud", "--pool", "trees")
 
 
-def test_they_are_counted_and_by_default_the_classifier_decides(damvi):
+def test_they_are_counted_and_by_default_left_out(damvi):
     said = damvi(*FIT).output
     assert "data.csv: 200 rows. Positive is is_fraud = '1'" in said
-    assert "100 rows have no label: " in said
+    assert "100 rows have no label: left out" in said
     assert "over the 200 rows" in said
+    assert "100 without a label, left out" in damvi("info", "model.damvi").output
 
 
-@pytest.mark.parametrize("way", ["disagreement", "kmeans"])
-def test_a_file_of_more(damvi, way):
-    options = ["--unlabeled", "more.parquet", "--learn-from-unlabeled", way]
+def test_a_file_of_more(damvi):
+    options = ["--unlabeled", "more.parquet", "--unlabeled-weight", "0.5"]
     run = damvi(*FIT, *options)
     assert "250 rows have no label: " in run.output
     scores = json.loads(Path("model.scores.json").read_text())
     assert scores["rows"] == 200
-    assert scores["unlabelled"]["rows"] == 250
-    assert scores["unlabelled"]["used_for"] == [way]
-    assert scores["made"]["unlabelled"]["rows"] == 150
-    assert f"250 without a label, for {way}" in damvi("info", "model.damvi").output
+    assert scores["unlabeled"] == {"rows": 250, "weight": 0.5}
+    assert scores["made"]["unlabeled"]["rows"] == 150
+    described = damvi("info", "model.damvi").output
+    assert "250 without a label, with a weight of 0.5" in described
     assert damvi("predict", "model.damvi", "more.parquet").output.startswith("150 rows")
 
 
@@ -53,7 +53,6 @@ def test_a_file_of_more(damvi, way):
         (["--unlabeled", "other.csv"], "other.csv: the table lacks the columns 'when' and"),
         (["--unlabeled", "none.csv"], "none.csv has a header but no rows"),
         (["--unlabeled", "lost.csv"], "there is no file lost.csv"),
-        (["--learn-from-unlabeled", "self", "--pool", "strong"], "give --pool trees"),
     ],
 )
 def test_what_is_wrong_is_one_line(damvi, options, words):
@@ -66,15 +65,8 @@ def test_what_is_wrong_is_one_line(damvi, options, words):
 def test_nothing_to_learn_from(damvi):
     fraud(300).to_csv("all.csv", index=False)
     command = ["fit", "all.csv", "--target", "is_fraud", "--pool", "trees"]
-    said = damvi(*command, "--learn-from-unlabeled", "kmeans", code=1).output
+    said = damvi(*command, "--unlabeled-weight", "0.5", code=1).output
     assert "needs rows without a label, and all have one" in said
     fraud(300).assign(is_fraud="").to_csv("none_at_all.csv", index=False)
     said = damvi("fit", "none_at_all.csv", "--target", "is_fraud", code=1).output
     assert "has no value in any row, so there is nothing to learn from" in said
-
-
-def test_the_ways_are_those_of_the_classifier():
-    from damvi.cli.fit import fit
-
-    option = next(option for option in fit.params if option.name == "way")
-    assert tuple(option.type.choices) == WAYS

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.modelling import budget, fit_table, parse_metric, prepare
+from damvi.model import fit_table, fitting, metrics, parse_metric, prepare
 from damvi.voters import FastForestClassifier
 
 
@@ -32,8 +32,8 @@ def test_metrics():
 def test_the_rarer_class_is_positive_unless_told():
     found = prepare(table(), "y")
     assert (found.target.positive, found.target.negative) == ("bad", "ok")
-    assert found.positive.sum() == 60
-    assert prepare(table(), "y", "ok").positive.sum() == 340
+    assert found.y.sum() == 60
+    assert prepare(table(), "y", "ok").y.sum() == 340
 
 
 def test_labels_of_any_type_and_missing_ones():
@@ -43,7 +43,7 @@ def test_labels_of_any_type_and_missing_ones():
     found = prepare(frame, "y")
     assert found.target.positive == "1"
     assert len(found.X) == 395
-    assert len(found.unlabelled) == 5
+    assert len(found.unlabeled) == 5
     one = prepare(table().assign(y=list("abcc") * 100), "y", "a")
     assert (one.target.positive, one.target.negative) == ("a", "")
 
@@ -58,9 +58,9 @@ def test_too_few_rows_of_a_class():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_few_positives_still_make_a_model(n_positive):
     frame = table(120).assign(y=["bad"] * n_positive + ["ok"] * (120 - n_positive))
-    model, worth = fit_table(prepare(frame, "y"), parse_metric("f1"), pool="trees")
+    model, comparison = fit_table(prepare(frame, "y"), parse_metric("f1"), pool="trees")
     assert model.scores["positives"] == n_positive
-    assert 0 <= worth.figures["DAMVI"]["ap"].value <= 1
+    assert 0 <= comparison.figures["DAMVI"]["ap"].value <= 1
 
 
 def test_no_column_left():
@@ -87,17 +87,15 @@ def test_coin_flips_are_worth_nothing_by_all_models():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.normal(size=(1500, 4)), columns=list("abcd"))
     frame["y"] = rng.random(1500) < 0.2
-    _, worth = fit_table(prepare(frame, "y"), parse_metric("ap"), pool="trees")
-    assert set(worth.figures) == {"DAMVI", "plain forest", "LightGBM"}
-    for figures in worth.figures.values():
+    _, comparison = fit_table(prepare(frame, "y"), parse_metric("ap"), pool="trees")
+    assert set(comparison.figures) == {"DAMVI", "plain forest", "LightGBM"}
+    for figures in comparison.figures.values():
         assert figures["ap"].value < 0.27
         assert 0.43 < figures["roc_auc"].value < 0.57
-    assert all("tie" in verdict for verdict in worth.verdicts)
+    assert all("tie" in verdict for verdict in comparison.verdicts)
 
 
 def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
-    from damvi.modelling import fitting, worth
-
     def pool(seed):
         return [
             ("forest", FastForestClassifier(20, n_jobs=1)),
@@ -107,10 +105,10 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
     # Half the pool is within the time, by a trial that says so.
     monkeypatch.setattr(fitting, "strong_pool", pool)
     monkeypatch.setattr(
-        fitting, "within", lambda named, *rest, **more: (named, ["catboost"])
+        fitting, "voters_in_time", lambda named, *rest, **more: (named, ["catboost"])
     )
     monkeypatch.setattr(
-        worth.PoolVoters, "train", classmethod(counted(worth.PoolVoters.train))
+        metrics.PoolVoters, "train", classmethod(counted(metrics.PoolVoters.train))
     )
     said = []
     groups = table().assign(who=np.arange(400) // 4)
@@ -123,7 +121,7 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
     assert "left out catboost" in said[0]
     assert model.made["left_out"] == ["catboost"]
     assert "who" not in [column.name for column in model.schema.used]
-    folds = model.classifier._ballots.folds.reshape(-1, 4)
+    folds = model.classifier.votes_.folds.reshape(-1, 4)
     assert (folds == folds[:, :1]).all()
 
 
@@ -159,13 +157,13 @@ class Slow(FastForestClassifier):
 def test_the_slowest_voters_are_left_out_first(monkeypatch):
     prepared = prepare(table(4000), "y")
     monkeypatch.setattr(Slow, "clock", 0.0)
-    monkeypatch.setattr(budget.time, "perf_counter", lambda: Slow.clock)
+    monkeypatch.setattr(fitting.time, "perf_counter", lambda: Slow.clock)
     named = [("slow", Slow(9)), ("quick", Slow(1)), ("middle", Slow(4))]
     options = {"n_jobs": 1, "seed": 0}
 
     def left(seconds):
-        chosen, dropped = budget.within(
-            named, prepared.X, prepared.positive, seconds, **options
+        chosen, dropped = fitting.voters_in_time(
+            named, prepared.X, prepared.y, seconds, **options
         )
         assert {name for name, _ in chosen} | set(dropped) == {"slow", "quick", "middle"}
         return dropped

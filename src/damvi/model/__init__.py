@@ -1,0 +1,19 @@
+"""From a table to a model: columns judged, voters chosen, and both measured honestly."""
+
+from .dataset import prepare_dataset
+from .fitting import fit_dataset, fit_table
+from .metrics import Comparison, Metric, metric_for, parse_metric
+from .table import Prepared, prepare, with_unlabeled
+
+__all__ = [
+    "Comparison",
+    "Metric",
+    "Prepared",
+    "fit_dataset",
+    "fit_table",
+    "metric_for",
+    "parse_metric",
+    "prepare",
+    "prepare_dataset",
+    "with_unlabeled",
+]

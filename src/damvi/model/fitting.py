@@ -1,0 +1,329 @@
+"""A fit of a prepared table, in memory, on disk or on a cluster, measured out of sample."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .._threads import one_openmp_thread
+from ..classifier import DAMVIClassifier
+from ..evaluation import voters_of_fit
+from ..hashing import Hashes, kept, row_hashes
+from ..io import Model, Training
+from ..unlabeled import Unlabeled
+from ..voters import strong_pool
+from ..voting import DAMVIVotingClassifier
+from .dataset import EncodedGroup, EncodedTable
+from .metrics import Comparison, Metric, compare_with_peers
+from .table import Prepared, check_unlabeled_weight, describe_unlabeled
+
+TRIAL_ROWS = 2000
+TRAININGS = 6
+"""Of each voter: five folds and all rows."""
+PLANNED_SHARE = 0.8
+"""Of a time limit, the share that the plan may fill: estimates err."""
+
+
+def fit_table(
+    table: Prepared,
+    metric: Metric,
+    *,
+    pool: str = "strong",
+    time_limit: float | None = None,
+    unlabeled_weight: float | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    made: dict[str, Any] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> tuple[Model, Comparison]:
+    """Fit a model on a table and measure it out of sample, in one training.
+
+    Parameters
+    ----------
+    table : Prepared
+        See :func:`~damvi.model.prepare`.
+    metric : Metric
+        See :func:`~damvi.model.parse_metric`.
+    pool : {"strong", "trees"}, default="strong"
+        Different strong models, or the paper's trees: a fraction of the time.
+    time_limit : float, optional
+        Seconds for the training. Voters of the strong pool that do not fit are left out,
+        and if next to none does, trees are used.
+    unlabeled_weight : float, optional
+        How much the voters' disagreement on rows without a label counts, from 0 to 1
+        (excluded); by default they are left out.
+    seed : int, default=0
+    n_jobs : int, optional
+    verbose : bool, default=False
+        Show a progress bar.
+    made : dict, optional
+        What else is known about how the model came about.
+    say : callable
+        Told what was decided on the way.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from damvi.model import fit_table, parse_metric, prepare
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
+    >>> frame["bad"] = frame["a"] + 0.3 * rng.normal(size=400) > 1.2
+    >>> table, metric = prepare(frame, "bad"), parse_metric("f1")
+    >>> model, comparison = fit_table(table, metric, pool="trees")
+    >>> model.target.positive, comparison.figures["DAMVI"]["ap"].value > 0.5
+    ('True', True)
+    """
+    check_unlabeled_weight(table, unlabeled_weight)
+    common = _parameters(table, metric, seed, n_jobs, verbose)
+    common["unlabeled_weight"] = unlabeled_weight or 0.0
+    estimators, dropped = _choose_pool(table, pool, time_limit, seed, n_jobs, say)
+    if estimators is None and table.groups is not None:
+        raise ValueError(
+            "groups need the strong pool: trees are judged on rows outside their samples, "
+            "which other rows of a group may be in; leave out --pool trees, or --group"
+        )
+    classifier: Any
+    if estimators is None:  # very rare classes must reach every tree
+        classifier = DAMVIClassifier(stratified=True, **common)
+    else:
+        classifier = DAMVIVotingClassifier(estimators, **common)
+    unlabeled = describe_unlabeled(table, unlabeled_weight)
+    if unlabeled:
+        say(unlabeled)
+    more: dict[str, Any] = {} if table.groups is None else {"groups": table.groups}
+    if unlabeled_weight:
+        more["X_unlabeled"] = Unlabeled(table.unlabeled)
+    classifier.fit(table.X, table.y, **more)
+    vote = _calibrated_vote(classifier)
+    comparison = compare_with_peers(table, classifier, vote, metric, seed)
+    training = Training(row_hashes(table.X, table.y), vote, table.labels)
+    model = Model(
+        classifier,
+        table.schema,
+        table.target,
+        training,
+        _scores(table, metric, classifier, comparison),
+        {
+            **(made or {}),
+            "seed": seed,
+            "pool": "trees" if estimators is None else "strong",
+            "left_out": dropped,
+        },
+    )
+    if table.unlabeled is not None:
+        rows = {"rows": len(table.unlabeled), "weight": unlabeled_weight or 0.0}
+        model.scores["unlabeled"] = rows
+    return model, comparison
+
+
+def _parameters(
+    table: Prepared, metric: Metric, seed: int, n_jobs: int | None, verbose: bool
+) -> dict[str, Any]:
+    """What both estimators are given."""
+    if metric.many != (table.n_classes > 2):
+        raise ValueError(f"the metric {metric.name} does not go with these classes")
+    return {
+        "threshold": metric.threshold,
+        "pos_label": table.pos_label,
+        "n_jobs": n_jobs,
+        "random_state": seed,
+        "verbose": int(verbose),
+    }
+
+
+def _calibrated_vote(classifier: Any) -> NDArray[np.float64]:
+    """The vote on each row by voters and weights that do not know it."""
+    # Users of a table are promised a probability, from trees too.
+    classifier.decision_ = replace(classifier.decision_, calibrates=True)
+    vote: NDArray[np.float64] = classifier.decision_.out_of_sample_vote
+    return vote
+
+
+def _scores(
+    table: Prepared, metric: Metric, classifier: Any, comparison: Comparison
+) -> dict[str, Any]:
+    """What was measured of the model, in plain values."""
+    counts = table.class_counts
+    rows: dict[str, Any] = {"positives": counts[1]}
+    if table.n_classes > 2:
+        rows = {"classes": dict(zip(table.target.classes, counts, strict=True))}
+    return {
+        "rows": len(table.y),
+        **rows,
+        "metric": metric.name,
+        "cost": None if metric.cost is None else list(metric.cost),
+        "threshold": np.asarray(classifier.threshold_).tolist(),
+        "tuning": None if classifier.tuning_ is None else classifier.tuning_.as_dict(),
+        **comparison.as_dict(),
+        # For the report: the votes themselves are not kept.
+        "voters": voters_of_fit(classifier),
+    }
+
+
+def _choose_pool(
+    table: Prepared,
+    pool: str,
+    time_limit: float | None,
+    seed: int,
+    n_jobs: int | None,
+    say: Callable[[str], None],
+) -> tuple[Any, list[str]]:
+    """The estimators of the pool, None for trees, and the names of those left out."""
+    if pool == "trees":
+        return None, []
+    if time_limit is None:
+        return "strong", []
+    named = strong_pool(seed)
+    chosen, dropped = voters_in_time(
+        named, table.X, table.y, time_limit, n_jobs=n_jobs, seed=seed
+    )
+    if not dropped:
+        return "strong", []
+    if len(chosen) < 2:
+        say(
+            f"Time limit of {time_limit:g} s: too short for the strong pool, so trees are "
+            f"used instead. Figures may be lower."
+        )
+        return None, [name for name, _ in named]
+    say(
+        f"Time limit of {time_limit:g} s: left out {', '.join(dropped)} as too slow. "
+        f"Figures may be lower."
+    )
+    return chosen, dropped
+
+
+def voters_in_time(
+    named: list[tuple[str, Any]],
+    X: Any,
+    y: NDArray[Any],
+    seconds: float,
+    *,
+    n_jobs: int | None,
+    seed: int,
+) -> tuple[list[tuple[str, Any]], list[str]]:
+    """The voters that can be trained in time, and the names of the others.
+
+    Each is trained once, on some of the rows; its time is taken to grow with the rows,
+    which is what the models of the strong pool do. The slowest are left out first. The
+    trial counts against the time too; where it runs out, the voters not tried are left
+    out.
+    """
+    start = time.perf_counter()
+    rows = trial_rows(y, seed)
+    trial, labels = X.iloc[rows], y[rows].astype(np.uint8)
+    growth = TRAININGS * len(y) / len(rows) / max(1, effective_n_jobs(n_jobs))
+    cost: dict[str, float] = {}
+    # The quick ones come last in the pool, and are tried first.
+    for name, model in reversed(named):
+        if time.perf_counter() - start > seconds * (1 - PLANNED_SHARE):
+            break
+        begun = time.perf_counter()
+        with one_openmp_thread():
+            clone(model).fit(trial, labels)
+        cost[name] = (time.perf_counter() - begun) * growth
+    left = seconds * PLANNED_SHARE - (time.perf_counter() - start)
+    chosen: set[str] = set()
+    for name, needed in sorted(cost.items(), key=lambda item: item[1]):
+        left -= needed
+        if left < 0:
+            break
+        chosen.add(name)
+    return (
+        [(name, model) for name, model in named if name in chosen],
+        [name for name, _ in named if name not in chosen],
+    )
+
+
+def trial_rows(y: NDArray[Any], seed: int) -> NDArray[np.intp]:
+    """Rows of all classes, in their proportions as far as the rare ones have enough."""
+    if len(y) <= TRIAL_ROWS:
+        return np.arange(len(y))
+    rng = np.random.RandomState([seed, 17])
+    classes, counts = np.unique(y, return_counts=True)
+    *rarer, largest = np.argsort(counts, kind="stable").tolist()
+    taken, room = [], TRIAL_ROWS
+    for c in rarer:
+        n = min(int(counts[c]), max(10, round(TRIAL_ROWS * int(counts[c]) / len(y))))
+        taken.append(rng.choice(np.flatnonzero(y == classes[c]), n, replace=False))
+        room -= n
+    n = min(int(counts[largest]), max(10, room))
+    taken.append(rng.choice(np.flatnonzero(y == classes[largest]), n, replace=False))
+    return np.sort(np.concatenate(taken))
+
+
+def fit_dataset(
+    table: Prepared,
+    metric: Metric,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    made: dict[str, Any] | None = None,
+    client: Any = None,
+) -> tuple[Model, Comparison]:
+    """Fit trees on a dataset block by block, and measure them on rows unseen by each.
+
+    Parameters
+    ----------
+    table : Prepared
+        See :func:`~damvi.model.prepare_dataset`.
+    metric : Metric
+    seed : int, default=0
+    n_jobs : int, optional
+    verbose : bool, default=False
+        Show a progress bar for each pass.
+    made : dict, optional
+        What else is known about how the model came about.
+    client : distributed.Client, optional
+        Of the cluster that is to do the work.
+    """
+    encoded: EncodedTable = table.X
+    common = _parameters(table, metric, seed, n_jobs, verbose)
+    classifier = DAMVIClassifier(bootstrap="poisson", stratified=True, **common)
+    if client is None:
+        classifier.fit(encoded, encoded.encoder.label)
+        hashes = classifier.votes_.blocks.cache.hashes
+        rows = kept(hashes, classifier.row_hash_step_)
+        hashes = np.array(hashes[rows])
+    else:
+        rows, hashes = _fit_on_cluster(classifier, encoded, client)
+    vote = _calibrated_vote(classifier)
+    comparison = compare_with_peers(table, classifier, vote, metric, seed, in_memory=False)
+    training = Training(hashes, vote[rows], table.labels[rows])
+    scores = _scores(table, metric, classifier, comparison)
+    how = {**(made or {}), "seed": seed, "pool": "trees"}
+    return Model(classifier, table.schema, table.target, training, scores, how), comparison
+
+
+def _fit_on_cluster(
+    classifier: DAMVIClassifier, table: EncodedTable, client: Any
+) -> tuple[NDArray[np.intp], Hashes]:
+    """Fit, and return the rows to be remembered with their hashes.
+
+    A partition is a row group, so that rows have the numbers that they have on disk.
+    """
+    import dask.dataframe as dd
+
+    from ..distributed import fit
+
+    encoder = table.encoder
+    # Workers run in other folders.
+    groups = [replace(group, file=os.path.abspath(group.file)) for group in table.groups]
+    meta = encoder.example.assign(**{encoder.label: encoder.no_labels})
+    frame = dd.from_map(EncodedGroup.read, groups, meta=meta, label="damvi-read")
+    fit(classifier, frame, encoder.label, client=client)
+    kept_rows = partial(EncodedGroup.kept_rows, step=classifier.row_hash_step_)
+    found = client.gather(client.map(kept_rows, groups, pure=False))
+    starts = np.cumsum([0, *(group.n_rows for group in groups)])
+    places = [start + rows for start, (rows, _) in zip(starts, found, strict=False)]
+    return np.concatenate(places), np.concatenate([hashes for _, hashes in found])

@@ -1,0 +1,288 @@
+"""A table made ready for voters: which rows, which columns, which classes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..io import Target
+from ..tables import Schema, binary, label_texts, many, pick
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST_ROWS = 2
+"""Of each class: one to learn from, one to judge by."""
+FEW_NUMBERS = 20
+"""Numbers that are classes without a question."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a classifier is fitted on, and what was decided on the way.
+
+    Attributes
+    ----------
+    X : DataFrame
+        The rows that have a label, encoded.
+    y : ndarray
+        Whether each row is positive; of three or more classes, the place of its label in
+        ``target.classes``.
+    groups : ndarray or None
+    schema : Schema
+    target : Target
+    warnings : list of str
+        For the user to read.
+    unlabeled : DataFrame or None
+        The rows that have none, encoded alike.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    groups: NDArray[Any] | None
+    schema: Schema
+    target: Target
+    warnings: list[str]
+    unlabeled: pd.DataFrame | None = None
+
+    @property
+    def n_classes(self) -> int:
+        return self.target.n_classes
+
+    @property
+    def pos_label(self) -> bool | None:
+        """The positive class as an estimator takes it; None of three or more classes."""
+        return True if self.n_classes == 2 else None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """``y`` in a byte a row, as a model file keeps it."""
+        return self.y if self.n_classes == 2 else self.y.astype(np.uint8, copy=False)
+
+    @property
+    def class_counts(self) -> list[int]:
+        """The rows of each class; of two, the positive one is the second."""
+        return [int(np.count_nonzero(self.y == c)) for c in range(self.n_classes)]
+
+
+def prepare(
+    frame: pd.DataFrame,
+    target: str,
+    positive: Any = None,
+    *,
+    group: str | None = None,
+    keep: Collection[str] = (),
+    drop: Collection[str] = (),
+) -> Prepared:
+    """Judge a table and encode it.
+
+    Columns are judged by the rows that have a label.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        See :func:`~damvi.tables.read_table`.
+    target : str
+    positive : optional
+        The label to find, against all others. By default the rarer of two; three or more
+        are told apart.
+    group : str, optional
+        The column that says which rows belong together; it is no feature.
+    keep, drop : collections of str
+        Columns to use or not to use, whatever they look like.
+    """
+    check_columns(frame, target, keep, drop, group)
+    labels = label_texts(frame[target])
+    known = labels.notna().to_numpy()
+    y, classes = read_classes(labels[known].reset_index(drop=True), positive)
+    groups = None
+    if group is not None:
+        column = pick(frame, group, "group")
+        if column.isna().any():
+            raise ValueError(
+                f"the group column {group!r} is missing in {column.isna().sum():,} rows; "
+                f"give each row a group"
+            )
+        groups, drop = column.to_numpy()[known], [*drop, group]
+    without = None
+    if not known.all():
+        without = frame.loc[~known].reset_index(drop=True)
+        frame = frame.loc[known].reset_index(drop=True)
+    schema, warnings = judge_columns(frame, target, y, classes, keep=keep, drop=drop)
+    return Prepared(
+        schema.encode(frame),
+        y,
+        groups,
+        schema,
+        classes,
+        warnings,
+        None if without is None else schema.encode(without),
+    )
+
+
+def check_columns(
+    frame: pd.DataFrame,
+    target: str,
+    keep: Collection[str],
+    drop: Collection[str],
+    group: str | None = None,
+) -> None:
+    """An error if a named column is not there, or has two roles."""
+    for name in (*keep, *drop):
+        pick(frame, name, "named")
+    if target in (*keep, *drop, group):
+        raise ValueError(f"{target!r} is the target, and cannot be a feature or a group")
+    pick(frame, target, "target")
+
+
+def judge_columns(
+    frame: pd.DataFrame,
+    target: str,
+    y: NDArray[Any],
+    classes: Target,
+    *,
+    keep: Collection[str],
+    drop: Collection[str],
+) -> tuple[Schema, list[str]]:
+    """What becomes of each column, and warnings for the user to read."""
+    schema = Schema.infer(frame, target, y, keep=keep, drop=drop)
+    if not schema.used:
+        reasons = "; ".join(f"{c.name!r}: {c.reason}" for c in schema.columns[:20])
+        raise ValueError(f"no column is left to learn from. {reasons}".rstrip())
+    return schema, [*_amount_warnings(classes), *_leak_warnings(schema, target)]
+
+
+def read_classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target]:
+    """What is learned of the labels, and what they are called."""
+    name = str(labels.name)
+    if positive is None and labels.nunique() > 2:
+        classes, places = many(labels)
+        return places, Target(name, classes=classes)
+    found = binary(labels, positive, [])[0].astype(bool)
+    for words, n in (("positive", int(found.sum())), ("negative", int((~found).sum()))):
+        if n < LEAST_ROWS:
+            raise ValueError(
+                f"only {n} row is {words} in {name!r}; at least {LEAST_ROWS} are needed to "
+                f"learn and to judge, and dozens for figures to rely on"
+            )
+    others = labels[~found].unique().tolist()
+    return found, Target(name, others[0] if len(others) == 1 else "", labels[found].iloc[0])
+
+
+def _amount_warnings(target: Target) -> list[str]:
+    """A warning of classes that may be amounts, where there are rows enough for them."""
+    if len(target.classes) <= FEW_NUMBERS or not all(map(_is_number, target.classes)):
+        return []
+    return [
+        f"each of the {len(target.classes)} numbers of {target.name!r} is taken as a class "
+        f"of its own. If they are amounts, make two or three classes of them"
+    ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _leak_warnings(schema: Schema, target: str) -> list[str]:
+    """Columns that know too much, loudly."""
+    warnings = []
+    for column in schema.columns:
+        if column.reason.startswith("EQUALS"):
+            warnings.append(
+                f"LEAKAGE: {column.name!r} equals the target {target!r} and was dropped. "
+                f"If it is known beforehand, use it with --keep"
+            )
+        elif column.reason.startswith("TELLS"):
+            what = (
+                "is missing in all rows of one class, and in no other"
+                if column.reason.startswith("TELLS A CLASS")
+                else "alone tells the classes apart, in every row"
+            )
+            warnings.append(
+                f"LEAKAGE? {column.name!r} {what}. If it is not known beforehand, leave it "
+                f"out with --drop"
+            )
+    return warnings
+
+
+def with_unlabeled(table: Prepared, frame: pd.DataFrame, name: str) -> Prepared:
+    """The table, with more rows that have no label.
+
+    Parameters
+    ----------
+    table : Prepared
+    frame : DataFrame
+        As :func:`~damvi.tables.read_table` reads it, with ``schema=table.schema``. Columns
+        may come in any order; what the model does not use is ignored.
+    name : str
+        Of the file, for errors.
+    """
+    import pandas as pd
+
+    try:
+        more = table.schema.encode(frame)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    target, warnings = table.target.name, list(table.warnings)
+    if target in frame.columns:
+        n = int(label_texts(frame[target]).notna().sum())
+        if n:
+            warnings.append(
+                f"{name} has a {target!r} in {n:,} rows, which is ignored. Rows with a "
+                f"label belong in the table that is fitted"
+            )
+    for column in table.schema.used:
+        read = more[list(column.features)].notna().to_numpy().any()
+        if not read and frame[column.name].notna().any():
+            warnings.append(
+                f"{name}: no value of {column.name!r} could be read, so all count as "
+                f"missing. Is it written as in the table that is fitted?"
+            )
+    parts = [more] if table.unlabeled is None else [table.unlabeled, more]
+    return replace(table, unlabeled=pd.concat(parts, ignore_index=True), warnings=warnings)
+
+
+def check_unlabeled_weight(table: Prepared, weight: float | None) -> None:
+    """An error before the work if unlabelled rows cannot be used as asked."""
+    if not weight:
+        return
+    if table.unlabeled is None:
+        raise ValueError(
+            f"--unlabeled-weight {weight:g} needs rows without a label, and all have one; "
+            f"name a file with --unlabeled, or leave it out"
+        )
+    if table.n_classes > 2:
+        raise ValueError(
+            f"--unlabeled-weight {weight:g} is for two classes so far, and "
+            f"{table.target.name!r} has {table.n_classes}; leave it out, or name the one "
+            f"to find with --positive"
+        )
+
+
+def describe_unlabeled(table: Prepared, weight: float | None) -> str | None:
+    """What becomes of the rows without a label, for the user to read."""
+    if table.unlabeled is None:
+        return None
+    n = len(table.unlabeled)
+    rows = f"{n:,} rows have no label: " if n > 1 else "1 row has no label: "
+    if weight:
+        return (
+            f"{rows}how the voters disagree on them counts with a weight of {weight:g}. "
+            f"All scores are of rows with a label."
+        )
+    if weight is not None:
+        return f"{rows}left out, as asked."
+    if table.n_classes > 2:
+        return f"{rows}left out, since they are of use with two classes only, so far."
+    return (
+        f"{rows}left out, since no use of them has been seen to help reliably. To try and "
+        f"compare: --unlabeled-weight 0.5."
+    )
