@@ -14,6 +14,9 @@ from damvi.benchmark import COLUMNS, Comparison, compare, holm, paired_p
 from damvi.contenders import CONTENDERS, Contender
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def table():
     X, y = make_classification(300, 5, weights=[0.85], flip_y=0.05, random_state=0)

@@ -11,6 +11,9 @@ from damvi.cli.bench import in_words
 from .conftest import fraud
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture
 def table(folder):
     fraud(300).to_csv("data.csv", index=False)

@@ -18,6 +18,8 @@ from benchmarks.paper.store import read_cells
 
 from .test_runner import env
 
+pytestmark = pytest.mark.slow
+
 METHODS = ["R-DT", "S-DT", "DAMVI", "BRF"]
 SCRIPT = """
 import sys

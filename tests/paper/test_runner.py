@@ -21,6 +21,9 @@ from benchmarks.paper.protocol import Protocol
 from benchmarks.paper.runner import Plan, run
 
 
+pytestmark = pytest.mark.slow
+
+
 def env():
     """Of a process that imports the experiments, which are no package."""
     root = Path(__file__).parents[2]
