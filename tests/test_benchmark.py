@@ -13,7 +13,6 @@ from sklearn.datasets import make_classification
 from damvi.benchmark import COLUMNS, Comparison, compare, holm, paired_p
 from damvi.contenders import CONTENDERS, Contender
 
-
 pytestmark = pytest.mark.slow
 
 

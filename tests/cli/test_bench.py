@@ -10,7 +10,6 @@ from damvi.cli.bench import in_words
 
 from .conftest import fraud
 
-
 pytestmark = pytest.mark.slow
 
 

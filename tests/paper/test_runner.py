@@ -20,7 +20,6 @@ from benchmarks.paper.methods import METHODS, make_method
 from benchmarks.paper.protocol import Protocol
 from benchmarks.paper.runner import Plan, run
 
-
 pytestmark = pytest.mark.slow
 
 
