@@ -1,13 +1,15 @@
-"""Kernels on several threads. They release the GIL, so plain threads are enough."""
+"""Threads: our own kernels on several, and other libraries' kept to one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from operator import call
 from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 T = TypeVar("T")
 
@@ -15,16 +17,18 @@ T = TypeVar("T")
 def in_threads(calls: Iterable[Callable[[], T]], n_jobs: int | None) -> Iterator[T]:
     """The results of the calls in their order, as they come; lazily on one thread.
 
-    A pool of our own, since joblib looks for results every hundredth of a second, which
-    is longer than most fits and predictions take.
+    Kernels release the GIL, so plain threads are enough. A pool of our own, since joblib
+    looks for results every hundredth of a second, which is longer than most fits and
+    predictions take.
     """
     n_threads = effective_n_jobs(n_jobs)
-    if n_threads == 1:
-        yield from (call() for call in calls)
-        return
+    return map(call, calls) if n_threads == 1 else _in_pool(calls, n_threads)
+
+
+def _in_pool(calls: Iterable[Callable[[], T]], n_threads: int) -> Iterator[T]:
     pool = ThreadPoolExecutor(n_threads)
     try:
-        yield from pool.map(lambda call: call(), calls)
+        yield from pool.map(call, calls)
     finally:  # after an error or a Ctrl-C, what has not begun never does
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -42,3 +46,17 @@ def one_openmp_thread() -> Any:
     their threads. Models that are told a number of threads keep to that.
     """
     return threadpool_limits(limits=1, user_api="openmp")
+
+
+def one_blas_thread() -> Any:
+    """A context in which BLAS does not share out its work.
+
+    On matrices as wide as there are voters its threads mostly wait for each other, and
+    burn processor time while they do.
+    """
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
+import warnings
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,35 +23,27 @@ from ._compat import (
     refuse_params,
     routing_enabled,
 )
-from .decision import Decision, Tuning
-from .ensemble import (
-    check_many_classes,
-    choose,
-    choose_threshold,
-    keep,
-    new_seed,
-    objective_of,
-    prune,
-    reweigh,
-    settings_of,
-    training_hashes,
-    voter_tags,
-    warn_of_unseen_classes,
-    weighted_importances,
-)
+from .decision import Decision, Tuning, choose_threshold, parse_objective
 from .folds import deal_folds, deal_folds_by_rank
-from .hashing import hash_step, thinned
-from .labels import Labels
-from .outofcore import BlockFit, open_table
+from .hashing import hash_step, thinned, training_hashes
+from .labels import Labels, allows_many_classes, refuse_missing_labels
+from .outofcore import BlockFit, ParquetTable
 from .progress import progress_bar
 from .reweighting import emphasize_missed_positives
-from .selection import EMPHASES, SHRINKAGES, Choice
+from .selection import EMPHASES, SHRINKAGES, Choice, choose, prune, reweigh
 from .solvers import SOLVERS
-from .unlabeled import refuse_missing_labels
-from .validation import read_table, read_unlabeled, read_weights
-from .voters import BootstrapSampling, FastTreeClassifier, PoissonSampling, voters_for
+from .validation import (
+    check_many_classes,
+    new_seed,
+    read_table,
+    read_unlabeled,
+    read_weights,
+    set_tags,
+)
+from .voters import BaggedVoters, BootstrapSampling, FastTreeClassifier, PoissonSampling
+from .voters.estimators import weighted_importances
 from .votes import Votes
-from .weighting import minimize_c_bound
+from .weighting import Settings, minimize_c_bound, set_fitted
 
 POISSON = "poisson"
 
@@ -285,14 +278,14 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         self._check_voter()
         # 1. Voters, each from its own bootstrap sample, and their votes.
-        table = open_table(X)  # None where the rows are in memory
-        if table is None:
-            self._train_in_memory(X, y, sample_weight, X_unlabeled, fit_params)
-        else:
+        table = ParquetTable(X) if isinstance(X, str | PathLike) else X
+        if hasattr(table, "train"):  # on disk, or on a cluster
             self._train_on_blocks(table, y, sample_weight, X_unlabeled, fit_params)
+        else:
+            self._train_in_memory(X, y, sample_weight, X_unlabeled, fit_params)
 
         # 2. Lean on the positives that the plain vote misses.
-        settings = settings_of(self)
+        settings = Settings.of(self)
         moments = emphasize_missed_positives(
             self.votes_, settings.reweight, settings.unlabeled_weight
         )
@@ -301,9 +294,12 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         weighting = minimize_c_bound(self.votes_, moments, settings, self.n_jobs)
 
         # 4. Where to cut the vote.
-        decision = choose_threshold(weighting, self.threshold, self.labels_)
+        objective = parse_objective(self.threshold, self.labels_.n_classes)
+        decision = choose_threshold(weighting, objective, self.labels_.target_order)
+
+        set_fitted(self, decision)
         self.votes_.fit_succeeded()
-        return keep(self, decision)
+        return self
 
     def _train_in_memory(
         self, X: Any, y: Any, sample_weight: Any, X_unlabeled: Any, fit_params: Any
@@ -315,7 +311,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, y = read_table(self, X, y, keep_frame=keep_frame)
         labels, targets = Labels.read(y, self.pos_label)
         check_many_classes(labels, [voter])
-        objective_of(self.threshold, labels)  # refused before the work
+        parse_objective(self.threshold, labels.n_classes)  # refused before the work
         weights = read_weights(sample_weight, targets, labels.by_target)
         unlabeled = read_unlabeled(
             self, X_unlabeled, X, self.unlabeled_weight, labels, keep_frame=keep_frame
@@ -328,7 +324,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         digest = self._digest(sampling, targets, keep_frame)
         if known is not None:
             self._check_warm_start(len(known), digest)
-        voters, votes = voters_for(voter).train(
+        voters, votes = _kind_of_voters(voter).train(
             voter,
             X,
             targets,
@@ -341,17 +337,18 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             progress=progress_bar("Training voters") if self.verbose else None,
         )
-        warn_of_unseen_classes(labels, voters, np.bincount(targets))
+        self._warn_of_unseen_classes(labels, voters, np.bincount(targets))
         deal = deal_folds_by_rank if self.bootstrap == POISSON else deal_folds
         self.labels_, self.voters_ = labels, voters
-        self.votes_ = Votes.of(
+        self.votes_ = Votes(
             votes,
-            labels,
             targets,
             deal(targets, sampling.seed),
             sample_weight=weights,
             out_of_bag=sampling.out_of_bag_bits(len(voters)),
             only_out_of_bag=self.votes == "oob",
+            class_weight=np.ones(labels.n_classes),
+            reweighted=labels.reweighted(labels.totals(targets, weights)),
         ).with_unlabeled(voters, unlabeled, self.n_jobs)
         self.row_hashes_, self.row_hash_step_ = training_hashes(X, targets, unlabeled), 1
         self.seed_, self.sampling_digest_ = sampling.seed, digest
@@ -383,7 +380,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 stratified=self.stratified,
                 only_out_of_bag=self.votes == "oob",
                 pos_label=self.pos_label,
-                check_labels=partial(objective_of, self.threshold),
+                check_labels=self._check_threshold,
                 seed=new_seed(self.random_state),
                 repeatable=self.random_state is not None,
                 n_jobs=self.n_jobs,
@@ -401,15 +398,19 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.row_hash_step_ = hash_step(plan.totals.n_rows)
         self.row_hashes_ = np.sort(thinned(trained.row_hashes, self.row_hash_step_))
         self.seed_, self.sampling_digest_ = plan.seed, "on blocks"
-        warn_of_unseen_classes(plan.labels, trained.voters, plan.totals.rows)
+        self._warn_of_unseen_classes(plan.labels, trained.voters, plan.totals.rows)
 
     def _voter(self) -> Any:
         return FastTreeClassifier() if self.estimator is None else self.estimator
 
-    def _voters_as_given(self) -> list[Any]:
-        """None where the parameter is wrong, which ``fit`` tells."""
-        voter = self._voter()
-        return [] if isinstance(voter, str | list) else [voter]
+    def _warn_of_unseen_classes(self, labels: Labels, voters: Any, rows: Any) -> None:
+        """Say so when samples had no row of a class; ``rows`` are those of each."""
+        message = labels.unseen_class_warning(voters.n_without_class, len(voters), rows)
+        if message:
+            warnings.warn(message, UserWarning, stacklevel=5)
+
+    def _check_threshold(self, labels: Labels) -> None:
+        parse_objective(self.threshold, labels.n_classes)
 
     def _check_voter(self) -> None:
         voter = self._voter()
@@ -441,7 +442,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _digest(self, sampling: Any, targets: NDArray[Any], keep_frame: bool) -> str:
         """What must not change for a warm start."""
         columns = self.n_features_in_, getattr(self, "feature_names_in_", None)
-        family = voters_for(self._voter()).__name__
+        family = _kind_of_voters(self._voter()).__name__
         digest: str = joblib.hash((sampling, targets, columns, family, keep_frame))
         return digest
 
@@ -474,7 +475,8 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        return reweigh(self, settings, calibrates=False)
+        reweigh(self, settings, calibrates=False)
+        return self
 
     def choose(
         self,
@@ -605,8 +607,22 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
-        return voter_tags(tags, self._voters_as_given(), self)
+        voter = self._voter()
+        # Of a wrong parameter, fit tells.
+        set_tags(tags, [] if isinstance(voter, str | list) else [get_tags(voter)])
+        if self.pos_label is not None or not allows_many_classes(self.threshold):
+            tags.classifier_tags.multi_class = False
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "votes_"}
+
+
+def _kind_of_voters(estimator: Any) -> Any:
+    """How clones of an estimator are trained and asked."""
+    if isinstance(estimator, FastTreeClassifier):
+        from .voters.trees.voters import TreeVoters  # imports numba
+
+        return TreeVoters
+    return BaggedVoters

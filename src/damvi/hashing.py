@@ -54,6 +54,15 @@ def row_hashes(X: Any, targets: NDArray[Any]) -> Hashes:
     return (_mix(sums) & ~LABEL) | (np.asarray(targets) > 0)
 
 
+def training_hashes(X: Any, targets: NDArray[Any], unlabeled: Any = None) -> Hashes:
+    """By which certificates tell the rows that had a part in the fit."""
+    hashes = row_hashes(X, targets)
+    if unlabeled is not None:
+        more = row_hashes(unlabeled.X, np.zeros(unlabeled.X.shape[0], np.int8))
+        hashes = np.concatenate([hashes, more])
+    return np.sort(hashes)
+
+
 def without_labels(hashes: Hashes) -> Hashes:
     """What a hash says of the row's values alone."""
     return hashes & ~LABEL

@@ -8,6 +8,7 @@ the positive one of two classes, and a share for each of three or more.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from .decision.threshold import settle
-
 Numbers = NDArray[np.float64]
 Targets = NDArray[np.integer[Any]]
 
 MAX_CLASSES = 256
 """A vote for a class is one byte."""
+TIE = 2.0**-52
+"""The score of a tie that class 1 of two wins: the smallest step that votes can make."""
 FRACTIONAL_BITS = 30
 
 
@@ -304,3 +305,72 @@ def _positive_place(classes: NDArray[Any], counts: NDArray[Any], pos_label: Any)
             f"{classes.tolist()}"
         )
     return int(matches[0])
+
+
+def settle(scores: Numbers, order: Any) -> Numbers:
+    """Scores in which ties go to the class that is first in ``order``.
+
+    Scores (n,) of two classes are for class 1, and a tie is 0; it becomes ``TIE`` where
+    class 1 wins. Of scores (n, C) the winner of a tie is raised by the smallest step there
+    is. So the sign, or the largest score, always decides.
+    """
+    classes = np.asarray(order, dtype=np.intp)
+    if scores.ndim == 1:
+        return np.where(scores == 0, TIE if classes[0] == 1 else 0.0, scores)
+    best = scores.max(axis=1, keepdims=True)
+    ties = scores == best
+    tied = np.flatnonzero(ties.sum(axis=1) > 1)
+    if not len(tied):
+        return scores
+    scores = scores.copy()
+    winner = classes[np.argmax(ties[tied][:, classes], axis=1)]
+    scores[tied, winner] = np.nextafter(best[tied, 0], np.inf)
+    return scores
+
+
+def missing_labels(y: Any) -> NDArray[np.bool_]:
+    """Where ``y`` has no label: None, NaN, or what pandas has for them."""
+    if not hasattr(y, "dtype") or not isinstance(y, np.ndarray):
+        # A list that mixes None and text has no array of its own.
+        y = y.to_numpy() if hasattr(y, "to_numpy") else np.array(y, dtype=object)
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype.kind != "O":
+        return np.zeros(y.shape, dtype=bool)
+    flat = [_is_missing(value) for value in y.ravel().tolist()]
+    return np.array(flat, dtype=bool).reshape(y.shape)
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, Real):
+        return bool(np.isnan(float(value)))
+    return value is None or str(value) in {"<NA>", "NaT"}
+
+
+def refuse_missing_labels(y: Any) -> None:
+    """An error that says where rows without a label belong."""
+    if y is None:
+        return  # the usual checks say more
+    missing = missing_labels(y)
+    if missing.ndim != 1 or not missing.any():
+        return
+    if missing.all():
+        raise ValueError(
+            f"y has no label at all: each of its {len(missing)} values is missing (NaN or "
+            f"None), and there is nothing to learn from; label some rows of both classes"
+        )
+    first = int(np.flatnonzero(missing)[0])
+    raise ValueError(
+        f"y is missing (NaN or None) in {int(missing.sum())} of {len(missing)} rows, the "
+        f"first is row {first}; leave them out, or give them as unlabelled rows: "
+        f"X, y, X_unlabeled = damvi.unlabeled.split_unlabeled(X, y)"
+    )
+
+
+def allows_many_classes(threshold: Any) -> bool:
+    """Whether a user's ``threshold`` can be had with three or more classes."""
+    if isinstance(threshold, str):
+        return threshold in ("auto", "vote", "macro_f1")
+    if isinstance(threshold, (list, tuple, np.ndarray)):
+        return all(isinstance(factor, Real) for factor in threshold)
+    return False

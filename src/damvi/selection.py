@@ -1,4 +1,4 @@
-"""Which settings, and which voters: tried on votes at hand, and judged honestly.
+"""Other settings, and fewer voters: tried on votes at hand, and judged honestly.
 
 No voter is trained here. A setting is chosen by the votes that it gives on rows its weights
 were not learned on. What the choice is worth is told by choosing once more without each
@@ -16,19 +16,95 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.metrics import average_precision_score
+from sklearn.utils.validation import check_is_fitted
 
-from .decision import Fixed, Objective, decide, parse_objective
+from .decision import Fixed, Objective, choose_threshold, decide, parse_objective
 from .decision.decision import AVERAGE_PRECISION
 from .decision.rows import Rows, read_rows
 from .decision.threshold import search
 from .moments import ClassMoments, Moments
+from .reweighting import emphasize_missed_positives
 from .solvers import SOLVERS
-from .weighting import Settings, crossfitted_vote
+from .weighting import Settings, Weighting, crossfitted_vote, minimize_c_bound, set_fitted
 
 Numbers = NDArray[np.float64]
 
 SHRINKAGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
 EMPHASES = (0.0, 0.5, 1.0)
+
+
+REWEIGHABLE = ("reweight", "shrinkage", "solver", "threshold", "unlabeled_weight")
+
+
+def votes_of(model: Any) -> Any:
+    """The votes of the last fit."""
+    check_is_fitted(model, "weights_")
+    if not hasattr(model, "votes_"):
+        raise AttributeError(
+            "the votes of the training rows are not saved with a model; fit it again"
+        )
+    return model.votes_
+
+
+def reweigh(fitted: Any, settings: dict[str, Any], *, calibrates: bool) -> None:
+    """Steps 2 to 4 once more, by other settings; nothing is changed if they fail."""
+    votes_of(fitted)
+    if not settings.keys() <= set(REWEIGHABLE):
+        wrong = ", ".join(sorted(settings.keys() - set(REWEIGHABLE)))
+        raise TypeError(f"reweigh takes {', '.join(sorted(REWEIGHABLE))}, and not {wrong}")
+    before = {name: getattr(fitted, name) for name in settings}
+    try:
+        fitted.set_params(**settings)
+        fitted._validate_params()
+        known: Any = getattr(fitted.decision_, "weighting", None)
+        same = known is not None and known.votes is fitted.votes_
+        if not same or known.settings != Settings.of(fitted):
+            known = _weigh(fitted)
+        decision = _decide(fitted, known, calibrates)
+    except Exception:
+        fitted.set_params(**before)
+        raise
+    set_fitted(fitted, decision)
+
+
+def _weigh(model: Any) -> Weighting:
+    settings = Settings.of(model)
+    moments = emphasize_missed_positives(
+        model.votes_, settings.reweight, settings.unlabeled_weight
+    )
+    return minimize_c_bound(model.votes_, moments, settings, model.n_jobs)
+
+
+def objective_of(model: Any) -> Objective:
+    """What the threshold of a fitted estimator is for."""
+    threshold = model.threshold
+    if isinstance(threshold, str) and threshold == "auto":
+        threshold = model.labels_.tuned_for
+    return parse_objective(threshold, model.labels_.n_classes)
+
+
+def _decide(model: Any, weighting: Weighting, calibrates: bool) -> Any:
+    order = model.labels_.target_order
+    return choose_threshold(weighting, objective_of(model), order, calibrates=calibrates)
+
+
+def choose(model: Any, metric: Any, **values: Any) -> Choice:
+    """What other settings would be worth; the model stays as it is."""
+    votes = votes_of(model)
+    if isinstance(metric, str) and metric == "auto":
+        metric = model.decision_.metric
+    return choose_settings(votes, Settings.of(model), metric, **values, n_jobs=model.n_jobs)
+
+
+def prune(fitted: Any, max_voters: int, *, calibrates: bool) -> None:
+    """Fewer voters, weighted anew, with a threshold that knows nothing of the choice."""
+    kept, pruning, vote = prune_voters(
+        votes_of(fitted), Settings.of(fitted), max_voters, fitted.n_jobs
+    )
+    fitted.voters_, fitted.votes_ = fitted.voters_.take(kept), fitted.votes_.take(kept)
+    weighting = _weigh(fitted).judged_by(vote)
+    set_fitted(fitted, _decide(fitted, weighting, calibrates))
+    fitted.pruning_ = pruning
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ._blas import one_blas_thread
+from ._threads import one_blas_thread
 from .classifier import DAMVIClassifier
 from .crossfit import crossfit_weights
-from .ensemble import settings_of
 from .moments import FRACTIONAL_BITS, ClassMoments, Moments, OutOfBagMoments
 from .reweighting import emphasis, plain_margin
 from .solvers import solve
@@ -135,7 +134,7 @@ class VoteStream:
         # does not reach them.
         self._model = copy.copy(model)
         del self._model.decision_
-        self._settings = settings_of(model)._replace(unlabeled_weight=0.0)
+        self._settings = Settings.of(model)._replace(unlabeled_weight=0.0)
         self._memory = self._start(model)
         self._learn(self._memory)
 

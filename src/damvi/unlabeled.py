@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._compat import take_rows
+from .labels import missing_labels, refuse_missing_labels
 from .moments import ClassMoments, Moments, OutOfBagMoments, nearest_semi_definite
 from .solvers import exact
 
@@ -222,45 +222,6 @@ def _second_moments(side: Moments | OutOfBagMoments) -> tuple[Matrix, NDArray[np
     rows = np.asarray(side.rows.M, dtype=np.float64)
     known = rows > 0
     return np.divide(side.sums.M, rows, out=np.zeros(rows.shape), where=known), known
-
-
-def missing_labels(y: Any) -> NDArray[np.bool_]:
-    """Where ``y`` has no label: None, NaN, or what pandas has for them."""
-    if not hasattr(y, "dtype") or not isinstance(y, np.ndarray):
-        # A list that mixes None and text has no array of its own.
-        y = y.to_numpy() if hasattr(y, "to_numpy") else np.array(y, dtype=object)
-    if y.dtype.kind == "f":
-        return np.isnan(y)
-    if y.dtype.kind != "O":
-        return np.zeros(y.shape, dtype=bool)
-    flat = [_is_missing(value) for value in y.ravel().tolist()]
-    return np.array(flat, dtype=bool).reshape(y.shape)
-
-
-def _is_missing(value: Any) -> bool:
-    if isinstance(value, Real):
-        return bool(np.isnan(float(value)))
-    return value is None or str(value) in {"<NA>", "NaT"}
-
-
-def refuse_missing_labels(y: Any) -> None:
-    """An error that says where rows without a label belong."""
-    if y is None:
-        return  # the usual checks say more
-    missing = missing_labels(y)
-    if missing.ndim != 1 or not missing.any():
-        return
-    if missing.all():
-        raise ValueError(
-            f"y has no label at all: each of its {len(missing)} values is missing (NaN or "
-            f"None), and there is nothing to learn from; label some rows of both classes"
-        )
-    first = int(np.flatnonzero(missing)[0])
-    raise ValueError(
-        f"y is missing (NaN or None) in {int(missing.sum())} of {len(missing)} rows, the "
-        f"first is row {first}; leave them out, or give them as unlabelled rows: "
-        f"X, y, X_unlabeled = damvi.unlabeled.split_unlabeled(X, y)"
-    )
 
 
 def split_unlabeled(X: Any, y: Any) -> tuple[Any, Any, Any]:

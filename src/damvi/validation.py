@@ -1,16 +1,19 @@
-"""X, sample_weight and X_unlabeled as the user gives them, checked."""
+"""X, sample_weight, X_unlabeled and voters as the user gives them, checked."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import (
+    Tags,
     assert_all_finite,
     check_consistent_length,
+    check_random_state,
     column_or_1d,
     get_tags,
 )
@@ -184,3 +187,30 @@ def read_unlabeled(
             f"y == {labels.classes.tolist()[0]!r}"
         )
     return Unlabeled(rows, wrapped.positive_rate)
+
+
+def new_seed(random_state: Any) -> int:
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _take_many_classes(of_voters: Iterable[Tags]) -> bool:
+    """Whether all voters take three classes and more, as far as they say."""
+    kinds = [tags.classifier_tags for tags in of_voters]
+    return all(kind is None or kind.multi_class for kind in kinds)
+
+
+def check_many_classes(labels: Labels, voters: Iterable[Any]) -> None:
+    if len(labels.classes) > 2 and not _take_many_classes(map(get_tags, voters)):
+        raise ValueError(
+            f"Only binary classification is supported by the voters given, and y has "
+            f"{labels.n_classes} classes; take voters that know more than two, such as the "
+            f"default, or name one class against the rest, as in "
+            f"y == {labels.classes.tolist()[0]!r}"
+        )
+
+
+def set_tags(tags: Tags, of_voters: Sequence[Tags]) -> None:
+    """What all voters take, the model takes."""
+    tags.input_tags.sparse = all(one.input_tags.sparse for one in of_voters)
+    tags.input_tags.allow_nan = all(one.input_tags.allow_nan for one in of_voters)
+    tags.classifier_tags.multi_class = _take_many_classes(of_voters)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ._compat import take_rows
 from .crossfit import FoldWeights, out_of_bag_vote, out_of_fold_vote
-from .labels import Labels
 from .moments import ClassMoments, Moments, OutOfBagMoments
 from .reweighting import emphasis, plain_margin
 from .unlabeled import Unlabeled, UnlabeledMoments, refine
@@ -111,34 +110,6 @@ class Votes:
     unlabeled: UnlabeledMoments | None = None
 
     in_memory: ClassVar[bool] = True
-
-    @classmethod
-    def of(
-        cls,
-        votes: NDArray[Any],
-        labels: Labels,
-        targets: NDArray[Any],
-        folds: NDArray[Any],
-        *,
-        sample_weight: Numbers | None = None,
-        balance: float = 0.0,
-        out_of_bag: NDArray[np.uint8] | None = None,
-        only_out_of_bag: bool = False,
-        totals: Any = None,
-    ) -> Votes:
-        """With what the rows of each class count for; ``totals`` are those of a table that
-        these rows are a part of."""
-        totals = labels.totals(targets, sample_weight) if totals is None else totals
-        return cls(
-            votes,
-            targets,
-            folds,
-            sample_weight,
-            out_of_bag,
-            only_out_of_bag,
-            labels.class_weight(totals, balance),
-            labels.reweighted(totals),
-        )
 
     @property
     def n_classes(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedGroupKFold
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,32 +24,32 @@ from ._compat import (
     fit_context,
     routing_enabled,
 )
-from .decision import Decision, Tuning, calibrate_votes
-from .ensemble import (
-    check_many_classes,
-    choose,
+from .decision import (
+    Decision,
+    Tuning,
+    calibrate_votes,
     choose_threshold,
-    keep,
-    new_seed,
-    objective_of,
-    prune,
-    reweigh,
-    settings_of,
-    training_hashes,
-    voter_tags,
-    weighted_importances,
+    parse_objective,
 )
 from .folds import split_rows
-from .labels import Labels
+from .hashing import training_hashes
+from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .progress import progress_bar
 from .reweighting import emphasize_missed_positives
-from .selection import EMPHASES, SHRINKAGES, Choice
+from .selection import EMPHASES, SHRINKAGES, Choice, choose, prune, reweigh
 from .solvers import SOLVERS
-from .unlabeled import refuse_missing_labels
-from .validation import read_table, read_unlabeled, read_weights
+from .validation import (
+    check_many_classes,
+    new_seed,
+    read_table,
+    read_unlabeled,
+    read_weights,
+    set_tags,
+)
 from .voters import PoolVoters, strong_pool
+from .voters.estimators import weighted_importances
 from .votes import Votes
-from .weighting import minimize_c_bound
+from .weighting import Settings, minimize_c_bound, set_fitted
 
 N_FOLDS = 5
 PREFIT = "prefit"
@@ -269,7 +269,9 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         X, y = read_table(self, X, y, keep_frame=True, allow_nan=True)
         labels, targets = Labels.read(y, self.pos_label)
         check_many_classes(labels, [voter for _, voter in named])
-        objective_of(self.threshold, labels)  # refused before the work
+        is_auto = isinstance(self.threshold, str) and self.threshold == "auto"
+        threshold = labels.tuned_for if is_auto else self.threshold
+        objective = parse_objective(threshold, labels.n_classes)  # refused before the work
         weights = read_weights(sample_weight, targets, labels.by_target)
         unlabeled = read_unlabeled(
             self,
@@ -281,11 +283,11 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             allow_nan=True,
         )
         totals = labels.totals(targets, weights)
+        class_weight = labels.class_weight(totals, self.balance)
 
         # 1. Voters, all different, and their votes on rows they were not trained on.
         voters, votes, folds = self._train(named, X, labels, targets, weights, fit_params)
         if self.voting == "soft" and self.calibration is not None:
-            class_weight = labels.class_weight(totals, self.balance)
             counts = (class_weight / class_weight.max())[targets]
             votes, calibrators = calibrate_votes(
                 votes,
@@ -296,13 +298,18 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             )
             voters = voters.calibrated(calibrators)
         self.labels_, self.voters_ = labels, voters
-        self.votes_ = Votes.of(
-            votes, labels, targets, folds, sample_weight=weights, balance=self.balance
+        self.votes_ = Votes(
+            votes,
+            targets,
+            folds,
+            sample_weight=weights,
+            class_weight=class_weight,
+            reweighted=labels.reweighted(totals),
         ).with_unlabeled(voters, unlabeled, self.n_jobs)
         self.row_hashes_, self.row_hash_step_ = training_hashes(X, targets, unlabeled), 1
 
         # 2. Lean on the positives that the plain vote misses.
-        settings = settings_of(self)
+        settings = Settings.of(self)
         moments = emphasize_missed_positives(
             self.votes_, settings.reweight, settings.unlabeled_weight
         )
@@ -312,9 +319,11 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
 
         # 4. Where to cut the vote, and what it means.
         decision = choose_threshold(
-            weighting, self.threshold, self.labels_, calibrates=True
+            weighting, objective, labels.target_order, calibrates=True
         )
-        return keep(self, decision)
+
+        set_fitted(self, decision)
+        return self
 
     def _train(
         self,
@@ -409,7 +418,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         -------
         self
         """
-        return reweigh(self, settings, calibrates=True)
+        reweigh(self, settings, calibrates=True)
+        return self
 
     def choose(
         self,
@@ -459,7 +469,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         -------
         self
         """
-        return prune(self, max_voters, calibrates=True)
+        prune(self, max_voters, calibrates=True)
+        return self
 
     def cast_votes(self, X: Any) -> NDArray[Any]:
         """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other.
@@ -566,7 +577,10 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             if isinstance(self.estimators, str)
             else [one for _, one in self.estimators if not _is_drop(one)]
         )
-        return voter_tags(tags, voters, self)
+        set_tags(tags, [get_tags(voter) for voter in voters])
+        if self.pos_label is not None or not allows_many_classes(self.threshold):
+            tags.classifier_tags.multi_class = False
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

@@ -44,6 +44,18 @@ class Settings(NamedTuple):
     joint: bool = False
     unlabeled_weight: float = 0.0
 
+    @classmethod
+    def of(cls, model: Any) -> Settings:
+        """The parameters of an estimator."""
+        threshold = model.threshold
+        return cls(
+            reweight=float(model.reweight),
+            shrinkage=float(model.shrinkage),
+            solver=model.solver,
+            joint=isinstance(threshold, str) and threshold == "joint",
+            unlabeled_weight=float(model.unlabeled_weight),
+        )
+
     def moments(self, moments: ClassMoments) -> Moments:
         """What the solver is given."""
         whole = moments.centred() if self.joint else moments.moments_to_learn()
@@ -174,3 +186,19 @@ def crossfitted_vote(
         ]
         vote = vote + (threshold - np.array(cuts))[votes.folds]
     return vote
+
+
+def set_fitted(model: Any, decision: Any) -> None:
+    """Give an estimator the attributes that steps 2 to 4 lead to."""
+    weighting: Weighting = decision.weighting
+    vars(model).update(
+        classes_=model.labels_.classes,
+        pos_label_=model.labels_.pos_label,
+        decision_=decision,
+        threshold_=decision.threshold,
+        weights_=weighting.weights,
+        c_bound_=weighting.c_bound,
+        gibbs_risk_=weighting.gibbs_risk,
+        disagreement_=weighting.disagreement,
+    )
+    vars(model).pop("pruning_", None)

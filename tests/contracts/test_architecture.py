@@ -14,12 +14,12 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 
 # From the ground up: a module imports its own layer and those below, never one above.
 LAYERS = [
-    "_blas _compat _files _jit _threads folds hashing progress",
+    "_compat _files _jit _threads folds hashing progress",
     "labels validation votes moments risks reweighting solvers crossfit crossfit_kernels "
     "weighting selection unlabeled decision",
     "voters",
     "outofcore",
-    "ensemble classifier voting",
+    "classifier voting",
     "distributed streaming certificate diversity plots",
     "tables io datasets",
     "evaluation explanation report",

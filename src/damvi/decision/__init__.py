@@ -9,18 +9,18 @@ times factor decides.
 """
 
 from .calibration import Calibrator, calibrate_vote, calibrate_votes, crossfit_probability
-from .decision import Decision
+from .decision import Decision, choose_threshold
 from .objectives import (
     Cost,
     FBeta,
     Fixed,
     Floor,
+    Joint,
     MacroF1,
     Objective,
     parse_objective,
-    supports_many_classes,
 )
-from .threshold import decide, settle, tune_threshold
+from .threshold import decide, tune_threshold
 from .tuning import Tuning, crossfit_decisions, tune
 
 __all__ = [
@@ -30,17 +30,17 @@ __all__ = [
     "FBeta",
     "Fixed",
     "Floor",
+    "Joint",
     "MacroF1",
     "Objective",
     "Tuning",
     "calibrate_vote",
     "calibrate_votes",
+    "choose_threshold",
     "crossfit_decisions",
     "crossfit_probability",
     "decide",
     "parse_objective",
-    "settle",
-    "supports_many_classes",
     "tune",
     "tune_threshold",
 ]

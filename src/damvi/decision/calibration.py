@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import expit
 
-from .._blas import one_blas_thread
+from .._threads import one_blas_thread
 from .rows import Number, Rows, read_folds, read_rows, require_all_classes
 
 Method = Literal["auto", "platt", "beta", "isotonic"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import Calibrator, calibrate_vote
-from .objectives import Fixed, Objective
+from .objectives import Fixed, Joint, Objective
 from .threshold import tune_threshold
 from .tuning import Tuning, tune
 
@@ -57,6 +57,8 @@ class Decision:
     @cached_property
     def threshold(self) -> Any:
         """The vote above which a row is flagged, or the factor of each class."""
+        if isinstance(self.objective, Joint):
+            return self.weighting.threshold
         if isinstance(self.objective, Fixed):
             return self.objective.threshold
         rows = self.weighting.votes
@@ -125,3 +127,25 @@ class Decision:
         known.pop("out_of_sample_vote", None)
         vote = self.vote_to_keep
         return known if vote is None else known | {"out_of_sample_vote": vote}
+
+
+def choose_threshold(
+    weighting: Any,
+    objective: Objective,
+    order: NDArray[np.intp],
+    *,
+    calibrates: bool = False,
+) -> Decision:
+    """Step 4: where to cut the vote, by out-of-sample votes, and what the vote means.
+
+    Parameters
+    ----------
+    weighting : Weighting
+    objective : Objective
+        See :func:`parse_objective`.
+    order : ndarray of shape (C,)
+        The targets by their claim to a tie.
+    calibrates : bool, default=False
+        Whether votes are turned into probabilities, once these are asked for.
+    """
+    return Decision(weighting, objective, calibrates, order)

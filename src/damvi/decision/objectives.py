@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..labels import allows_many_classes
 from .rows import Classes, Number, Rows
 
 SLACK = 1e-12
@@ -239,15 +240,9 @@ class Cost(Objective):
         return (-self.value(counts),)
 
 
-def supports_many_classes(threshold: Any) -> bool:
-    """Whether such a threshold can be had with three or more classes."""
-    if isinstance(threshold, str):
-        return threshold in ("auto", "vote", "macro_f1")
-    if isinstance(threshold, Fixed):
-        return np.ndim(threshold.threshold) == 1
-    if isinstance(threshold, (list, tuple, np.ndarray)):
-        return all(isinstance(factor, Real) for factor in threshold)
-    return isinstance(threshold, MacroF1)
+@dataclass(frozen=True, eq=False)
+class Joint(Fixed):
+    """The threshold that was fitted along with the weights, by the C-bound."""
 
 
 def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
@@ -261,7 +256,8 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
         precision with at least that recall, ``{"precision": floor}`` for the highest
         recall with at least that precision; ``{"cost": (false_alarm, miss)}`` for the
         lowest cost, where each is a number or an array with one a row, or
-        ``{"cost": [[tn, fp], [fn, tp]]}``; a number is a threshold taken as it is.
+        ``{"cost": [[tn, fp], [fn, tp]]}``; a number is a threshold taken as it is, and
+        ``"joint"`` the one that is fitted along with the weights.
         With three or more classes: ``"vote"`` (the largest vote decides), ``"macro_f1"``,
         or a factor for each class.
     n_classes : int, default=2
@@ -277,7 +273,7 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
     """
     if n_classes > 2:
         return _parse_factors(threshold, n_classes)
-    if isinstance(threshold, Objective) and not supports_many_classes(threshold):
+    if isinstance(threshold, Objective) and not _is_of_many(threshold):
         return threshold
     if isinstance(threshold, Real) and not isinstance(threshold, bool):
         number = float(threshold)
@@ -285,7 +281,12 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
             raise ValueError(f"threshold={threshold!r} is not finite; give a finite number")
         return Fixed(number)
     if isinstance(threshold, str):
-        plain = {"vote": Fixed(0.0), "f1": FBeta(1.0), "fbeta": FBeta(2.0)}
+        plain: dict[str, Objective] = {
+            "vote": Fixed(0.0),
+            "f1": FBeta(1.0),
+            "fbeta": FBeta(2.0),
+            "joint": Joint(),
+        }
         if threshold in plain:
             return plain[threshold]
     pair = threshold
@@ -302,8 +303,15 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
     raise ValueError(f"threshold={threshold!r} is not known; give {TWO_CLASSES}")
 
 
+def _is_of_many(threshold: Any) -> bool:
+    """Whether it is an objective of three or more classes."""
+    if isinstance(threshold, Fixed):
+        return np.ndim(threshold.threshold) == 1
+    return isinstance(threshold, MacroF1)
+
+
 def _parse_factors(threshold: Any, n_classes: int) -> Objective:
-    known = supports_many_classes(threshold)
+    known = _is_of_many(threshold) or allows_many_classes(threshold)
     if not known or (isinstance(threshold, str) and threshold == "auto"):
         raise ValueError(
             f"Only binary classification is supported with threshold={threshold!r}, and y "

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels import settle
 from .objectives import (
     SLACK,
     TINY,
@@ -29,35 +30,12 @@ from .rows import Classes, Number, Rows, read_rows, require_all_classes
 
 Threshold = float | NDArray[np.float64]
 
-TIE = 2.0**-52
-"""The score of a tie that class 1 of two wins: the smallest step that votes can make."""
 LARGEST = float(np.finfo(np.float64).max)
 GAIN = 1e-12
 """What counts as a better macro F1: sums are rounded."""
 BEYOND = 2.0
 """How far outside the switching points the outermost factors are put."""
 MAX_SWEEPS = 20
-
-
-def settle(scores: Number, order: ArrayLike) -> Number:
-    """Scores in which ties go to the class that is first in ``order``.
-
-    Scores (n,) of two classes are for class 1, and a tie is 0; it becomes ``TIE`` where
-    class 1 wins. Of scores (n, C) the winner of a tie is raised by the smallest step there
-    is. So the sign, or the largest score, always decides.
-    """
-    classes = np.asarray(order, dtype=np.intp)
-    if scores.ndim == 1:
-        return np.where(scores == 0, TIE if classes[0] == 1 else 0.0, scores)
-    best = scores.max(axis=1, keepdims=True)
-    ties = scores == best
-    tied = np.flatnonzero(ties.sum(axis=1) > 1)
-    if not len(tied):
-        return scores
-    scores = scores.copy()
-    winner = classes[np.argmax(ties[tied][:, classes], axis=1)]
-    scores[tied, winner] = np.nextafter(best[tied, 0], np.inf)
-    return scores
 
 
 def decide(vote: Number, threshold: Any, order: ArrayLike | None = None) -> Classes:

@@ -22,7 +22,7 @@ from ..decision.calibration import (
     Platt,
     ProbabilityCurve,
 )
-from ..decision.threshold import TIE
+from ..labels import TIE
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.estimators import Relabelled
 from ..voters.trees.voters import TreeVoters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn.base import clone
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from ..voters.trees.voters import TreeVoters
     from .blocks import BlockVotes
 
-__all__ = ["BlockFit", "ParquetTable", "Trained", "open_table"]
+__all__ = ["BlockFit", "ParquetTable", "Trained"]
 
 
 class BlockFit(NamedTuple):
@@ -62,14 +61,3 @@ class Trained(NamedTuple):
     votes: BlockVotes
     row_hashes: Hashes
     feature_names: list[str] | None
-
-
-def open_table(X: Any) -> Any:
-    """A table that is not in memory, or None if ``X`` holds its rows.
-
-    A path is that of a parquet dataset. Whatever else has a method ``train``, as
-    :class:`ParquetTable` has, knows itself how to train voters on its blocks.
-    """
-    if isinstance(X, str | PathLike):
-        return ParquetTable(X)
-    return X if hasattr(X, "train") else None

@@ -221,15 +221,15 @@ def moments_of(
     plan: BlockPlan, forest: Forest, strength: float, block: CodedBlock
 ) -> list[Any]:
     """The moments of the votes on the block, by fold."""
-    votes = Votes.of(
+    votes = Votes(
         votes_on(forest, block),
-        plan.labels,
         block.targets,
         plan.folds(block),
         sample_weight=block.weights,
         out_of_bag=plan.out_of_bag(forest, block) if plan.only_out_of_bag else None,
         only_out_of_bag=plan.only_out_of_bag,
-        totals=plan.totals,
+        class_weight=np.ones(plan.n_classes),
+        reweighted=plan.labels.reweighted(plan.totals),
     )
     return votes.moments_by_fold(strength)
 

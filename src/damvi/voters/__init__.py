@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .bagging import BaggedVoters
 from .interface import VoteReader, Voters
 from .pool import PoolVoters, out_of_fold_votes
@@ -24,14 +22,4 @@ __all__ = [
     "Voters",
     "out_of_fold_votes",
     "strong_pool",
-    "voters_for",
 ]
-
-
-def voters_for(estimator: Any) -> type[Voters]:
-    """The kind of voters that clones of an estimator are."""
-    if isinstance(estimator, FastTreeClassifier):
-        from .trees.voters import TreeVoters  # imports numba
-
-        return TreeVoters
-    return BaggedVoters

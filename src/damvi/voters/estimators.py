@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,3 +147,26 @@ def in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
     except ValueError:  # ray's backend, for one, only gives all results at once
         parallel = Parallel(n_jobs=n_jobs, prefer="threads")
     return iter(parallel(work))
+
+
+def weighted_importances(
+    estimators: Sequence[Any], weights: NDArray[np.float64], *, scaled: bool
+) -> NDArray[np.float64]:
+    """The mean of the voters' feature importances, weighted as they vote.
+
+    ``scaled``: models count in units of their own, so each is scaled to sum to 1, and
+    those that have none are left out.
+    """
+    known = [getattr(voter, "feature_importances_", None) for voter in estimators]
+    if all(importances is None for importances in known):
+        kinds = ", ".join(sorted({type(voter).__name__ for voter in estimators}))
+        raise AttributeError(f"the voters ({kinds}) have no feature_importances_")
+    total: Any = 0.0
+    asked = 0.0
+    for weight, importances in zip(weights, known, strict=True):
+        if importances is None:  # a constant voter (one class in its sample) uses none
+            continue
+        scale = float(np.sum(importances)) if scaled else 1.0
+        total = total + weight * np.asarray(importances) / (scale or 1.0)
+        asked += weight
+    return np.asarray(total / asked if scaled and asked > 0 else total)

@@ -13,9 +13,8 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._blas import one_blas_thread
 from .._compat import take_rows
-from .._threads import one_openmp_thread
+from .._threads import one_blas_thread, one_openmp_thread
 from ..folds import split_rows
 from .estimators import fit_on_rows, in_parallel, seeded, weight_name
 from .interface import Progress, VoteReader, Voting
