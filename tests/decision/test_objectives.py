@@ -8,9 +8,9 @@ from damvi.decision import (
     Floor,
     MacroF1,
     parse_objective,
-    supports_many_classes,
     tune_threshold,
 )
+from damvi.labels import allows_many_classes
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,7 @@ def test_what_a_threshold_stands_for_with_many_classes():
     assert type(parse_objective("macro_f1", 3)) is MacroF1
     for known in ("macro_f1", [1, 2, 3]):
         parsed = parse_objective(known, 3)
-        assert supports_many_classes(known)
-        assert supports_many_classes(parsed)
+        assert allows_many_classes(known)
         assert parse_objective(parsed, 3).name == "macro F1"
         with pytest.raises(ValueError, match="not known"):
             parse_objective(parsed)
@@ -81,7 +80,7 @@ def test_what_a_threshold_stands_for_with_many_classes():
 
 @pytest.mark.parametrize("spec", ["f1", {"recall": 0.9}, 0.1, FBeta(2.0), Fixed(0.1)])
 def test_what_two_classes_alone_can_have(spec):
-    assert not supports_many_classes(spec)
+    assert not allows_many_classes(spec)
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         parse_objective(spec, 3)
 

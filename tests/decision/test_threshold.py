@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from damvi.decision import decide, settle, tune_threshold
+from damvi.decision import decide, tune_threshold
 from damvi.decision.objectives import confusion, f1_by_class
 from damvi.decision.threshold import FactorSearch
+from damvi.labels import settle
 
 from .simulate import rare_votes
 

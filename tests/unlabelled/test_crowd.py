@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from damvi.ballots import Ballots
+from damvi.unlabelled import Crowd
 from damvi.weighing import Rule, weigh
 
 from damvi.folds import deal_folds
-from damvi.unlabelled import Crowd
 
 
 def votes_on(signs, seed, n_voters=5, soft=False, skill=0.8):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from damvi.unlabelled import Committees, centroid_scores, most_confident
 from damvi.unlabelled.committees import deal_parts
 from scipy import sparse
 
-from damvi.unlabelled import Committees, centroid_scores, most_confident
 from damvi.voters import BootstrapSampling
 
 

@@ -7,12 +7,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from damvi.unlabelled import split_unlabelled, stack_rows
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 from damvi import DAMVIClassifier, Unlabeled
-from damvi.unlabelled import split_unlabelled, stack_rows
 
 
 def model(estimator=None, **options):
