@@ -37,12 +37,10 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 
 # Every name of this package must resolve. Words in the place of a type ("array of shape
-# (n,)"), other libraries, which only a network would know, and the insides, named for
-# readers of the code, are left alone.
+# (n,)") and other libraries, which only a network would know, are left alone.
 nitpick_ignore_regex = [
     ("py:class", r"(?!damvi\.).*"),
     ("py:.*", r"(sklearn|numpy|pandas|matplotlib|onnx|click)\..*"),
-    ("py:.*", r"damvi\.(fingerprint|ballots|voters\.(asking|class_asking|folds))\..*"),
 ]
 
 

@@ -167,7 +167,7 @@ class RefinedMoments:
     moments_to_learn = moments
 
     def means(self) -> tuple[Matrix, Matrix]:
-        """See :meth:`ClassMoments.means`: unlabelled rows have no part in it."""
+        """As :meth:`damvi.moments.ClassMoments.means`, of the labelled rows alone."""
         return self.labelled.means()
 
     def centred(self) -> Moments:

@@ -94,7 +94,7 @@ class PoolVoters:
         n_classes : int, default=2
         seed : int
         cv : int, splitter or iterable of (train, test), default=5
-            See :func:`damvi.folds.split_rows`.
+            See ``damvi.folds.split_rows``.
         groups : array of shape (n,), optional
         voting : {"hard", "soft"}, default="soft"
         sample_weight : array of shape (n,), optional
