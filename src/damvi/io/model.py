@@ -48,7 +48,7 @@ class Training:
     Attributes
     ----------
     hashes : ndarray of uint64, shape (n,)
-        :func:`damvi.fingerprint.row_hashes` of the encoded table, with labels, in the
+        ``damvi.hashing.row_hashes`` of the encoded table, with labels, in the
         order of the file. Of a fit on very many rows only some, chosen by their values.
     vote : ndarray of float64, shape (n,), or (n, C) for C > 2 classes
         Each row's vote by voters and weights that do not know its label. NaN where there
