@@ -314,7 +314,13 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         parse_objective(self.threshold, labels.n_classes)  # refused before the work
         weights = read_weights(sample_weight, targets, labels.by_target)
         unlabeled = read_unlabeled(
-            self, X_unlabeled, X, self.unlabeled_weight, labels, keep_frame=keep_frame
+            self,
+            X_unlabeled,
+            X,
+            self.unlabeled_weight,
+            labels,
+            keep_frame=keep_frame,
+            stacklevel=5,
         )
         refuse_params(fit_params, self, "fit")
         if routing_enabled():

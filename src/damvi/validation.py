@@ -135,10 +135,12 @@ def read_unlabeled(
     *,
     keep_frame: bool,
     allow_nan: bool = False,
+    stacklevel: int = 4,
 ) -> Unlabeled | None:
     """The unlabelled table, checked against the labelled one that ``model`` has read.
 
-    None where there is none, or where its ``weight`` is 0 and it is left alone.
+    None where there is none, or where its ``weight`` is 0 and it is left alone. With
+    ``stacklevel`` the warning points at the line that called ``fit``.
     """
     if given is None:
         return None
@@ -177,7 +179,7 @@ def read_unlabeled(
             "unlabeled_weight is 0. Set it to 0.5, say, and compare, or leave X_unlabeled "
             "out",
             UserWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
         return None
     if not labels.is_binary:
