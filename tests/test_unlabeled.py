@@ -1,4 +1,4 @@
-"""Unlabelled rows: the moments that they refine, the fits that take them, what is refused."""
+"""Unlabelled rows: the moments they refine, the fits that take them, what is refused."""
 
 import pickle
 import warnings
@@ -298,7 +298,6 @@ def test_warm_start_goes_on_with_unlabelled_rows(table, fresh):
     np.testing.assert_array_equal(warm.weights_, cold.weights_)
 
 
-@pytest.mark.slow
 def test_coin_flips_stay_at_chance():
     found = []
     for seed in range(16):
@@ -321,7 +320,9 @@ def test_unlabelled_rows_are_for_two_classes_so_far(table, fresh):
     with pytest.warns(UserWarning, match="X_unlabeled is left alone"):
         model().fit(X, three, X_unlabeled=fresh)
     for one in (model(unlabeled_weight=0.5), pool(unlabeled_weight=0.5)):
-        with pytest.raises(ValueError, match=r"for two classes so far, and y has 3.*y == 0"):
+        with pytest.raises(
+            ValueError, match=r"for two classes so far, and y has 3.*y == 0"
+        ):
             one.fit(X, three, X_unlabeled=fresh)
 
 
