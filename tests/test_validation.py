@@ -48,3 +48,6 @@ def test_bad_weights_are_named_with_the_cure(weights, message):
 def test_of_many_classes_the_one_without_weight_is_named():
     with pytest.raises(ValueError, match=r"leaves nothing of class 'b'.*leave these rows"):
         read_weights([1.0, 0.0, 1.0], np.arange(3), np.array(["a", "b", "c"]))
+    # A tree can do without it.
+    weights = read_weights([1.0, 0.0, 1.0], np.arange(3))
+    np.testing.assert_array_equal(weights, [1, 0, 1])

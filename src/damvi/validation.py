@@ -74,11 +74,12 @@ def read_table(
 
 
 def read_weights(
-    sample_weight: Any, targets: NDArray[Any], classes: NDArray[Any]
+    sample_weight: Any, targets: NDArray[Any], classes: NDArray[Any] | None = None
 ) -> NDArray[np.float64] | None:
     """The rows' weights scaled to a maximum of 1, or None when there are none.
 
-    ``classes`` are the labels that the targets 0, 1, ... stand for.
+    Two classes at least must have a row that counts; each of ``classes``, if they are
+    given: the labels that the targets 0, 1, ... stand for.
     """
     if sample_weight is None:
         return None
@@ -88,18 +89,18 @@ def read_weights(
             "sample_weight is zero on every row; give some rows a positive weight"
         )
     weights = weights / weights.max()
-    has_rows = np.isin(np.arange(len(classes)), targets[weights >= LEAST_WEIGHT])
-    if has_rows.sum() < 2:
+    counted = np.unique(targets[weights >= LEAST_WEIGHT])
+    if len(counted) < 2:
         raise ValueError(
             "sample_weight leaves one class only: on every row of the other it is 0, or "
             "below 2**-31 of the largest; give rows of both classes a weight that counts"
         )
-    if not has_rows.all():
+    if classes is not None and len(counted) < len(classes):
+        lost = np.delete(classes, counted).tolist()[0]
         raise ValueError(
-            f"sample_weight leaves nothing of class "
-            f"{classes[~has_rows].tolist()[0]!r}: on every row of it, it is 0, or "
-            f"below 2**-31 of the largest; give one a weight that counts, or leave these "
-            f"rows out"
+            f"sample_weight leaves nothing of class {lost!r}: on every row of it, it is "
+            f"0, or below 2**-31 of the largest; give one a weight that counts, or leave "
+            f"these rows out"
         )
     return weights
 

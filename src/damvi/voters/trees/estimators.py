@@ -126,7 +126,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
 
         X, y = read_table(self, X, y, keep_frame=self.wants_frame(X))
         self.classes_, labels, _ = read_classes(y)
-        weights, n = read_weights(sample_weight, labels, self.classes_), len(self.classes_)
+        weights, n = read_weights(sample_weight, labels), len(self.classes_)
         counts = np.ones(len(labels), np.int64)
         if weights is not None:
             counts = fixed_point(weights, n)
@@ -357,7 +357,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         )
         X, y = read_table(self, X, y, keep_frame=tree.wants_frame(X))
         self.classes_, labels, _ = read_classes(y)
-        weights = read_weights(sample_weight, labels, self.classes_)
+        weights = read_weights(sample_weight, labels)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         self.trees_, _ = TreeVoters.grow(
