@@ -64,6 +64,7 @@ def test_more_rows_make_narrower_intervals():
     assert widths[1] < widths[0] / 4
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_value_covers():
     """What thresholds tuned on 1,000 rows are worth on average, in 9 of 10 intervals."""
     fresh, truth = rare_votes(200_000, seed=10**6)

@@ -8,6 +8,7 @@ import pytest
 from .expectations import differences, load
 from .walks import WALKS
 
+SLOW = {"cluster", "commands", "strong"}
 STORED = {name: walk for name, walk in WALKS.items() if walk.kept != "nothing"}
 
 
@@ -21,6 +22,8 @@ def test_every_walk_has_its_expectations(expected):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in STORED]
+)
 def test_results_are_those_stored(name, expected):
     assert differences(expected[name], STORED[name]) == []

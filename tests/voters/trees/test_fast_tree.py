@@ -25,6 +25,7 @@ checks = parametrize_with_checks(
 
 
 # A list, since older releases of scikit-learn hand pytest a generator, which it deprecates.
+@pytest.mark.slow
 @pytest.mark.parametrize(checks.args[0], list(checks.args[1]), **checks.kwargs)
 def test_scikit_learn_checks(estimator, check):
     if sklearn.__version__ < "1.7" and "sample_weight_equivalence" in str(check):
@@ -102,7 +103,7 @@ def test_a_voter_is_the_tree_grown_alone_on_its_draw(table):
     X, y = table
     model = DAMVIClassifier(n_estimators=5, max_samples=0.6, random_state=3).fit(X, y)
     draws = BootstrapSampling.plan(
-        np.where(y == 1, 1, -1), max_samples=0.6, seed=model._seed
+        np.where(y == 1, 1, -1), max_samples=0.6, seed=model.seed_
     )
     for k, voter in enumerate(model.estimators_):
         in_bag = draws.counts(k) > 0

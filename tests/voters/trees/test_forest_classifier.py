@@ -24,6 +24,7 @@ checks = parametrize_with_checks(
 
 
 # A list, since older releases of scikit-learn hand pytest a generator, which it deprecates.
+@pytest.mark.slow
 @pytest.mark.parametrize(checks.args[0], list(checks.args[1]), **checks.kwargs)
 def test_scikit_learn_checks(estimator, check, request):
     if check.func.__name__ in MAY_FAIL:

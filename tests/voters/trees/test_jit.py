@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 TINY = """
 import numpy as np
 from damvi import DAMVIClassifier, FastTreeClassifier
@@ -30,18 +32,21 @@ def run(warnings="error", **env):
     )
 
 
+@pytest.mark.slow
 def test_plain_python_gives_the_same_answers_as_compiled_kernels():
     # Hashes of 64 bits wrap round, which numpy's scalars remark on.
     plain = run("ignore:overflow encountered in scalar", NUMBA_DISABLE_JIT="1")
     assert plain.stdout == run().stdout
 
 
+@pytest.mark.slow
 def test_the_first_fit_says_that_it_compiles_and_the_next_does_not(tmp_path):
     cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
     assert "compiling its kernels" in run(**cache).stderr
     assert "compiling" not in run(**cache).stderr
 
 
+@pytest.mark.slow
 def test_a_cache_folder_that_cannot_be_written_is_no_failure(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
