@@ -118,9 +118,9 @@ def main() -> int:
         print(
             f"{name:20} {bytes_said / 1e6:11.1f} {measured[name] / 1e6:12.1f} {ratio:6.2f}"
         )
-    nodes = len(model._voters.forest.nodes) / args.voters
+    nodes = len(model.voters_.forest.nodes) / args.voters
     size = sum(
-        getattr(model._voters.forest, name).nbytes for name in ("nodes", "weights", "rows")
+        getattr(model.voters_.forest, name).nbytes for name in ("nodes", "weights", "rows")
     )
     print(f"\na tree: {nodes:,.0f} nodes, {size / args.voters / 1e6:.2f} MB")
     print()

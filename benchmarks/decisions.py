@@ -109,7 +109,7 @@ def steps(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The chance jumps twice and is level elsewhere."""
     vote = rng.uniform(-1, 1, n)
     chance = np.select([vote > 0.9, vote > 0.5], [0.6, 0.06], 0.003)
-    return vote, np.where(rng.random(n) < chance, 1, -1)
+    return vote, np.where(rng.random(n) < chance, 1, 0)
 
 
 def gaussian(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -35,12 +35,12 @@ def scores(n: int, share: float, seed: int) -> list[float]:
     for sweeps in (crossfit.MAX_SWEEPS, 0):
         shipped, crossfit.MAX_SWEEPS = crossfit.MAX_SWEEPS, sweeps
         model = DAMVIClassifier(random_state=seed, n_jobs=2).fit(X, y)
-        crossfit.MAX_SWEEPS = shipped
         found.append(auc(y, model.oob_decision_function_))
-    draws = BootstrapSampling.plan(2 * y - 1, max_samples=0.2, seed=model._seed)
+        crossfit.MAX_SWEEPS = shipped
+    sampling = BootstrapSampling.plan(y, max_samples=0.2, seed=model.seed_)
     total, weight = np.zeros(n), np.zeros(n)
     for k in np.flatnonzero(model.weights_):
-        unseen = draws.out_of_bag(int(k)) * model.weights_[k]
+        unseen = sampling.out_of_bag(int(k)) * model.weights_[k]
         total += unseen * (2 * model.estimators_[k].predict(X) - 1)
         weight += unseen
     with np.errstate(invalid="ignore"):

@@ -3,12 +3,13 @@
     python benchmarks/memory.py   # about a minute
 
 570,000 rows, 100 voters, sample weights: reweighting, moments by fold, weights,
-cross-fitted weights and the out-of-bag vote, as ``DAMVIClassifier.fit`` runs them, with
-made-up votes in place of trained voters. The votes take a byte each; the rest may take
-100 MB above them and above the input. Each measurement has a process of its own. "Process"
-is the highest resident memory the kernel saw, less what was resident before the votes were
-made; "arrays" is the peak of the allocations that tracemalloc saw. The exit status tells
-whether both stay below the limit, with rare positives and with half of the rows positive.
+threshold, cross-fitted weights and the out-of-bag vote, by the functions that
+``DAMVIClassifier.fit`` calls, on made-up votes. The votes take a byte each; the rest may
+take 100 MB above them and above the input. Each measurement has a process of its own.
+"Process" is the highest resident memory the kernel saw, less what was resident before the
+votes were made; "arrays" is the peak of the allocations that tracemalloc saw. The exit
+status tells whether both stay below the limit, with rare positives and with half of the
+rows positive.
 """
 
 from __future__ import annotations
@@ -50,23 +51,44 @@ def prepare(rate: float):
     import numpy as np
 
     from damvi import DAMVIClassifier
+    from damvi.ensemble import choose_threshold
+    from damvi.folds import deal_folds
+    from damvi.labels import Labels
+    from damvi.reweighting import emphasize_missed_positives
+    from damvi.voters import BootstrapSampling
+    from damvi.votes import Votes
+    from damvi.weighting import Settings, minimize_c_bound
 
     rng = np.random.default_rng(0)
     y = (rng.random(ROWS, dtype=np.float32) < rate).astype(np.int8)
-    X = np.zeros((ROWS, 1))
     sample_weight = rng.random(ROWS)
     # The kernels are code, not data: a small fit loads them before anything is measured.
-    DAMVIClassifier(n_estimators=4).fit(rng.random((400, 3)), np.arange(400) % 2)
+    small = DAMVIClassifier(n_estimators=4).fit(rng.random((400, 3)), np.arange(400) % 2)
+    assert len(small.oob_decision_function_) == 400
 
-    class OnVotes(DAMVIClassifier):
-        def _train_voters(self, *_):
-            votes = np.empty((ROWS, VOTERS), dtype=np.int8, order="F")
-            for k in range(VOTERS):
-                wrong = rng.random(ROWS, dtype=np.float32) < 0.1 + 0.002 * k
-                votes[:, k] = np.where(wrong, 1 - y, y) * 2 - 1
-            return votes
+    def fit_on_votes() -> None:
+        hard = np.empty((ROWS, VOTERS), dtype=np.int8, order="F")
+        for k in range(VOTERS):
+            wrong = rng.random(ROWS, dtype=np.float32) < 0.1 + 0.002 * k
+            hard[:, k] = np.where(wrong, 1 - y, y) * 2 - 1
+        labels, targets = Labels.read(y, pos_label=1)
+        sampling = BootstrapSampling.plan(
+            targets, max_samples=0.2, seed=0, sample_weight=sample_weight
+        )
+        votes = Votes.of(
+            hard,
+            labels,
+            targets,
+            deal_folds(targets, sampling.seed),
+            sample_weight=sample_weight,
+            out_of_bag=sampling.out_of_bag_bits(VOTERS),
+        )
+        moments = emphasize_missed_positives(votes)
+        weighting = minimize_c_bound(votes, moments, Settings())
+        decision = choose_threshold(weighting, "vote", labels)
+        assert len(decision.out_of_sample_vote) == ROWS
 
-    return lambda: OnVotes(pos_label=1, random_state=0).fit(X, y, sample_weight)
+    return fit_on_votes
 
 
 def in_own_process(measure, rate: float) -> float:

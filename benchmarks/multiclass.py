@@ -89,9 +89,9 @@ def lightgbm(X: Any, y: Any, X_new: Any, seed: int) -> Iterator[Judged]:
 
 
 def strong(X: Any, y: Any, X_new: Any, seed: int) -> Iterator[Judged]:
-    from damvi import DAMVIClassifier
+    from damvi import DAMVIVotingClassifier
 
-    model = DAMVIClassifier("strong", cv=3, random_state=seed).fit(X, y)
+    model = DAMVIVotingClassifier(cv=3, random_state=seed).fit(X, y)
     yield "DAMVI strong", model.predict(X_new), model.predict_proba(X_new)
 
 

@@ -3,8 +3,9 @@
 A combiner gets out-of-fold votes of the training rows and the votes on the test rows, and
 returns two votes: one on the training rows, where each fold is judged by weights learned on
 the other folds, and one on the test rows, by weights learned on all folds. The former sets
-the threshold and the probability, the latter is scored. As in DAMVIClassifier, the voters
-that vote on the other folds, and their calibrators, have seen the fold that is judged.
+the threshold and the probability, the latter is scored. As in DAMVIVotingClassifier, the
+voters that vote on the other folds, and their calibrators, have seen the fold that is
+judged.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from damvi.ballots import Ballots
-from damvi.choosing import choose_rule
-from damvi.weighing import Rule, weigh
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -31,9 +29,13 @@ from sklearn.metrics import (
     matthews_corrcoef,
 )
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIVotingClassifier
 from damvi.decision import calibrate_vote, calibrate_votes, tune_threshold
 from damvi.decision.calibration import log_odds
+from damvi.reweighting import emphasize_missed_positives
+from damvi.selection import choose_settings
+from damvi.votes import Votes
+from damvi.weighting import Settings, minimize_c_bound
 
 Array = NDArray[Any]
 
@@ -81,17 +83,16 @@ class Setting(NamedTuple):
         return f"C-bound, {self.calibration}, balance {self.balance:g}{emphasis}{shrunk}"
 
     @property
-    def rule(self) -> Rule:
-        return Rule(float(self.reweight), self.shrinkage)
+    def of_weights(self) -> Settings:
+        return Settings(float(self.reweight), self.shrinkage)
 
 
 def default_setting() -> Setting:
-    """What ``DAMVIClassifier("strong")`` does."""
-    model = DAMVIClassifier("strong")
-    reweight = float(model._choice(model.reweight, True, False)) > 0
-    balance = model._choice(model.balance, 0.0, 0.25)
-    shrinkage = model._choice(model.shrinkage, 0.0, 0.001)
-    return Setting(model.calibration or "raw", balance, reweight, shrinkage)
+    """What ``DAMVIVotingClassifier()`` does."""
+    model = DAMVIVotingClassifier()
+    return Setting(
+        model.calibration or "raw", model.balance, bool(model.reweight), model.shrinkage
+    )
 
 
 def settings() -> list[Setting]:
@@ -132,7 +133,7 @@ class Pool:
     names: tuple[str, ...]
     unseen: Array
     test: Array
-    signs: Array
+    targets: Array
     folds: Array
 
     def take(self, wanted: Callable[[str], bool]) -> Pool:
@@ -144,18 +145,22 @@ class Pool:
             test=np.asfortranarray(self.test[:, columns]),
         )
 
-    def lean(self, balance: float) -> float:
-        """How many negatives a positive counts for."""
-        return float((self.signs < 0).sum() / (self.signs > 0).sum()) ** balance
+    def class_weight(self, balance: float) -> Array:
+        """What a row of each class counts for: a positive, so many negatives."""
+        negatives, positives = np.bincount(self.targets, minlength=2)
+        return np.array([1.0, float(negatives / positives) ** balance])
 
     def calibrated(self, method: Any, balance: float = 0.0) -> Pool:
-        """Each voter's votes put right, fold by fold, as DAMVI does."""
+        """Each voter's votes calibrated, fold by fold, as DAMVI does."""
         if method == "raw":
             return self
-        lean = self.lean(balance)
-        counts = np.where(self.signs > 0, min(lean, 1.0), min(1 / lean, 1.0))
+        weight = self.class_weight(balance)
         unseen, curves = calibrate_votes(
-            self.unseen, self.signs > 0, self.folds, method=method, sample_weight=counts
+            self.unseen,
+            self.targets,
+            self.folds,
+            method=method,
+            sample_weight=(weight / weight.max())[self.targets],
         )
         test = [curve(self.test[:, k]) for k, curve in enumerate(curves)]
         return replace(self, unseen=unseen, test=np.asfortranarray(np.stack(test, axis=1)))
@@ -188,13 +193,13 @@ def best_f1(score: Array, positive: Array) -> float:
     return float(np.max(2 * found / (len(found) + flagged)))
 
 
-def crossfit_f1(vote: Array, signs: Array, folds: Array) -> float:
+def crossfit_f1(vote: Array, targets: Array, folds: Array) -> float:
     """F1 where each fold is cut at the threshold that is best for the others."""
     flagged = np.zeros(len(vote), dtype=bool)
     for fold in np.unique(folds):
         here = folds == fold
-        flagged[here] = vote[here] > tune_threshold(vote[~here], signs[~here] > 0, "f1")
-    return float(f1_score(signs > 0, flagged, zero_division=0))
+        flagged[here] = vote[here] > tune_threshold(vote[~here], targets[~here], "f1")
+    return float(f1_score(targets, flagged, zero_division=0))
 
 
 def greedy(metric: Callable[[Array, Array], float], votes: Array, positive: Array) -> Array:
@@ -214,7 +219,7 @@ def greedy(metric: Callable[[Array, Array], float], votes: Array, positive: Arra
 
 def combine_linearly(pool: Pool, fit: Callable[[Array, Array], Array]) -> Vote:
     """A weighted vote whose weights are learned by ``fit``, cross-fitted."""
-    positive, votes = pool.signs > 0, pool.unseen.astype(np.float64)
+    positive, votes = pool.targets == 1, pool.unseen.astype(np.float64)
     unseen = np.empty(len(votes))
     for fold in np.unique(pool.folds):
         here = pool.folds == fold
@@ -229,10 +234,10 @@ def uniform(votes: Array, positive: Array) -> Array:
 
 def stack(pool: Pool) -> Vote:
     """Logistic regression on the voters' log-odds, cross-fitted."""
-    features, unseen = log_odds(pool.unseen), np.empty(len(pool.signs))
+    features, unseen = log_odds(pool.unseen), np.empty(len(pool.targets))
 
     def fitted(rows: Array) -> LogisticRegression:
-        return LogisticRegression(max_iter=2000).fit(features[rows], pool.signs[rows])
+        return LogisticRegression(max_iter=2000).fit(features[rows], pool.targets[rows])
 
     for fold in np.unique(pool.folds):
         here = pool.folds == fold
@@ -242,37 +247,35 @@ def stack(pool: Pool) -> Vote:
     return Vote(np.tanh(unseen / 2), np.tanh(test / 2), whole.coef_[0])
 
 
-def weigh_by_c_bound(ballots: Ballots, test: Array, setting: Setting) -> Vote:
-    result = weigh(ballots, setting.rule, n_jobs=1)
-    vote = test.astype(np.float64) @ result.weights
-    return Vote(result.unseen_vote, np.clip(vote, -1, 1), result.weights)
+def weigh_by_c_bound(votes: Votes, test: Array, settings: Settings, note: str = "") -> Vote:
+    moments = emphasize_missed_positives(votes, settings.reweight)
+    found = minimize_c_bound(votes, moments, settings, n_jobs=1)
+    vote = test.astype(np.float64) @ found.weights
+    return Vote(found.out_of_sample_vote, np.clip(vote, -1, 1), found.weights, note)
 
 
-def choose_by(metric: str, ballots: Ballots, test: Array) -> Vote:
-    """As ``DAMVIClassifier.choose`` does, with its default grid."""
-    rules = [Rule(emphasis, s) for s in SHRINKAGES for emphasis in (0.0, 0.5, 1.0)]
-    chosen = choose_rule(ballots, rules, metric, n_jobs=1)[0].chosen
-    result = weigh(ballots, chosen, n_jobs=1)
-    vote = test.astype(np.float64) @ result.weights
-    note = f"reweight {chosen.emphasis:g}, shrinkage {chosen.shrinkage:g}"
-    return Vote(result.unseen_vote, np.clip(vote, -1, 1), result.weights, note)
+def choose_by(metric: str, votes: Votes, test: Array) -> Vote:
+    """As ``DAMVIVotingClassifier.choose`` does, by which ``reweigh`` then goes."""
+    choice = choose_settings(votes, Settings(), metric, shrinkage=SHRINKAGES, n_jobs=1)
+    chosen = choice.chosen
+    note = f"reweight {chosen.reweight:g}, shrinkage {chosen.shrinkage:g}"
+    return weigh_by_c_bound(votes, test, chosen, note)
 
 
-def ballots_of(pool: Pool, balance: float) -> Ballots:
-    return Ballots(
+def votes_of(pool: Pool, balance: float) -> Votes:
+    return Votes(
         np.asfortranarray(pool.unseen),
-        pool.signs,
-        None,
+        pool.targets,
         pool.folds,
-        lean=pool.lean(balance),
+        class_weight=pool.class_weight(balance),
     )
 
 
-def score(vote: Vote, signs: Array, truth: Array) -> dict[str, Any]:
+def score(vote: Vote, targets: Array, truth: Array) -> dict[str, Any]:
     """The threshold and the curve by the honest vote; what they give on the test rows."""
-    threshold = tune_threshold(vote.unseen, signs > 0, "f1")
+    threshold = tune_threshold(vote.unseen, targets, "f1")
     flagged = vote.test > threshold
-    chance = calibrate_vote(vote.unseen, signs > 0)(vote.test)
+    chance = calibrate_vote(vote.unseen, targets)(vote.test)
     weights = {} if vote.weights is None else {"weights": vote.weights.round(4).tolist()}
     return {
         "ap": float(average_precision_score(truth, vote.test)),
@@ -282,20 +285,20 @@ def score(vote: Vote, signs: Array, truth: Array) -> dict[str, Any]:
         "brier": float(brier_score_loss(truth, chance)),
         "log_loss": float(log_loss(truth, chance, labels=[0, 1])),
         "threshold": threshold,
-        "out_of_fold_ap": average_precision(vote.unseen, signs > 0),
+        "out_of_fold_ap": average_precision(vote.unseen, targets == 1),
         **weights,
         **({"note": vote.note} if vote.note else {}),
     }
 
 
-def probabilities(vote: Vote, signs: Array) -> dict[str, Array]:
+def probabilities(vote: Vote, targets: Array) -> dict[str, Array]:
     """The test rows' probabilities by each final curve, learned on the honest vote."""
     chances: dict[str, Array] = {
-        method: calibrate_vote(vote.unseen, signs > 0, method=method)(vote.test)  # type: ignore[arg-type]
+        method: calibrate_vote(vote.unseen, targets, method=method)(vote.test)  # type: ignore[arg-type]
         for method in FINAL
     }
     steps = IsotonicRegression(out_of_bounds="clip")
-    steps.fit((1 + vote.unseen) / 2, signs > 0)
+    steps.fit((1 + vote.unseen) / 2, targets)
     chances[THEIRS] = steps.predict((1 + vote.test) / 2)
     return chances
 
@@ -309,12 +312,12 @@ def reliability(chance: Array, truth: Array) -> list[list[float]]:
     ]
 
 
-def calibration_scores(votes: dict[str, Vote], signs: Array, truth: Array) -> Any:
+def calibration_scores(votes: dict[str, Vote], targets: Array, truth: Array) -> Any:
     """Brier score, log loss and reliability by voter and final curve."""
     found: dict[str, Any] = {}
     for name, vote in votes.items():
         found[name] = {}
-        for method, chance in probabilities(vote, signs).items():
+        for method, chance in probabilities(vote, targets).items():
             found[name][method] = {
                 "brier": float(brier_score_loss(truth, chance)),
                 "log_loss": float(log_loss(truth, chance, labels=[0, 1])),
@@ -331,13 +334,13 @@ class Contest:
         self.pool, self.truth = pool, truth
         self.votes: dict[str, Vote] = {}
         self.scores: dict[str, dict[str, Any]] = {}
-        self._put_right: dict[tuple[str, float], tuple[Pool, float]] = {}
+        self._known_calibrated: dict[tuple[str, float], tuple[Pool, float]] = {}
 
     def enter(self, name: str, combine: Callable[[], Vote], before: float = 0.0) -> None:
         """Score a contender; ``before`` is CPU time that it shares with others."""
         start = time.process_time()
         self.votes[name] = combine()
-        scores = score(self.votes[name], self.pool.signs, self.truth)
+        scores = score(self.votes[name], self.pool.targets, self.truth)
         scores["seconds"] = round(before + time.process_time() - start, 4)
         self.scores[name] = scores
 
@@ -350,8 +353,8 @@ class Contest:
 
         plain = pool, 0.0
         start = time.process_time()
-        put_right = pool.calibrated("auto"), time.process_time() - start
-        for ending, (own, before) in (("", plain), (", calibrated", put_right)):
+        calibrated = pool.calibrated("auto"), time.process_time() - start
+        for ending, (own, before) in (("", plain), (", calibrated", calibrated)):
             ways: dict[str, Callable[[], Vote]] = {
                 "uniform vote": partial(combine_linearly, own, uniform),
                 "greedy AP": partial(
@@ -365,32 +368,32 @@ class Contest:
 
         for setting in settings():
             own, before = self._calibrated(setting)
-            votes = ballots_of(own, setting.balance)
-            self.enter(
-                setting.name, partial(weigh_by_c_bound, votes, own.test, setting), before
-            )
+            votes = votes_of(own, setting.balance)
+            weigh = partial(weigh_by_c_bound, votes, own.test, setting.of_weights)
+            self.enter(setting.name, weigh, before)
         usual = default_setting()
         own, before = self._calibrated(usual)
-        votes = ballots_of(own, usual.balance)
+        votes = votes_of(own, usual.balance)
         for name, metric in zip(CHOSEN, ("average_precision", "f1"), strict=True):
             self.enter(name, partial(choose_by, metric, votes, own.test), before)
         for name, wanted in MAKE_UPS.items():
             some = own.take(wanted)
-            votes = ballots_of(some, usual.balance)
-            self.enter(name, partial(weigh_by_c_bound, votes, some.test, usual), before)
+            votes = votes_of(some, usual.balance)
+            weigh = partial(weigh_by_c_bound, votes, some.test, usual.of_weights)
+            self.enter(name, weigh, before)
         assert list(self.scores) == contender_names(pool.names)
         return self.scores
 
     def _calibrated(self, setting: Setting) -> tuple[Pool, float]:
-        """The votes put right for a setting, once, and the CPU time that it took."""
+        """The votes calibrated for a setting, once, and the CPU time that it took."""
         key = setting.calibration, setting.balance
-        if key not in self._put_right:
+        if key not in self._known_calibrated:
             start = time.process_time()
-            self._put_right[key] = (
+            self._known_calibrated[key] = (
                 self.pool.calibrated(*key),
                 time.process_time() - start,
             )
-        return self._put_right[key]
+        return self._known_calibrated[key]
 
     def _choose(self, by_ap: str, by_f1: str, among: Sequence[str]) -> None:
         """The contender that is best on the honest votes of the training rows.
@@ -398,7 +401,7 @@ class Contest:
         It keeps its own vote, on which its threshold is tuned: to choose fold by fold
         would join votes of different scales.
         """
-        pool, positive = self.pool, self.pool.signs > 0
+        pool, positive = self.pool, self.pool.targets == 1
 
         def choose(worth: Callable[[Array], float]) -> Vote:
             name = max(among, key=lambda name: worth(self.votes[name].unseen))
@@ -407,13 +410,15 @@ class Contest:
         before = sum(self.scores[name]["seconds"] for name in among)
         self.enter(by_ap, lambda: choose(lambda v: average_precision(v, positive)), before)
         self.enter(
-            by_f1, lambda: choose(lambda v: crossfit_f1(v, pool.signs, pool.folds)), before
+            by_f1,
+            lambda: choose(lambda v: crossfit_f1(v, pool.targets, pool.folds)),
+            before,
         )
 
     def calibration(self) -> Any:
         """Line 2: probabilities of DAMVI's vote beside LightGBM's."""
         among = {n: self.votes[n] for n in (DAMVI, LIGHTGBM, BEST) if n in self.votes}
-        return calibration_scores(among, self.pool.signs, self.truth)
+        return calibration_scores(among, self.pool.targets, self.truth)
 
 
 def _both(pool: Pool) -> tuple[Array, Array]:

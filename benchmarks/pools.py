@@ -163,7 +163,7 @@ def load_kernels() -> None:
 
 
 def train_pool(X: Any, y: np.ndarray, X_test: Any, seed: int) -> dict[str, Any]:
-    """The votes as DAMVIClassifier("strong", random_state=seed) takes them.
+    """The votes as DAMVIVotingClassifier(random_state=seed) takes them.
 
     Voters are trained one by one, for the seconds of each: a voter's seed comes from its
     name, and so it is the same in any pool.
@@ -236,10 +236,9 @@ def run_cell(task: Task) -> dict[str, Any]:
             np.savez_compressed(out, **said)
             task.votes.mkdir(parents=True, exist_ok=True)
             write_whole(path, out.getvalue())
-        signs = np.where(y[train] > 0, 1, -1).astype(np.int8)
         names = tuple(map(str, said["names"]))
         unseen, asked = (np.asfortranarray(said[part]) for part in ("unseen", "test"))
-        pool = Pool(names, unseen, asked, signs, said["folds"])
+        pool = Pool(names, unseen, asked, y[train], said["folds"])
         contest, begun = Contest(pool, y[test]), time.process_time()
         scores = contest.run()
         calibration = contest.calibration()

@@ -60,7 +60,7 @@ def main() -> int:
             n_estimators=100, num_leaves=leaves, min_child_samples=1, n_jobs=2, verbose=-1
         ).fit(X, y)
         calls = {
-            "ours": lambda m=model, X=X_test: m._voters.weighted_vote(X, every, 2),
+            "ours": lambda m=model, X=X_test: m.voters_.weighted_vote(X, every, 2),
             "weighted": lambda m=model, X=X_test: m.predict_proba(X),
             "sklearn": lambda m=peer, X=X_test: m.predict_proba(X),
             "lightgbm": lambda m=booster, X=X_test: m.predict_proba(X),
@@ -78,7 +78,7 @@ def main() -> int:
             one = X_test[:1]
             whole = best_seconds(lambda m=model, x=one: m.vote(x), 200)
             core = best_seconds(
-                lambda m=model, x=one: m._voters.weighted_vote(x, m.weights_), 200
+                lambda m=model, x=one: m.voters_.weighted_vote(x, m.weights_), 200
             )
     print(
         f"\none row: {1e3 * whole:.3f} ms, of which {1e3 * core:.3f} ms beyond validation"

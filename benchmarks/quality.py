@@ -76,8 +76,7 @@ def run_cell(name: str, trees: str, split: int, X, y, codes) -> dict[str, object
     model.fit(X[train], y[train])
     seconds = time.process_time() - start
     vote = model.vote(X[test])
-    model.weights_ = np.full(model.n_estimators, 2.0**-10)
-    plain = model.vote(X[test])
+    plain = model.reweigh(solver="uniform").vote(X[test])
     return {
         "dataset": name, "trees": trees, "split": split, "rows": len(train),
         "f1": f1_score(y[test], vote > 0), "ap": average_precision_score(y[test], vote),

@@ -62,7 +62,7 @@ def main() -> None:
     from setting import print_setting
     from sklearn.datasets import make_classification
 
-    from damvi import DAMVIClassifier
+    from damvi import DAMVIClassifier, DAMVIVotingClassifier
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=200_000)
@@ -78,7 +78,7 @@ def main() -> None:
     models = {
         "hard, on the training rows": DAMVIClassifier(n_estimators=args.voters),
         "hard, out of bag": DAMVIClassifier(n_estimators=args.voters, votes="oob"),
-        "soft": DAMVIClassifier(pool, votes="prefit"),
+        "soft": DAMVIVotingClassifier(pool, cv="prefit"),
     }
     print(f"{args.rows:,} rows, {args.voters} voters; median milliseconds, CPU (wall)")
     print()

@@ -18,7 +18,6 @@ import time
 from statistics import median
 
 import numpy as np
-from damvi.solvers.solution import certified
 from scipy import linalg, optimize
 from setting import print_setting
 from sklearn.model_selection import train_test_split
@@ -28,8 +27,9 @@ from threadpoolctl import threadpool_limits
 from damvi import Moments
 from damvi.datasets import load
 from damvi.reweighting import emphasize_missed_positives
-from damvi.solvers import Solution, exact, slsqp
+from damvi.solvers import Solution, certified, exact, slsqp
 from damvi.voters import BaggedVoters, BootstrapSampling
+from damvi.votes import Votes
 
 SIZES = [100, 500, 1000, 2000]
 REPEATS = 11
@@ -40,10 +40,9 @@ LEAST_RATIO = 500  # at K = 1000
 def real_votes(n_voters: int):
     data = load("mammography")
     X, _, y, _ = train_test_split(data.data, data.target, test_size=0.3, random_state=0)
-    signs = np.where(y == 1, 1, -1).astype(np.int8)
-    draws = BootstrapSampling.plan(signs, max_samples=0.2, seed=0)
-    _, votes = BaggedVoters.train(DecisionTreeClassifier(), X, y, draws, n_voters)
-    return votes, signs
+    sampling = BootstrapSampling.plan(y, max_samples=0.2, seed=0)
+    _, votes = BaggedVoters.train(DecisionTreeClassifier(), X, y, sampling, n_voters)
+    return votes, y
 
 
 def scipy_nnls(moments: Moments) -> Solution:
@@ -73,15 +72,16 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="SLSQP at K = 2000 too")
     full = parser.parse_args().full
     print_setting("numpy", "scipy", "scikit-learn")
-    votes, signs = real_votes(max(SIZES))
+    votes, targets = real_votes(max(SIZES))
     print(
         f"{'K':>5} {'solver':12} {'CPU s':>9} {'x exact':>8} {'C-bound':>18} "
         f"{'KKT':>8} {'gap':>8} {'support':>7}"
     )
     failures = []
     for K in SIZES:
-        pool = votes[:, :K]
-        moments = Moments.of(pool, signs, emphasize_missed_positives(pool, signs))
+        one_fold = np.zeros(len(targets), int)
+        (whole,) = emphasize_missed_positives(Votes(votes[:, :K], targets, one_fold))
+        moments = whole.moments_to_learn()
         results = {
             "exact": timed(exact, moments, REPEATS),
             "scipy nnls": timed(scipy_nnls, moments, 3),

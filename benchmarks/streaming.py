@@ -23,16 +23,14 @@ def clocked(work):
     )
 
 
-def measure(stream, X, y, rows, batches):
+def measure(model, stream, X, y, rows, batches):
     """Median milliseconds of each step, CPU and wall."""
     from damvi.solvers import exact
 
     found = {"votes": [], "weights": [], "partial_fit": []}
     for start in range(0, rows * batches, rows):
         some = slice(start, start + rows)
-        found["votes"].append(
-            clocked(lambda some=some: stream._model.cast_votes(X[some]))[1]
-        )
+        found["votes"].append(clocked(lambda some=some: model.cast_votes(X[some]))[1])
         fit = clocked(lambda some=some: stream.partial_fit(X[some], y[some]))
         found["partial_fit"].append(fit[1])
         moments = stream.moments_
@@ -72,7 +70,7 @@ def main() -> None:
         model.fit(X[:fitted], y[:fitted])
         for half_life in (None, 50_000):
             stream = VoteStream(model, half_life=half_life)
-            found = measure(stream, new, labels, args.rows, args.batches)
+            found = measure(model, stream, new, labels, args.rows, args.batches)
             told = "".join(
                 f"{f'{cpu:.1f} ({wall:.1f})':>16}" for cpu, wall in map(found.get, steps)
             )

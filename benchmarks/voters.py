@@ -36,14 +36,12 @@ class OurTrees(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        from damvi.voters import BootstrapSampling, FastTreeClassifier
-        from damvi.voters.trees.voters import TreeVoters
+        from damvi.voters import BootstrapSampling, FastTreeClassifier, voters_for
 
-        plan = BootstrapSampling.plan(
-            np.where(y > 0, 1, -1), max_samples=0.2, seed=self.random_state
-        )
-        self.voters_, _ = TreeVoters.train(
-            FastTreeClassifier(), X, y, plan, self.n_estimators, n_jobs=self.n_jobs
+        tree = FastTreeClassifier()
+        sampling = BootstrapSampling.plan(y, max_samples=0.2, seed=self.random_state)
+        self.voters_, _ = voters_for(tree).train(
+            tree, X, y, sampling, self.n_estimators, n_jobs=self.n_jobs
         )
         return self
 

@@ -68,23 +68,23 @@ def main() -> int:
     options = FastTreeClassifier()
     for name in ("credit_fraud", "protein_homo", "webpage", "mammography"):
         X, _, y, _ = load(name, args.data)
-        positive, clock = y > 0, time.process_time
-        signs = np.where(positive, 1, -1).astype(np.int8)
+        labels, clock = (y > 0).astype(np.uint8), time.process_time
+        signs = np.where(y > 0, 1, -1).astype(np.int8)
         Features.learn(options, X[:500], signs[:500], 0).encode(X[:500])
         marks = [clock()]
         features = Features.learn(options, X, signs, 0)
         marks.append(clock())
         codes = features.encode(X)
         marks.append(clock())
-        draws = BootstrapSampling.plan(signs, max_samples=0.2, seed=0)
+        sampling = BootstrapSampling.plan(labels, max_samples=0.2, seed=0)
         spent, trees, in_bag = np.zeros(4), [], 0
         for k in range(TREES + 1):
             stamps = [clock()]
-            rows, times = draws.sample(k)
+            rows, times = sampling.sample(k)
             stamps.append(clock())
             own = codes[rows]
             stamps.append(clock())
-            tree = grow_tree(options, features, 2, own, times, positive[rows], k)
+            tree = grow_tree(options, features, 2, own, times, labels[rows], k)
             stamps.append(clock())
             if k > 0:  # the first loads the kernels
                 spent[:3] += np.diff(stamps)
