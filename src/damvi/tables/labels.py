@@ -194,6 +194,7 @@ def _show(value: Any) -> str:
 
 
 def listed(values: list[Any], last: str = "and") -> str:
+    """The values as users read them, the last after ``last``; of many, the first."""
     shown = [_show(value) for value in values[:20]]
     shown = [text if len(text) <= 60 else f"{text[:57]}..." for text in shown]
     if len(values) > 20:
