@@ -3,7 +3,7 @@
     python benchmarks/memory.py   # about a minute
 
 570,000 rows, 100 voters, sample weights: reweighting, moments by fold, weights,
-threshold, cross-fitted weights and the out-of-bag vote, by the functions that
+cross-fitted weights and the out-of-bag vote, by the functions that
 ``DAMVIClassifier.fit`` calls, on made-up votes. The votes take a byte each; the rest may
 take 100 MB above them and above the input. Each measurement has a process of its own.
 "Process" is the highest resident memory the kernel saw, less what was resident before the
@@ -51,9 +51,7 @@ def prepare(rate: float):
     import numpy as np
 
     from damvi import DAMVIClassifier
-    from damvi.ensemble import choose_threshold
     from damvi.folds import deal_folds
-    from damvi.labels import Labels
     from damvi.reweighting import emphasize_missed_positives
     from damvi.voters import BootstrapSampling
     from damvi.votes import Votes
@@ -71,22 +69,19 @@ def prepare(rate: float):
         for k in range(VOTERS):
             wrong = rng.random(ROWS, dtype=np.float32) < 0.1 + 0.002 * k
             hard[:, k] = np.where(wrong, 1 - y, y) * 2 - 1
-        labels, targets = Labels.read(y, pos_label=1)
         sampling = BootstrapSampling.plan(
-            targets, max_samples=0.2, seed=0, sample_weight=sample_weight
+            y, max_samples=0.2, seed=0, sample_weight=sample_weight
         )
-        votes = Votes.of(
+        votes = Votes(
             hard,
-            labels,
-            targets,
-            deal_folds(targets, sampling.seed),
+            y,
+            deal_folds(y, sampling.seed),
             sample_weight=sample_weight,
             out_of_bag=sampling.out_of_bag_bits(VOTERS),
         )
         moments = emphasize_missed_positives(votes)
         weighting = minimize_c_bound(votes, moments, Settings())
-        decision = choose_threshold(weighting, "vote", labels)
-        assert len(decision.out_of_sample_vote) == ROWS
+        assert len(weighting.out_of_sample_vote) == ROWS
 
     return fit_on_votes
 
