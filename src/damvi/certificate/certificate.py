@@ -163,7 +163,10 @@ class Certificate:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain Python values, ready for JSON."""
-        found = asdict(self)
+        found: dict[str, Any] = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
         for name in ("missed_by_class", "flagged_by_class"):
             for rate, own in zip(found[name], getattr(self, name), strict=True):
                 rate["seen"] = own.seen
