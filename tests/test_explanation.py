@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.evaluation import FittedVote
 from damvi.explanation import as_text, contributions, explain, importances
 from tests.report.toy import (
@@ -24,7 +24,6 @@ class Formula:
     """A model of one voter whose vote is any function of the row."""
 
     weights_ = np.ones(1)
-    _is_pool = True
 
     def __init__(self, function):
         self.function = function
@@ -95,7 +94,10 @@ def test_the_standard_error_is_about_the_distance_to_the_truth():
 )
 def test_parts_sum_to_the_vote(table, pool):
     X, y = table
-    model = DAMVIClassifier(pool, n_estimators=10, random_state=0).fit(X, y)
+    model = DAMVIClassifier(n_estimators=10, random_state=0)
+    if pool is not None:
+        model = DAMVIVotingClassifier(pool, random_state=0)
+    model.fit(X, y)
     names = FittedVote(model).names
     found = contributions(model, X[:4], X, "abcd", names)
     assert found.by_column.sum(axis=1) + found.base == pytest.approx(found.vote)
@@ -240,7 +242,8 @@ def test_importances_know_many_classes(model):
     names = [column.name for column in model.schema.used for _ in column.features]
     found = importances(model.classifier, X, names)
     assert set(found.names[:2]) == {"width", "depth"}
-    assert found.method == ("shuffled" if model.classifier._is_pool else "own")
+    is_pool = isinstance(model.classifier, DAMVIVotingClassifier)
+    assert found.method == ("shuffled" if is_pool else "own")
     if found.method == "shuffled":
         assert all(0 <= value <= 1 for value in found.values)
         assert "other classes" in found.words

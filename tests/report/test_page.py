@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from damvi.fingerprint import row_prints
 
 from damvi import DAMVIClassifier
+from damvi.hashing import row_hashes
 from damvi.io import Model, Target, Training
 from damvi.report import render, summarise, write_report
 from damvi.report.page import HEATS, digest, heat, json_for_script
@@ -170,8 +170,8 @@ def many_classes(n_classes, n, name="{}"):
     encoded = schema.encode(frame)
     classifier = DAMVIClassifier(n_estimators=10, random_state=0).fit(encoded, labels)
     training = Training(
-        row_prints(encoded, labels),
-        classifier._decision.unseen_vote,
+        row_hashes(encoded, labels),
+        classifier.decision_.out_of_sample_vote,
         labels.astype(np.uint8),
     )
     return frame, Model(classifier, schema, Target("kind", classes=names), training)

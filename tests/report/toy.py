@@ -1,12 +1,13 @@
 """Small tables and models of them, as ``damvi fit`` makes them but in a blink."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
-from damvi.fingerprint import row_prints
 
-from damvi import DAMVIClassifier
-from damvi.decision import calibrate_vote
+from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.evaluation import voters_of_fit
+from damvi.hashing import row_hashes
 from damvi.io import Model, Target, Training
 from damvi.tables import Schema
 
@@ -34,25 +35,28 @@ def make_table(n=600, seed=0, amount="amount"):
     return frame
 
 
+def fit_classifier(X, y, pool, threshold, **options):
+    """Trees, or a pool; calibrated either way."""
+    options = {"threshold": threshold, "random_state": 0, **options}
+    if pool is None:
+        classifier = DAMVIClassifier(n_estimators=25, stratified=True, **options)
+    else:
+        classifier = DAMVIVotingClassifier(pool, **options)
+    classifier.fit(X, y)
+    classifier.decision_ = replace(classifier.decision_, calibrates=True)
+    return classifier
+
+
 def make_model(frame, pool=None, threshold="f1", with_voters=True):
     schema = Schema.infer(frame, "fraud", drop=["id"])
     X, positive = schema.encode(frame), (frame["fraud"] == "yes").to_numpy()
-    classifier = DAMVIClassifier(
-        pool,
-        n_estimators=25,
-        stratified=pool is None,
-        threshold=threshold,
-        pos_label=True,
-        random_state=0,
-    ).fit(X, positive)
+    classifier = fit_classifier(X, positive, pool, threshold, pos_label=True)
     vote = classifier.oob_decision_function_ + classifier.threshold_
-    if classifier._calibrator is None:
-        classifier._decision.calibrator = calibrate_vote(vote, positive)
     return Model(
         classifier,
         schema,
         Target("fraud", "no", "yes"),
-        Training(row_prints(X, positive), vote, positive),
+        Training(row_hashes(X, positive), vote, positive),
         {"voters": voters_of_fit(classifier)} if with_voters else {},
         {"command": "damvi fit toy.csv --target fraud", "seed": 0},
     )
@@ -83,21 +87,13 @@ def make_class_model(frame, pool=None, threshold="macro_f1", with_voters=True):
     schema = Schema.infer(frame, "fault", drop=["id"])
     X = schema.encode(frame)
     labels = frame["fault"].map({name: c for c, name in enumerate(CLASSES)}).to_numpy()
-    classifier = DAMVIClassifier(
-        pool,
-        n_estimators=25,
-        stratified=pool is None,
-        threshold=threshold,
-        random_state=0,
-    ).fit(X, labels)
-    vote = classifier._decision.unseen_vote
-    if classifier._calibrator is None:
-        classifier._decision.calibrator = calibrate_vote(vote, labels)
+    classifier = fit_classifier(X, labels, pool, threshold)
+    vote = classifier.decision_.out_of_sample_vote
     return Model(
         classifier,
         schema,
         Target("fault", classes=CLASSES),
-        Training(row_prints(X, labels), vote, labels.astype(np.uint8)),
+        Training(row_hashes(X, labels), vote, labels.astype(np.uint8)),
         {"voters": voters_of_fit(classifier)} if with_voters else {},
         {"command": "damvi fit faults.csv --target fault", "seed": 0},
     )
