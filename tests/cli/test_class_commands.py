@@ -57,7 +57,7 @@ def test_evaluate_says_it_all(run, folder, data):
         assert table[true, decided] == cell.sum()
     assert [one["class"] for one in said["classes"]] == list(CLASSES)
     assert [one["rows"] for one in said["classes"]] == table.sum(axis=1).tolist()
-    assert said["rows_of_the_fit"] == (500 if known else 0)
+    assert said["training_rows"] == (500 if known else 0)
     assert said["factors"] == model.classifier.threshold_.tolist()
 
 

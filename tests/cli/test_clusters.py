@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from distributed import LocalCluster
 
-from damvi import enrolling
-from damvi.cli import clusters
+from damvi import hashing
+from damvi.cli import resources
 from damvi.io import load
-from damvi.model import on_cluster, prepare_dataset
+from damvi.model import prepare_dataset
 
 from .conftest import crops, fraud
 from .test_out_of_core import FIT, write
@@ -22,14 +22,14 @@ def same(one, other):
     assert np.array_equal(one.classifier.weights_, other.classifier.weights_)
     assert np.array_equal(one.classifier.threshold_, other.classifier.threshold_)
     assert np.array_equal(one.training.vote, other.training.vote, equal_nan=True)
-    assert np.array_equal(one.training.prints, other.training.prints)
+    assert np.array_equal(one.training.hashes, other.training.hashes)
     assert np.array_equal(one.training.labels, other.training.labels)
     assert one.scores == other.scores
     assert one.schema == other.schema
 
 
 def test_a_local_cluster_gives_the_model_of_one_machine(damvi, folder, monkeypatch):
-    monkeypatch.setattr(enrolling, "PRINTS_TO_KEEP", 300)
+    monkeypatch.setattr(hashing, "HASHES_TO_KEEP", 300)
     frame = fraud(700).astype({"is_fraud": float})
     frame.loc[5:9, "is_fraud"] = np.nan
     write(frame)
@@ -37,7 +37,7 @@ def test_a_local_cluster_gives_the_model_of_one_machine(damvi, folder, monkeypat
     run = damvi(*FIT, "-o", "other.damvi", "--cluster", "local", "--jobs", "2")
     assert "Workers: 2 (2 threads) of a Dask cluster on this machine" in run.stderr
     one, other = load("one.damvi"), load("other.damvi")
-    assert one.classifier._print_step == 4
+    assert one.classifier.row_hash_step_ == 4
     same(one, other)
 
 
@@ -57,7 +57,7 @@ def test_a_cluster_by_its_address(damvi, folder, address):
 
 
 def test_nobody_answers(damvi, folder, monkeypatch):
-    monkeypatch.setattr(clusters, "PATIENCE", 0.5)
+    monkeypatch.setattr(resources, "PATIENCE", 0.5)
     write(fraud(100))
     run = damvi(*FIT, "--cluster", "tcp://127.0.0.1:9", code=1)
     assert "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in run.output
@@ -96,14 +96,13 @@ def test_without_dask(folder):
 def test_what_workers_read(folder):
     write(fraud(100))
     table, _ = prepare_dataset("pay", "is_fraud")
-    (first, *_) = on_cluster._groups(table.X)
-    assert Path(first.file).is_absolute()
-    whole = on_cluster.read_group(first)
+    (first, *_) = table.X.groups
+    whole = first.read()
     assert [*whole] == [*table.schema.features, "is_fraud"]
     assert np.array_equal(whole["is_fraud"], table.y[: len(whole)])
     for columns in (["is_fraud"], ["shop"], ["is_fraud", "age"]):
-        part = on_cluster.read_group(first, columns)
+        part = first.read(columns)
         pd.testing.assert_frame_equal(part, whole[columns])
     Path(first.file).unlink()
     with pytest.raises(FileNotFoundError, match="put the dataset where all workers see"):
-        on_cluster.read_group(first)
+        first.read()

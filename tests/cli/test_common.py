@@ -9,9 +9,8 @@ import click
 import pytest
 
 from damvi.cli import main
+from damvi.cli.console import Output, one_line
 from damvi.cli.figures import figure_table
-from damvi.cli.group import one_line
-from damvi.cli.talking import Talk
 from damvi.evaluation import Figure
 
 
@@ -34,7 +33,6 @@ def test_json_is_all_of_the_standard_output(damvi, made, folder):
         ["evaluate", made / "model.damvi", made / "data.csv"],
         ["predict", made / "model.damvi", made / "new.csv", "-o", out],
         ["datasets"],
-        ["datasets", "show", "mammography"],
         ["fit", made / "data.csv", "--target", "is_fraud", "--pool", "trees"],
     ):
         found = json.loads(damvi(*command, "--json").stdout)
@@ -139,7 +137,7 @@ def test_a_narrow_terminal_shows_names_and_figures(monkeypatch, capsys, columns)
     monkeypatch.setenv("COLUMNS", str(columns))
     figure = Figure(0.509, 0.4, 0.6, 0.026)
     names = ("precision", "recall", "f1", "ap")
-    Talk().show(figure_table({"plain forest": dict.fromkeys(names, figure)}))
+    Output().show(figure_table({"plain forest": dict.fromkeys(names, figure)}))
     said = capsys.readouterr().out
     assert "plain forest" in said
     assert said.count("0.509") == said.count("0.026") == 4

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from damvi import DAMVIClassifier, save_model
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, save_model
 from damvi.cli import main
 from damvi.io import Model, Target, Training, save
 from damvi.tables import Column, Schema
@@ -24,7 +24,8 @@ def path(tmp_path_factory):
     X = rng.normal(size=(300, 2))
     y = X[:, 0] + 0.3 * rng.normal(size=300) > 1.2
     pool = [("bayes [bold]", GaussianNB()), ("linear", LogisticRegression())]
-    classifier = DAMVIClassifier(pool, cv=2, shrinkage=0.5, random_state=0).fit(X, y)
+    classifier = DAMVIVotingClassifier(pool, cv=2, shrinkage=0.5, random_state=0)
+    classifier.fit(X, y)
     model = Model(
         classifier,
         Schema(

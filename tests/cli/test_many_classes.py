@@ -2,6 +2,7 @@
 
 import csv
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,16 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from damvi.cli import flow, main
+from damvi.cli import main
+from damvi.cli.console import FORMULA, no_formula
 from damvi.evaluation import FittedVote
 from damvi.io import load
-from damvi.model import worth
+from damvi.model import metrics
 
 from .conftest import crops as crops_of
 from .test_first_minutes import check
 
+PREDICT = import_module("damvi.cli.predict")
 LABELS = ("wheat", "maize", "=rye", 'oat, "wild"')
 
 
@@ -32,13 +35,13 @@ def fitted(tmp_path_factory):
     command = ["fit", path / "crops.csv", "--target", "crop", "--pool", "trees"]
     command = [*command, "-o", path / "model.damvi", "--quiet"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worth, "find_spec", lambda name: None)  # LightGBM takes long
+        patch.setattr(metrics, "find_spec", lambda name: None)  # LightGBM takes long
         result = CliRunner().invoke(main, [str(word) for word in command])
     assert result.exit_code == 0, (result.output, result.exception)
     return path
 
 
-def test_fit_says_which_classes_there_are_and_what_they_are_worth(damvi, folder):
+def test_fit_says_which_classes_there_are_and_how_well_they_are_told_apart(damvi, folder):
     crops().to_csv("crops.csv", index=False)
     said = damvi("fit", "crops.csv", "--target", "crop", "--pool", "trees").output
     check("fit_classes", said)
@@ -59,7 +62,7 @@ def test_fit_says_which_classes_there_are_and_what_they_are_worth(damvi, folder)
 
 
 def test_one_against_the_rest(damvi, folder, fitted, monkeypatch):
-    monkeypatch.setattr(worth, "find_spec", lambda name: None)
+    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
     command = ["fit", fitted / "crops.csv", "--target", "crop", "--pool", "trees"]
     said = damvi(*command, "--positive", "maize").output
     assert "Positive is crop = 'maize' against the rest: 125 rows, 25.00%." in said
@@ -88,7 +91,7 @@ def test_what_cannot_be_had_is_one_line(damvi, folder, fitted, options, words):
 @pytest.mark.parametrize("out", ["p.csv", "p.parquet"])
 @pytest.mark.parametrize("numbers", [100, 1 << 20])
 def test_predictions_are_the_classifiers(damvi, fitted, folder, monkeypatch, out, numbers):
-    monkeypatch.setattr(flow, "MOST_NUMBERS", numbers)
+    monkeypatch.setattr(PREDICT, "MOST_NUMBERS", numbers)
     said = damvi("predict", fitted / "model.damvi", fitted / "new.csv", "-o", out).output
     assert "200 rows judged" in said
     assert f"Saved {out}: the decision, and probability and score of each class." in said
@@ -104,7 +107,7 @@ def test_predictions_are_the_classifiers(damvi, fitted, folder, monkeypatch, out
     np.testing.assert_allclose(scores, model.classifier.vote(X), rtol=1e-12)
     labels = np.array(classes)[model.classifier.predict(X)]
     if out.endswith("csv"):
-        labels = [flow.harmless(label) for label in labels]
+        labels = [no_formula(label) for label in labels]
         assert "'=rye" in set(labels)
     assert found["decision"].tolist() == list(labels)
 
@@ -116,7 +119,7 @@ def test_headers_are_no_formulas_and_one_line_is_one_row(damvi, fitted, folder):
     assert len(rows) == 200
     assert {len(row) for row in rows} == {len(header)} == {9}
     for cell in [*header, *(row[0] for row in rows)]:
-        assert not cell.startswith(flow.FORMULA)
+        assert not cell.startswith(FORMULA)
 
 
 def test_predictions_for_machines(damvi, fitted, folder):
@@ -166,7 +169,7 @@ def test_info_of_a_classifier_alone(damvi, folder):
 
 
 def test_many_classes_are_listed_in_part(damvi, folder, monkeypatch):
-    monkeypatch.setattr(worth, "find_spec", lambda name: None)
+    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
     rng = np.random.default_rng(0)
     kinds = np.sort(np.concatenate([np.arange(40).repeat(3), np.zeros(200, int)]))
     frame = pd.DataFrame({"x": kinds + rng.normal(size=320), "kind": kinds}).sample(

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from damvi.blocks import cache
 
-from damvi import enrolling
-from damvi.cli import dataset, memory
+from damvi import hashing
+from damvi.cli import resources
+from damvi.cli.fit import why_in_blocks
 from damvi.io import load
+from damvi.outofcore import cache
 
 from .conftest import crops, fraud
 
@@ -73,14 +74,14 @@ def test_a_folder_a_pattern_and_a_file_give_one_model(damvi):
         weights = model.classifier.weights_
         assert np.array_equal(weights, models[0].classifier.weights_)
         assert np.array_equal(model.training.vote, models[0].training.vote)
-        assert np.array_equal(model.training.prints, models[0].training.prints)
+        assert np.array_equal(model.training.hashes, models[0].training.hashes)
         assert model.classifier.threshold_ == models[0].classifier.threshold_
 
 
 def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     fraud(200).to_parquet("one.parquet")
     size = 200 * 8 * 8
-    monkeypatch.setattr(memory, "memory", lambda: 3 * size - 1)
+    monkeypatch.setattr(resources, "memory", lambda: 3 * size - 1)
     options = ("fit", "one.parquet", "--target", "is_fraud", "--pool", "trees")
     run = damvi(*options)
     assert (
@@ -88,19 +89,19 @@ def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     )
     assert "the strong pool" not in run.stderr
     for enough in (3 * size, None):
-        monkeypatch.setattr(memory, "memory", lambda enough=enough: enough)
-        assert dataset.why_in_blocks(Path("one.parquet"), False, None) is None
+        monkeypatch.setattr(resources, "memory", lambda enough=enough: enough)
+        assert why_in_blocks(Path("one.parquet"), False, None) is None
 
 
 def test_the_memory_of_this_machine(monkeypatch, tmp_path):
-    there = memory.memory()
+    there = resources.memory()
     assert there is None or there > 2**27
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(memory, "LIMITS", (str(limit),))
+    monkeypatch.setattr(resources, "LIMITS", (str(limit),))
     limit.write_text("123456\n")
-    assert memory.memory() == 123456
+    assert resources.memory() == 123456
     limit.write_text("max\n")
-    assert memory.memory() == there or there is None or memory.memory() >= there
+    assert resources.memory() == there or there is None or resources.memory() >= there
 
 
 def test_many_classes_and_options(damvi):
@@ -122,7 +123,7 @@ def test_many_classes_and_options(damvi):
         (("--pool", "strong"), 2, "--pool strong needs all rows in memory"),
         (("--time-limit", "9"), 2, "--time-limit needs all rows in memory"),
         (("--unlabeled", "x", "--group", "shop"), 2, "--unlabeled and --group need all"),
-        (("--learn-from-unlabeled", "self"), 2, "needs all rows in memory"),
+        (("--unlabeled-weight", "0"), 2, "needs all rows in memory"),
         (("--drop", "lost"), 1, "there is no named column 'lost'"),
         (("-o", "pay/part-1.parquet"), 2, "names pay/part-1.parquet, a file that is read"),
     ],
@@ -151,7 +152,7 @@ def test_other_files(damvi):
 
 
 def thinned_model(damvi, monkeypatch, n=900):
-    monkeypatch.setattr(enrolling, "PRINTS_TO_KEEP", 300)
+    monkeypatch.setattr(hashing, "HASHES_TO_KEEP", 300)
     frame = fraud(n)
     write(frame)
     frame.to_parquet("all.parquet")
@@ -161,8 +162,8 @@ def thinned_model(damvi, monkeypatch, n=900):
 
 def test_of_very_many_rows_a_sample_is_remembered_and_judged(damvi, monkeypatch):
     model = thinned_model(damvi, monkeypatch)
-    assert model.classifier._print_step == 4
-    n_kept = len(model.training.prints)
+    assert model.classifier.row_hash_step_ == 4
+    n_kept = len(model.training.hashes)
     assert 150 < n_kept < 320
     assert "fitted on 900 rows, 108 of them positive" in damvi("info", "model.damvi").output
     run = damvi("evaluate", "model.damvi", "all.parquet")
@@ -171,7 +172,7 @@ def test_of_very_many_rows_a_sample_is_remembered_and_judged(damvi, monkeypatch)
     said = json.loads(damvi("evaluate", "model.damvi", "all.parquet", "--json").stdout)
     some = ~np.isnan(model.training.vote)
     assert said["rows"] == some.sum()
-    assert said["rows_of_the_fit"] == n_kept
+    assert said["training_rows"] == n_kept
     assert said["classes"][1]["rows"] == model.training.labels[some].sum()
     flagged = model.training.vote[some] > model.classifier.threshold_
     assert said["confusion"][1][1] == (flagged & model.training.labels[some]).sum()
@@ -194,12 +195,12 @@ def test_new_rows_beside_a_sample_are_new_if_enough_can_be_told(damvi, monkeypat
     mixed.to_parquet("mixed.parquet")
     said = json.loads(damvi("evaluate", "model.damvi", "mixed.parquet", "--json").stdout)
     assert 80 < said["rows"] < 170
-    assert 10 < said["rows_of_the_fit"] < 45
-    assert len(model.training.prints) > 45
+    assert 10 < said["training_rows"] < 45
+    assert len(model.training.hashes) > 45
 
 
 def test_a_sample_of_many_classes(damvi, monkeypatch):
-    monkeypatch.setattr(enrolling, "PRINTS_TO_KEEP", 200)
+    monkeypatch.setattr(hashing, "HASHES_TO_KEEP", 200)
     write(crops(500), name="fields")
     crops(500).to_parquet("all.parquet")
     damvi("fit", "fields", "--target", "crop", "--quiet")
@@ -217,7 +218,7 @@ def test_a_sample_of_many_classes(damvi, monkeypatch):
 STOPPED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
-from damvi.blocks.cache import BinCache
+from damvi.outofcore.cache import BinCache
 from damvi.cli import main
 
 how = int(sys.argv.pop())

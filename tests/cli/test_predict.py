@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.cli.flow import harmless
+from damvi.cli.console import no_formula
 from damvi.io import load
 from damvi.tables import read_table
 
@@ -64,9 +64,9 @@ def test_a_column_written_otherwise_is_named(damvi, made, folder):
 
 
 def test_labels_that_look_like_formulas(damvi, folder):
-    assert harmless("=cmd()") == "'=cmd()"
-    assert harmless("@x") == "'@x"
-    assert harmless("-1") == "-1"
+    assert no_formula("=cmd()") == "'=cmd()"
+    assert no_formula("@x") == "'@x"
+    assert no_formula("-1") == "-1"
     data = fraud(300)
     data["is_fraud"] = np.where(data["is_fraud"] == 1, "=cmd|' /C calc'!A0", "ok")
     data.to_csv("data.csv", index=False)

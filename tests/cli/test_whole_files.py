@@ -15,13 +15,14 @@ OLD = b"the old one"
 PREDICT = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
-from damvi.cli import main, flow
-def slowly(self, frames, calls=flow.Flow.__call__):
+from damvi.cli import main
+from damvi.cli.predict import Predictions
+def slowly(self, frames, calls=Predictions.__call__):
     for block in calls(self, frames):
         yield block
         print("half", flush=True)
         time.sleep(60)
-flow.Flow.__call__ = slowly
+Predictions.__call__ = slowly
 main(sys.argv[1:])
 """
 FIT = """

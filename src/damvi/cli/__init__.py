@@ -9,13 +9,13 @@ import click
 
 from .. import __version__
 from .bench import bench
+from .console import Commands
 from .datasets import datasets
 from .demo import demo
 from .evaluate import evaluate
 from .explain import explain
 from .export import export
 from .fit import fit
-from .group import Commands
 from .info import info
 from .predict import predict
 from .report import report

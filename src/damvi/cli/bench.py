@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .talking import Talk, shown, talk
+from .console import Output, current_output, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,22 +76,22 @@ def bench(
     from ..contenders import make_contender
     from ..model import prepare
     from ..tables import read_table
-    from .telling import tell_table
+    from .figures import show_table
 
-    talks = talk()
+    output = current_output()
     if contenders is None:
         names, reasons = available_contenders()
         for reason in reasons:
-            talks.note(f"Left out: {reason}")
+            output.note(f"Left out: {reason}")
     else:
         names = list(dict.fromkeys(name.strip() for name in contenders.split(",")))
         for name in names:
             make_contender(name)  # says what is wrong with it, before the work
     frame = read_table(data, as_text=[target])
     table = prepare(frame, target, positive, group=group, keep=keep, drop=drop)
-    tell_table(talks, data, table)
+    show_table(output, data, table)
     folder = out or Path("damvi-bench") / data.name.split(".")[0]
-    known = _open(folder, _settings(table, seed), talks)
+    known = _open(folder, _settings(table, seed), output)
     found = compare(
         table.X,
         table.y,
@@ -102,7 +102,7 @@ def bench(
         random_state=seed,
         n_jobs=jobs or cpu_count(),
         known=known,
-        follow=_Follow(folder / SCORES, talks),
+        follow=_Follow(folder / SCORES, output),
     )
     if found.scores["f1"].isna().all():
         raise click.ClickException(f"no contender could be fitted: {found.scores.note[0]}")
@@ -112,11 +112,11 @@ def bench(
     for name, text in texts.items():
         write_whole(folder / name, text)
     if form == "terminal":
-        talks.show(found.to_terminal())
+        output.show(found.to_terminal())
     else:
-        talks.say(texts["table.md" if form == "markdown" else "table.tex"])
-    talks.say(f"\nWritten to {folder}: {', '.join([SCORES, *texts])}")
-    talks.result(
+        output.say(texts["table.md" if form == "markdown" else "table.tex"])
+    output.say(f"\nWritten to {folder}: {', '.join([SCORES, *texts])}")
+    output.result(
         {
             "folder": str(folder),
             "reference": found.reference,
@@ -140,7 +140,7 @@ def _settings(table: Prepared, seed: int) -> dict[str, Any]:
     return {"damvi": __version__, "rows": digest.hexdigest(), "seed": seed}
 
 
-def _open(folder: Path, settings: dict[str, Any], talks: Talk) -> pd.DataFrame | None:
+def _open(folder: Path, settings: dict[str, Any], output: Output) -> pd.DataFrame | None:
     """The scores that an earlier run has left, if they are of the same rows."""
     import pandas as pd
 
@@ -156,10 +156,10 @@ def _open(folder: Path, settings: dict[str, Any], talks: Talk) -> pd.DataFrame |
         write_whole(scores, "".join(line for line in lines if line.endswith("\n")))
         known = pd.read_csv(scores, keep_default_na=False, na_values={"f1": "", "ap": ""})
         known = known.drop_duplicates(["contender", "split"], keep="last")
-        talks.note(f"{len(known)} scores are in {scores} already.")
+        output.note(f"{len(known)} scores are in {scores} already.")
         return known
     if scores.is_file():
-        talks.note(f"{scores} is of other rows or settings, and is written anew.")
+        output.note(f"{scores} is of other rows or settings, and is written anew.")
     write_whole(scores, ",".join(COLUMNS) + "\n")
     write_whole(made_by, json.dumps(settings))
     return None
@@ -168,8 +168,8 @@ def _open(folder: Path, settings: dict[str, Any], talks: Talk) -> pd.DataFrame |
 class _Follow:
     """Writes each score as it comes, and tells how far the comparison is."""
 
-    def __init__(self, scores: Path, talks: Talk) -> None:
-        self._scores, self._talks = scores, talks
+    def __init__(self, scores: Path, output: Output) -> None:
+        self._scores, self._output = scores, output
         self._start = time.monotonic()
 
     def __call__(self, done: int, total: int, row: dict[str, Any]) -> None:
@@ -182,9 +182,9 @@ class _Follow:
             line.to_csv(file, header=False, index=False, lineterminator="\n")
         said = f"F1 {row['f1']:.3f} AP {row['ap']:.3f}"
         left = (time.monotonic() - self._start) * (total - done) / done
-        self._talks.note(
+        self._output.note(
             f"[{done}/{total}] {row['contender']} split {row['split']}: "
-            f"{shown(row['note']) or said}"
+            f"{printable(row['note']) or said}"
             + (f"  about {in_words(left)} left" if done < total else "")
         )
 

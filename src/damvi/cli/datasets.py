@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .talking import talk
+from .console import current_output
 
 
 @click.group(invoke_without_command=True)
@@ -21,9 +21,9 @@ def datasets(context: click.Context, data_dir: str | None) -> None:
 
     from ..datasets import available
 
-    talks = talk()
+    output = current_output()
     records = available(data_dir)
-    talks.result(records)
+    output.result(records)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("name", no_wrap=True)
     for heading in ("rows", "columns", "ratio"):
@@ -38,7 +38,7 @@ def datasets(context: click.Context, data_dir: str | None) -> None:
             f"{ratio:,.0f}:1" if ratio else "",
             record["where"],
         )
-    talks.show(table)
+    output.show(table)
 
 
 @datasets.command()
@@ -48,8 +48,8 @@ def fetch(data_dir: str | None, names: tuple[str, ...]) -> None:
     """Fetch datasets from their public homes into the cache."""
     from ..datasets import fetch as fetch_one
 
-    talks, paths = talk(), {}
+    output, paths = current_output(), {}
     for name in names:
         paths[name] = str(fetch_one(name, data_dir=data_dir))
-        talks.say(f"{name}: {paths[name]}")
-    talks.result(paths)
+        output.say(f"{name}: {paths[name]}")
+    output.result(paths)

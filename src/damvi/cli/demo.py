@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from .console import current_output
 from .fit import fit_file
-from .talking import talk
 
 FOLDER = "damvi-demo"
 
@@ -28,7 +28,7 @@ def demo(seed: int, out: Path | None) -> None:
 
     The data are 11,183 spots on mammograms, 260 of them calcifications. Nothing is fetched.
     """
-    talks = talk()
+    output = current_output()
     folder = _folder(out)
     data, model, page = (folder / n for n in ("data.csv", "model.damvi", "report.html"))
     _write_data(data)
@@ -38,18 +38,18 @@ def demo(seed: int, out: Path | None) -> None:
         model,
         pool="trees",
         seed=seed,
-        talks=talks,
+        output=output,
     )
     reported = _report(fitted, data, page)
     if reported:
-        talks.say(f"Report: {page} (open it in a browser; it needs no network).")
-    talks.say("\nNow yours:")
-    talks.say("  damvi fit YOUR_DATA.csv --target COLUMN")
-    talks.say("or, on with the demo:")
+        output.say(f"Report: {page} (open it in a browser; it needs no network).")
+    output.say("\nNow yours:")
+    output.say("  damvi fit YOUR_DATA.csv --target COLUMN")
+    output.say("or, on with the demo:")
     if not reported:
-        talks.say(f"  damvi report {model} {data}")
-    talks.say(f"  damvi evaluate {model} {data}")
-    talks.say(f"  damvi predict {model} {data}")
+        output.say(f"  damvi report {model} {data}")
+    output.say(f"  damvi evaluate {model} {data}")
+    output.say(f"  damvi predict {model} {data}")
 
 
 def _folder(out: Path | None) -> Path:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from .console import Output, current_output, printable
 from .fit import COST
-from .talking import Talk, shown, talk
 
 MOST_CLASSES = 12
 """Classes whose confusion table is printed; of more, the most frequent mistakes are."""
@@ -38,8 +38,8 @@ def evaluate(
     from .figures import interval_table
     from .loading import load_with_table
 
-    talks = talk()
-    loaded, frame = load_with_table(model, data, target, talks)
+    output = current_output()
+    loaded, frame = load_with_table(model, data, target, output)
     names, fitted = class_names(loaded.target), FittedVote(loaded.classifier)
     two = len(names) == 2
     cost = tuple(loaded.scores.get("cost") or ()) if two else ()
@@ -52,7 +52,7 @@ def evaluate(
     name = target or loaded.target.name
     answered = label_texts(pick(frame, name, "target")).notna()
     if not answered.all():
-        talks.note(f"Dropped {(~answered).sum():,} rows whose {name!r} is missing.")
+        output.note(f"Dropped {(~answered).sum():,} rows whose {name!r} is missing.")
         frame = frame.loc[answered].reset_index(drop=True)
     judged = honest_rows(loaded, frame, name)
     some, cut = judged.has_vote, loaded.classifier.threshold_
@@ -64,21 +64,21 @@ def evaluate(
         judged.probability[some],
         cost=cost or None,
     )
-    _tell_rows(talks, data, names, figures.confusion.sum(axis=1))
-    talks.say(judged.words)
+    _show_counts(output, data, names, figures.confusion.sum(axis=1))
+    output.say(judged.words)
     if judged.of_fit.any():
-        known = _known_by_fit(fitted, two)
+        known = _tuned_on_rows(fitted, two)
         if known:
-            talks.say(f"{known} on these rows too: new rows may do a bit worse.")
-    talks.say()
-    talks.show(interval_table(figures.overall))
-    talks.say()
-    tell = _tell_two if two else _tell_classes
-    tell(talks, figures, names)
-    talks.result(
+            output.say(f"{known} on these rows too: new rows may do a bit worse.")
+    output.say()
+    output.show(interval_table(figures.overall))
+    output.say()
+    show = _show_flagged if two else _show_classes
+    show(output, figures, names)
+    output.result(
         {
             "rows": int(some.sum()),
-            "rows_of_the_fit": judged.n_of_fit,
+            "training_rows": judged.n_of_fit,
             "rows_without_vote": int((~some).sum()),
             **_plain(figures, names),
             **({"threshold": float(cut)} if two else {"factors": cut.tolist()}),
@@ -88,37 +88,37 @@ def evaluate(
 
 def _plain(figures: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """The figures for machines; of two classes, those of the positive one."""
-    said, table = figures.as_dict(), figures.confusion
+    summary, table = figures.as_dict(), figures.confusion
     sizes, named = table.sum(axis=1).tolist(), table.sum(axis=0).tolist()
-    own = said["by_class"] if len(names) > 2 else [{}, *said["by_class"]]
+    own = summary["by_class"] if len(names) > 2 else [{}, *summary["by_class"]]
     return {
         "classes": [
             {"class": name, "rows": sizes[c], "named": named[c], **own[c]}
             for c, name in enumerate(names)
         ],
-        "figures": said["overall"],
-        "confusion": said["confusion"],
-        "confusion_shares": said["shares"],
+        "figures": summary["overall"],
+        "confusion": summary["confusion"],
+        "confusion_shares": summary["shares"],
     }
 
 
-def _tell_rows(talks: Talk, data: Path, names: tuple[str, ...], sizes: Any) -> None:
+def _show_counts(output: Output, data: Path, names: tuple[str, ...], sizes: Any) -> None:
     """How many rows there are of what."""
     total = int(sizes.sum())
     if len(names) == 2:
         found = int(sizes[1])
-        talks.say(
+        output.say(
             f"{data}: {total:,} rows, {found:,} of them {names[1]!r} ({found / total:.2%})."
         )
         return
-    talks.say(f"{data}: {total:,} rows of {(sizes > 0).sum()} classes.")
-    lacking = [repr(shown(name)) for name, n in zip(names, sizes, strict=True) if not n]
+    output.say(f"{data}: {total:,} rows of {(sizes > 0).sum()} classes.")
+    lacking = [repr(printable(name)) for name, n in zip(names, sizes, strict=True) if not n]
     if lacking:
-        talks.say(f"No row is {' or '.join(lacking[:5])}: the means are over the others.")
+        output.say(f"No row is {' or '.join(lacking[:5])}: the means are over the others.")
 
 
-def _known_by_fit(fitted: Any, two: bool) -> str:
-    """What the fit has learned from its rows beside voters and weights."""
+def _tuned_on_rows(fitted: Any, two: bool) -> str:
+    """What was learned from training rows beside voters and weights."""
     if two:
         return "The threshold was tuned"
     if not (fitted.factors != 1).any():
@@ -127,7 +127,7 @@ def _known_by_fit(fitted: Any, two: bool) -> str:
     return f"The factors of the classes were tuned{calibrated}"
 
 
-def _tell_two(talks: Talk, figures: Any, names: tuple[str, ...]) -> None:
+def _show_flagged(output: Output, figures: Any, names: tuple[str, ...]) -> None:
     """What was flagged, by what is true."""
     from .figures import plain_table
 
@@ -136,17 +136,17 @@ def _tell_two(talks: Talk, figures: Any, names: tuple[str, ...]) -> None:
         [names[1], f"{found:,} found", f"{missed:,} missed"],
         ["others", f"{alarms:,} false alarms", f"{passed:,} passed"],
     ]
-    talks.show(plain_table(["", "flagged", "not flagged"], rows))
+    output.show(plain_table(["", "flagged", "not flagged"], rows))
 
 
-def _tell_classes(talks: Talk, figures: Any, names: tuple[str, ...]) -> None:
+def _show_classes(output: Output, figures: Any, names: tuple[str, ...]) -> None:
     """Each class against the rest, and which are taken for which."""
     from .figures import class_table, mistakes, plain_table
 
-    talks.show(class_table(figures, names, talks.columns))
-    talks.say()
+    output.show(class_table(figures, names, output.columns))
+    output.say()
     if len(names) > MOST_CLASSES:
-        talks.show(
+        output.show(
             plain_table(["true", "decided", "rows"], mistakes(figures.confusion, names), 2)
         )
         return
@@ -154,4 +154,4 @@ def _tell_classes(talks: Talk, figures: Any, names: tuple[str, ...]) -> None:
         [name, *(f"{count:,}" for count in row)]
         for name, row in zip(names, figures.confusion.tolist(), strict=True)
     ]
-    talks.show(plain_table(["true \\ decided", *names], rows))
+    output.show(plain_table(["true \\ decided", *names], rows))

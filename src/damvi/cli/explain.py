@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from .fit import check_folder
-from .talking import Talk, shown, talk
+from .console import Output, check_output_file, current_output, no_formula, printable
 
 MOST_COLUMNS = 15
 MOST_PARTS = 3
@@ -47,19 +46,19 @@ def explain(
     from ..explanation import explain as explain_rows
     from .loading import load_with_table
 
-    talks = talk()
+    output = current_output()
     if out is not None:
-        check_folder(out, model, data)
-    loaded, frame = load_with_table(model, data, None, talks)
+        check_output_file(out, model, data)
+    loaded, frame = load_with_table(model, data, None, output)
     explained = explain_rows(loaded, frame, list(rows) or None, label=label)
     if out is not None:
         from .._files import write_whole
 
         write_whole(out, to_csv(explained))
-    _tell(talks, explained, whole=bool(rows), two=not loaded.target.classes)
+    _show(output, explained, whole=bool(rows), two=not loaded.target.classes)
     if out is not None:
-        talks.say(f"\nAll contributions: {out}")
-    talks.result({**explained.as_dict(), "out": None if out is None else str(out)})
+        output.say(f"\nAll contributions: {out}")
+    output.result({**explained.as_dict(), "out": None if out is None else str(out)})
 
 
 def to_csv(explained: Any) -> str:
@@ -67,14 +66,12 @@ def to_csv(explained: Any) -> str:
     import csv
     import io
 
-    from .flow import harmless
-
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     first = ["row", "class", "score"]
     writer.writerow([*first, "part", "name", "value", "contribution", "error"])
     for row in explained.as_dict()["rows"]:
-        start = [row["row"], harmless(row["class"]), repr(row["vote"])]
+        start = [row["row"], no_formula(row["class"]), repr(row["vote"])]
         writer.writerow([*start, "base", "", "", repr(row["base"]), ""])
         for column in row["columns"]:
             error = column["standard_error"]
@@ -82,34 +79,34 @@ def to_csv(explained: Any) -> str:
                 [
                     *start,
                     "column",
-                    harmless(column["name"]),
-                    harmless(column["value"]),
+                    no_formula(column["name"]),
+                    no_formula(column["value"]),
                     repr(column["contribution"]),
                     "" if error is None else repr(error),
                 ]
             )
         for voter in row["voters"]:
             part = repr(voter["contribution"])
-            writer.writerow([*start, "voter", harmless(voter["name"]), "", part, ""])
+            writer.writerow([*start, "voter", no_formula(voter["name"]), "", part, ""])
     return file.getvalue()
 
 
-def _tell(talks: Talk, explained: Any, whole: bool, two: bool) -> None:
+def _show(output: Output, explained: Any, whole: bool, two: bool) -> None:
     from .figures import plain_table
 
     ranked = explained.ranked
-    talks.say("What the model looks at\n")
+    output.say("What the model looks at\n")
     listed = list(zip(ranked.names, ranked.values, strict=True))[:MOST_COLUMNS]
     rows = [[name, f"{value:.3f}"] for name, value in listed]
-    talks.show(plain_table(["column", "importance"], rows))
+    output.show(plain_table(["column", "importance"], rows))
     if len(ranked.names) > MOST_COLUMNS:
-        talks.say(f"and {len(ranked.names) - MOST_COLUMNS:,} more")
-    talks.say(f"\n{ranked.words}\n")
+        output.say(f"and {len(ranked.names) - MOST_COLUMNS:,} more")
+    output.say(f"\n{ranked.words}\n")
     for row in explained.as_dict()["rows"]:
-        _tell_row(talks, row, whole, two)
-    talks.say(f"\n{explained.words}")
+        _show_row(output, row, whole, two)
+    output.say(f"\n{explained.words}")
     for note in explained.notes:
-        talks.say(note)
+        output.say(note)
 
 
 def _head(row: dict[str, Any], two: bool) -> str:
@@ -120,29 +117,31 @@ def _head(row: dict[str, Any], two: bool) -> str:
     )
     if two:
         return f"{head}, {'flagged' if as_decided else 'passed'}"
-    head += f" for {shown(row['class'])}, "
-    return head + ("as decided" if as_decided else f"decided as {shown(row['decided'])}")
+    head += f" for {printable(row['class'])}, "
+    return head + (
+        "as decided" if as_decided else f"decided as {printable(row['decided'])}"
+    )
 
 
-def _tell_row(talks: Talk, row: dict[str, Any], whole: bool, two: bool) -> None:
+def _show_row(output: Output, row: dict[str, Any], whole: bool, two: bool) -> None:
     """One line, or for rows that were asked for all that moved the score."""
     columns = _largest(row["columns"])[: None if whole else MOST_PARTS]
     told = [
-        f"{shown(column['name'])} = {shown(column['value']) or 'missing'} "
+        f"{printable(column['name'])} = {printable(column['value']) or 'missing'} "
         f"{column['contribution']:+.3f}"
         for column in columns
     ]
     if not whole:
-        talks.say(f"{_head(row, two)}; {', '.join(told)}")
+        output.say(f"{_head(row, two)}; {', '.join(told)}")
         return
-    talks.say(f"{_head(row, two)}; {row['base']:+.3f} to start with, and")
+    output.say(f"{_head(row, two)}; {row['base']:+.3f} to start with, and")
     for line in told:
-        talks.say(f"  {line}")
-    talks.say("by voter (weight times vote)")
+        output.say(f"  {line}")
+    output.say("by voter (weight times vote)")
     if not row["voters"]:
-        talks.say("  none gives anything")
+        output.say("  none gives anything")
     for voter in _largest(row["voters"])[:MOST_COLUMNS]:
-        talks.say(f"  {shown(voter['name'])} {voter['contribution']:+.3f}")
+        output.say(f"  {printable(voter['name'])} {voter['contribution']:+.3f}")
 
 
 def _largest(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

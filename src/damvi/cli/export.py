@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .fit import check_folder
-from .talking import Talk, talk
+from .console import Output, check_output_file, current_output
 
 if TYPE_CHECKING:
     from ..io import Model
@@ -28,22 +27,23 @@ ENDINGS = {"onnx": ".onnx", "skops": ".skops", "sklearn": ".sklearn.skops"}
 @click.option(
     "-o",
     "--output",
+    "out",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write it.  [default: beside MODEL]",
 )
-def export(model: Path, form: str, output: Path | None) -> None:
+def export(model: Path, form: str, out: Path | None) -> None:
     """Write MODEL, a file of damvi fit, for other programs.
 
     docs/export.md says how to run it there, and what is exact.
     """
     from .loading import load_model
 
-    talks = talk()
-    path = output or model.with_name(model.stem + ENDINGS[form])
-    check_folder(path, model)
-    written = write(load_model(model, talks), form, path)
-    _tell(written, talks)
-    talks.result(written)
+    output = current_output()
+    path = out or model.with_name(model.stem + ENDINGS[form])
+    check_output_file(path, model)
+    written = write(load_model(model, output), form, path)
+    _show(written, output)
+    output.result(written)
 
 
 def write(model: Model, form: str, path: Path) -> dict[str, Any]:
@@ -80,12 +80,12 @@ def _unknown(model: Model) -> dict[str, str | None]:
     }
 
 
-def _tell(written: dict[str, Any], talks: Talk) -> None:
-    talks.say(f"Wrote {written['path']} ({written['bytes']:,} bytes).")
+def _show(written: dict[str, Any], output: Output) -> None:
+    output.say(f"Wrote {written['path']} ({written['bytes']:,} bytes).")
     if written["to"] == "onnx":
-        talks.say(f"Inputs: {', '.join(written['inputs'])}")
-        talks.say(f"Outputs: {', '.join(written['outputs'])}")
+        output.say(f"Inputs: {', '.join(written['inputs'])}")
+        output.say(f"Outputs: {', '.join(written['outputs'])}")
         return
-    talks.say("To load it, trust these types:")
+    output.say("To load it, trust these types:")
     for name in written["trusted"]:
-        talks.say(f"  {name}")
+        output.say(f"  {name}")

@@ -1,24 +1,31 @@
-"""Figures, classes and columns as tables for people."""
+"""Tables for people: classes, columns, figures; and what ``damvi fit`` prints."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .talking import shown
+import click
+
+from .console import Output, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..evaluation import Figure, Figures
+    from ..io import Model
+    from ..model import Comparison, Metric, Prepared
     from ..tables import Schema
 
 HEADLINES = ("precision", "recall", "f1", "ap")
+MACRO_HEADLINES = ("macro_f1", "balanced_accuracy", "macro_ap")
+FEW_ROWS = 50
+"""Rows of a class below which its figures are rough."""
 MOST_COLUMNS = 40
 """Columns that are listed one by one; of more, those used as they are are counted."""
+MOST_CLASSES = 30
+"""Classes that ``damvi fit`` lists; of more, the most frequent and the rarest."""
 MOST_LISTED = 40
 MOST_MISTAKES = 10
-MOST_LINES = 20
-"""Classes of a model file that are shown; all are in the JSON."""
 NARROW = 100
 """Columns of a terminal below which AP gives way to the names of the classes."""
 
@@ -32,28 +39,36 @@ def plain_table(
     table = Table(box=None, header_style="bold", pad_edge=False)
     for place, heading in enumerate(headings):
         side: Any = "left" if place < texts else "right"
-        table.add_column(shown(heading), justify=side, overflow="fold")
+        table.add_column(printable(heading), justify=side, overflow="fold")
     for row in rows:
-        table.add_row(*map(shown, row))
+        table.add_row(*map(printable, row))
     return table
 
 
-def figure_table(figures: dict[str, dict[str, Figure]], extra: str | None = None) -> Any:
-    """Models by row, the main figures with their standard errors by column."""
+def figure_table(
+    rows: Mapping[str, Mapping[str, Figure | None]],
+    names: Sequence[str] = HEADLINES,
+    corner: str = "",
+) -> Any:
+    """Models or classes by row, figures with their standard errors by column."""
     from ..evaluation import MEASURES
 
-    names = [*HEADLINES, *([extra] if extra else [])]
-    rows = [
-        [model, *(f"{digits(found[n].value)} ± {digits(found[n].spread)}" for n in names)]
-        for model, found in figures.items()
+    cells = [
+        [label, *(_with_spread(figures.get(name)) for name in names)]
+        for label, figures in rows.items()
     ]
-    table = plain_table(["", *(MEASURES[name] for name in names)], rows)
-    # On a narrow terminal the figures take two lines, and the names stay whole.
-    table.columns[0].no_wrap = True
+    table = plain_table([corner, *(MEASURES[name] for name in names)], cells)
+    # On a narrow terminal the names of models stay whole; those of classes may be long.
+    for column in table.columns[1:] if corner else table.columns[:1]:
+        column.no_wrap = True
     return table
 
 
-def interval_table(figures: dict[str, Figure]) -> Any:
+def _with_spread(figure: Figure | None) -> str:
+    return "" if figure is None else f"{digits(figure.value)} ± {digits(figure.spread)}"
+
+
+def interval_table(figures: Mapping[str, Figure]) -> Any:
     """All figures of one model, with their intervals."""
     from ..evaluation import MEASURES
 
@@ -79,17 +94,17 @@ def class_table(figures: Figures, names: Sequence[str], columns: int) -> Any:
     """Each class against the rest, the rarest first, with 90 % intervals."""
     from ..evaluation import MEASURES
 
-    told = HEADLINES if columns >= NARROW else HEADLINES[:3]
+    measures = HEADLINES if columns >= NARROW else HEADLINES[:3]
     sizes = figures.confusion.sum(axis=1)
     order = sorted(range(len(names)), key=lambda c: (sizes[c], c))
     rows = []
     for c in order[:MOST_LISTED]:
-        found = [figures.by_class[c][name] for name in told]
+        found = [figures.by_class[c][name] for name in measures]
         cells = [f"{f.value:.2f} ({f.low:.2f}–{f.high:.2f})" if f else "–" for f in found]
         rows.append([names[c], f"{sizes[c]:,}", *cells])
     if len(order) > MOST_LISTED:
         rows.append([f"{len(order) - MOST_LISTED:,} more"])
-    table = plain_table(["class", "rows", *(MEASURES[name] for name in told)], rows)
+    table = plain_table(["class", "rows", *(MEASURES[name] for name in measures)], rows)
     for column in table.columns[1:]:
         column.no_wrap = True
     return table
@@ -109,35 +124,34 @@ def mistakes(counts: Any, names: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def class_lines(said: dict[str, Any]) -> list[str]:
-    """Each class of a model file with its rows, the factor of its votes and its F1."""
-    threshold = said["threshold"]
-    tuning, factors = threshold["tuning"], threshold["value"]
-    counts = said.get("target", {}).get("classes")
-    labels = [one["label"] for one in counts] if counts else map(str, said["classes"])
-    cells = []
-    for place, label in enumerate(labels):
-        row = [label, f"{counts[place]['rows']:,} rows"] if counts else [label]
-        row.append(f"factor {factors[place]:.3g}")
-        if tuning:
-            row.append(f"F1 {tuning['honest_f1'][place]:.3g}")
-        cells.append(row)
-    listed = cells[:MOST_LINES]
-    widths = [max(len(cell) for cell in column) for column in zip(*listed, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
-        for row in listed
-    ]
-    if len(cells) > len(listed):
-        lines.append(f"and {len(cells) - len(listed)} more")
-    lines.append("the largest vote times factor decides")
-    if not tuning:
-        return [*lines, "the factors are not tuned"]
-    return [
-        *lines,
-        f"tuned for {threshold['tuned_for']}: {tuning['honest_value']:.3g} on rows not "
-        f"tuned on",
-    ]
+def count_table(classes: Sequence[str], counts: Sequence[int], mark: bool = True) -> Any:
+    """Classes by row, the most frequent first, with their rates; ``mark`` the rare."""
+    total, rows = sum(counts), []
+    for place in _places_to_list(counts):
+        if place is None:
+            rows.append([_more(counts), "", "", ""])
+            continue
+        n = counts[place]
+        rare = "rare" if mark and n * len(counts) < total else ""
+        rows.append([classes[place], f"{n:,}", f"{n / total:.2%}", rare])
+    table = plain_table(["class", "rows", "rate", ""], rows)
+    for column in table.columns[1:]:
+        column.no_wrap = True
+    table.columns[3].justify = "left"
+    return table
+
+
+def _places_to_list(counts: Sequence[int]) -> list[int | None]:
+    """The classes to list, the most frequent first; None for those between."""
+    order = sorted(range(len(counts)), key=lambda c: -counts[c])
+    if len(order) <= MOST_CLASSES:
+        return [*order]
+    half = MOST_CLASSES // 2
+    return [*order[:half], None, *order[-half:]]
+
+
+def _more(counts: Sequence[int]) -> str:
+    return f"({len(counts) - 2 * (MOST_CLASSES // 2):,} more)"
 
 
 def column_table(schema: Schema) -> Any:
@@ -151,3 +165,76 @@ def column_table(schema: Schema) -> Any:
     if len(columns) > MOST_COLUMNS:
         rows.append([f"{len(columns) - MOST_COLUMNS:,} more"])
     return plain_table(["column", "used as", ""], rows, 3)
+
+
+def show_table(output: Output, data: Path, table: Prepared) -> None:
+    """The classes of a table, and what becomes of each column."""
+    n, target, counts = len(table.y), table.target, table.class_counts
+    if table.n_classes > 2:
+        output.say(f"{data}: {n:,} rows. {printable(target.name)} has these classes:\n")
+        output.show(count_table(target.classes, counts))
+        output.say()
+    else:
+        against = f"against {target.negative!r}" if target.negative else "against the rest"
+        output.say(
+            f"{data}: {n:,} rows. Positive is {printable(target.name)} = "
+            f"{target.positive!r} {against}: {counts[1]:,} rows, {counts[1] / n:.2%}.\n"
+        )
+    output.show(column_table(table.schema))
+    output.say()
+    for warning in table.warnings:
+        click.secho(f"Warning: {printable(warning)}", err=True, bold=True)
+
+
+def show_scores(
+    output: Output, model: Model, comparison: Comparison, metric: Metric
+) -> None:
+    """Scores out of sample, beside those of other models."""
+    scores = model.scores
+    names: tuple[str, ...] = HEADLINES
+    left_out = scores["rows"] - scores["rows_judged"]
+    some = f" ({left_out:,} that every tree was trained on left out)" if left_out else ""
+    output.say(f"Out of sample, cross-fitted over the {scores['rows']:,} rows{some}:\n")
+    terms = "AP is average precision."
+    if metric.many:
+        names = MACRO_HEADLINES
+        terms = (
+            "Macro: the mean over the classes, each counted alike. AP\nis average "
+            "precision, and balanced accuracy the mean recall."
+        )
+    elif metric.cost:
+        names = (*HEADLINES, "cost")
+    output.show(figure_table(comparison.figures, names))
+    output.say(f"\n± is the standard error, by bootstrap. {terms}")
+    for verdict in comparison.verdicts:
+        output.say(verdict)
+    if comparison.by_class is not None:
+        _show_classes(output, scores["classes"], comparison.by_class)
+    elif scores["positives"] < FEW_ROWS:
+        output.say(f"Only {scores['positives']} positives: all these figures are rough.")
+
+
+def _show_classes(
+    output: Output, counts: dict[str, int], by_class: Mapping[str, Sequence[Any]]
+) -> None:
+    """The figures of each class, and which have few rows."""
+    from ..tables import listed
+
+    (ours, figures), *_ = by_class.items()
+    output.say(f"\n{ours} by class, each against the rest:\n")
+    labels, sizes = list(counts), list(counts.values())
+    rows = {
+        _more(sizes) if place is None else labels[place]: (
+            {} if place is None else figures[place]
+        )
+        for place in _places_to_list(sizes)
+    }
+    output.show(figure_table(rows, corner="class"))
+    few = [label for label, n in counts.items() if n < FEW_ROWS]
+    if few:
+        which = "Class" if len(few) == 1 else "Classes"
+        have = "has" if len(few) == 1 else "have"
+        output.say(
+            f"\n{which} {printable(listed(few))} {have} fewer than {FEW_ROWS} rows: "
+            f"figures of so few are rough."
+        )

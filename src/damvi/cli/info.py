@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from .figures import class_lines
-from .talking import shown, talk
+from .console import current_output, printable
 
 MOST_VOTERS = 12
 """Voters shown; all are in the JSON."""
+MOST_CLASSES = 20
+"""Likewise."""
 FIGURES = {name: name for name in ("precision", "recall", "f1", "ap")}
 CLASS_FIGURES = {
     "macro_f1": "macro F1",
@@ -26,79 +27,61 @@ def info(model: str) -> None:
     """Say what MODEL is: its target, columns, voters, threshold and scores."""
     from ..io import summarize
 
-    talks = talk()
-    said = summarize(model)
-    for heading, lines in _sections(said):
-        talks.say(shown(heading))
+    output = current_output()
+    summary = summarize(model)
+    for heading, lines in _sections(summary):
+        output.say(printable(heading))
         for line in lines:
-            talks.say(f"  {shown(line)}")
-    talks.result(said)
+            output.say(f"  {printable(line)}")
+    output.result(summary)
 
 
-def _sections(said: dict[str, Any]) -> list[tuple[str, list[str]]]:
+def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """Headings, and the lines below each."""
-    sections = [(said["file"], _first_lines(said))]
-    if "columns" in said:
-        sections.append(("Columns", _column_lines(said["columns"])))
-    sections.append(("Voters", _voter_lines(said["voters"])))
-    many = len(said["classes"]) > 2
+    sections = [(summary["file"], _first_lines(summary))]
+    if "columns" in summary:
+        sections.append(("Columns", _column_lines(summary["columns"])))
+    sections.append(("Voters", _voter_lines(summary["voters"])))
+    many = len(summary["classes"]) > 2
     if many:
-        sections.append(("Classes", class_lines(said)))
+        sections.append(("Classes", _class_lines(summary)))
     else:
-        sections.append(("Threshold", _threshold_lines(said["threshold"])))
-    if said.get("scores"):
+        sections.append(("Threshold", _threshold_lines(summary["threshold"])))
+    if summary.get("scores"):
         names = CLASS_FIGURES if many else FIGURES
-        sections.append(("Scores, out of sample", _score_lines(said["scores"], names)))
-    if said.get("made"):
-        sections.append(("Made by", _lines_of(said["made"])))
-    versions = ", ".join(f"{name} {value}" for name, value in said["versions"].items())
+        sections.append(("Scores, out of sample", _score_lines(summary["scores"], names)))
+    if summary.get("made"):
+        sections.append(("Made by", _lines_of(summary["made"])))
+    versions = ", ".join(f"{name} {value}" for name, value in summary["versions"].items())
     return [*sections, ("Versions", [versions])]
 
 
-def _first_lines(said: dict[str, Any]) -> list[str]:
-    size = f"{said['bytes']:,} bytes, format {said['format']}"
-    many = len(said["classes"]) > 2
-    if "target" not in said and many:
-        return [
-            f"a classifier of {len(said['classes'])} classes",
-            f"{said['n_features']} features; no table's columns, so for Python only",
-            size,
-        ]
-    if "target" not in said:
-        other = next(label for label in said["classes"] if label != said["positive"])
-        return [
-            f"a classifier of {said['positive']!r} (positive) against {other!r}",
-            f"{said['n_features']} features; no table's columns, so for Python only",
-            size,
-        ]
-    target = said["target"]
-    if many:
-        return [
-            f"predicts {target['name']!r}: {len(said['classes'])} classes",
-            f"fitted on {target['rows']:,} rows{_unlabeled(said)}{_in_blocks(said)}",
-            size,
-        ]
-    rate = "" if target["rate"] is None else f" ({target['rate']:.2%})"
-    return [
-        f"predicts {target['name']!r}: {target['positive']!r} is positive, against "
-        f"{target['negative']!r}",
-        f"fitted on {target['rows']:,} rows, {target['positives']:,} of them "
-        f"positive{rate}{_unlabeled(said)}{_in_blocks(said)}",
-        size,
-    ]
-
-
-def _unlabeled(said: dict[str, Any]) -> str:
-    """What was made of rows without a label, if there were any."""
-    rows = said["scores"].get("unlabeled")
-    if not rows:
-        return ""
-    use = f"with a weight of {rows['weight']:g}" if rows["weight"] else "left out"
-    return f"; {rows['rows']:,} without a label, {use}"
-
-
-def _in_blocks(said: dict[str, Any]) -> str:
-    return ", out of core" if "out_of_core" in said["made"] else ""
+def _first_lines(summary: dict[str, Any]) -> list[str]:
+    """What the model tells apart, the rows it was fitted on, and its size."""
+    classes, target = summary["classes"], summary.get("target")
+    size = f"{summary['bytes']:,} bytes, format {summary['format']}"
+    what = f"{len(classes)} classes"
+    if target is None:
+        if len(classes) == 2:
+            positive = summary["positive"]
+            (other,) = (label for label in classes if label != positive)
+            what = f"{positive!r} (positive) against {other!r}"
+        features = f"{summary['n_features']} features"
+        only = f"{features}; no table's columns, so for Python only"
+        return [f"a classifier of {what}", only, size]
+    rows = f"fitted on {target['rows']:,} rows"
+    if len(classes) == 2:
+        what = f"{target['positive']!r} is positive, against {target['negative']!r}"
+        rate = "" if target["rate"] is None else f" ({target['rate']:.2%})"
+        rows += f", {target['positives']:,} of them positive{rate}"
+    unlabeled = summary["scores"].get("unlabeled")
+    if unlabeled:
+        weight = unlabeled["weight"]
+        use = f"with a weight of {weight:g}" if weight else "left out"
+        rows += f"; {unlabeled['rows']:,} without a label, {use}"
+    if "out_of_core" in summary["made"]:
+        rows += ", out of core"
+    return [f"predicts {target['name']!r}: {what}", rows, size]
 
 
 def _column_lines(columns: list[dict[str, Any]]) -> list[str]:
@@ -144,6 +127,37 @@ def _threshold_lines(threshold: dict[str, Any]) -> list[str]:
     ]
 
 
+def _class_lines(summary: dict[str, Any]) -> list[str]:
+    """Each class of a model file with its rows, the factor of its votes and its F1."""
+    threshold = summary["threshold"]
+    tuning, factors = threshold["tuning"], threshold["value"]
+    counts = summary.get("target", {}).get("classes")
+    labels = [one["label"] for one in counts] if counts else map(str, summary["classes"])
+    cells = []
+    for place, label in enumerate(labels):
+        row = [label, f"{counts[place]['rows']:,} rows"] if counts else [label]
+        row.append(f"factor {factors[place]:.3g}")
+        if tuning:
+            row.append(f"F1 {tuning['honest_f1'][place]:.3g}")
+        cells.append(row)
+    listed = cells[:MOST_CLASSES]
+    widths = [max(len(cell) for cell in column) for column in zip(*listed, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
+        for row in listed
+    ]
+    if len(cells) > len(listed):
+        lines.append(f"and {len(cells) - len(listed)} more")
+    lines.append("the largest vote times factor decides")
+    if not tuning:
+        return [*lines, "the factors are not tuned"]
+    return [
+        *lines,
+        f"tuned for {threshold['tuned_for']}: {tuning['honest_value']:.3g} on rows not "
+        f"tuned on",
+    ]
+
+
 def _score_lines(scores: dict[str, Any], names: dict[str, str]) -> list[str]:
     """The main figures of the model and its peers; the JSON has the rest."""
     models = scores.get("models", {})
@@ -158,8 +172,8 @@ def _score_lines(scores: dict[str, Any], names: dict[str, str]) -> list[str]:
 
 def _lines_of(values: dict[str, Any]) -> list[str]:
     """Names and values, those of a group in one line."""
-    said = {name: _in_words(value) for name, value in values.items()}
-    return [f"{name}: {words}" for name, words in said.items() if words]
+    lines = {name: _in_words(value) for name, value in values.items()}
+    return [f"{name}: {words}" for name, words in lines.items() if words]
 
 
 def _in_words(value: Any) -> str:

@@ -1,15 +1,26 @@
-"""``damvi predict``: score, probability and decision for each row of a file."""
+"""``damvi predict``: score, probability and decision for each row of a file.
+
+Blocks of rows go from the file through the model into another file, in constant memory.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .fit import check_folder
-from .loading import load_model, nothing_thrown_away
-from .talking import Talk, talk
+from .console import Output, check_output_file, current_output, no_formula
+from .loading import load_model, note_unread_columns, without_garbage_collection
+
+MOST_NUMBERS = 1 << 20
+"""Cells of a block that is written: hundreds of classes make long rows."""
 
 
 @click.command()
@@ -30,34 +41,32 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
     decision, and a probability and a score (the share of the vote) of each class. Columns
     may come in any order, and others are ignored. Files may be larger than memory.
     """
-    talks = talk()
+    output = current_output()
     out = out or default_name(data)
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise click.UsageError(f"-o takes a .csv or .parquet file, not {out}")
-    check_folder(out, model, data)
-    with nothing_thrown_away():
-        loaded = load_model(model, talks)
-    counts, unread = _write(loaded, data, out, jobs, talks)
+    check_output_file(out, model, data)
+    with without_garbage_collection():
+        loaded = load_model(model, output)
+    counts, unread = _write(loaded, data, out, jobs, output)
     n = sum(counts.values())
-    if loaded.target.classes:
-        _tell_classes(talks, counts, out)
-        talks.result({"out": str(out), "rows": n, "decisions": counts, "unread": unread})
-        return
-    *_, flagged = counts.values()
-    talks.say(
-        f"{n:,} {'row' if n == 1 else 'rows'} judged, {flagged:,} flagged as "
-        f"{loaded.target.positive!r} "
-        f"({flagged / n:.2%}).\nSaved {out}: score, probability and decision."
-    )
-    talks.result({"out": str(out), "rows": n, "flagged": flagged, "unread": unread})
+    judged = f"{n:,} {'row' if n == 1 else 'rows'} judged"
+    decided: dict[str, Any]
+    if loaded.target.n_classes == 2:
+        *_, flagged = counts.values()
+        decided = {"flagged": flagged}
+        output.say(
+            f"{judged}, {flagged:,} flagged as {loaded.target.positive!r} "
+            f"({flagged / n:.2%}).\nSaved {out}: score, probability and decision."
+        )
+    else:
+        from .figures import count_table
 
-
-def _tell_classes(talks: Talk, counts: dict[str, int], out: Path) -> None:
-    from .telling import class_table
-
-    talks.say(f"{sum(counts.values()):,} rows judged:\n")
-    talks.show(class_table(tuple(counts), list(counts.values()), marks=False))
-    talks.say(f"\nSaved {out}: the decision, and probability and score of each class.")
+        decided = {"decisions": counts}
+        output.say(f"{judged}:\n")
+        output.show(count_table(list(counts), list(counts.values()), mark=False))
+        output.say(f"\nSaved {out}: the decision, and probability and score of each class.")
+    output.result({"out": str(out), "rows": n, **decided, "unread": unread})
 
 
 def default_name(data: Path) -> Path:
@@ -69,28 +78,158 @@ def default_name(data: Path) -> Path:
 
 
 def _write(
-    loaded: Any, data: Path, out: Path, jobs: int | None, talks: Talk
+    loaded: Any, data: Path, out: Path, jobs: int | None, output: Output
 ) -> tuple[dict[str, int], list[str]]:
     """Write the predictions: how many rows each decision has, and columns not read."""
     from joblib import cpu_count
 
     from .._files import whole_file
     from ..tables import read_blocks
-    from .flow import Flow, Sink, with_progress
-    from .loading import tell_unseen
 
-    flow = Flow(loaded, out.suffix, jobs or cpu_count())
-    blocks = flow(read_blocks(data, loaded.schema))
-    if talks.shows_progress:
+    predictions = Predictions(loaded, out.suffix, jobs or cpu_count())
+    blocks = predictions(read_blocks(data, loaded.schema))
+    if output.shows_progress:
         blocks = with_progress(blocks)
-    counts = [0] * len(flow.labels)
+    counts = [0] * len(predictions.labels)
     with whole_file(out) as part:
-        with Sink(part, flow) as sink:
+        with PredictionFile(part, predictions) as file:
             for block in blocks:
                 for piece in block.written:
-                    sink.write(piece)
+                    file.write(piece)
                 counts = [a + int(b) for a, b in zip(counts, block.counts, strict=True)]
         if not any(counts):
             raise ValueError(f"{data} has a header but no rows")
-    unread = tell_unseen(talks, loaded.schema, flow.unseen, sum(counts))
-    return dict(zip(flow.labels, counts, strict=True)), unread
+    unread = note_unread_columns(output, loaded.schema, predictions.empty, sum(counts))
+    return dict(zip(predictions.labels, counts, strict=True)), unread
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The predictions of some rows, as Arrow batches or as lines of CSV.
+
+    ``counts`` has the rows of each decision; of two classes, the second is the positive.
+    """
+
+    counts: Any
+    written: list[Any]
+
+
+class Predictions:
+    """Predictions of blocks of rows, several at a time, in the order of the file.
+
+    Each block is converted, voted on and formatted by one thread, while the next ones are
+    read. Few are in memory at a time, whatever the size of the file.
+    """
+
+    def __init__(self, model: Any, suffix: str, jobs: int) -> None:
+        import pyarrow as pa
+
+        from ..evaluation import FittedVote, class_names
+
+        self.as_csv = suffix.lower() == ".csv"
+        self._model, self._jobs = model, jobs
+        self._fitted = FittedVote(model.classifier)
+        self.empty = set(model.schema.features)
+        """Features that have had no value in any row so far."""
+        self.labels = list(class_names(model.target))
+        cells = [no_formula(label) for label in self.labels] if self.as_csv else self.labels
+        self._cells = pa.array(cells, pa.string())
+        fields = [(name, pa.float64()) for name in ("score", "probability")]
+        fields.append(("decision", pa.string()))
+        if len(self.labels) > 2:
+            fields = [("decision", pa.string())]
+            for what in ("probability", "score"):
+                fields += [(f"{what} {label}", pa.float64()) for label in self.labels]
+        self.schema = pa.schema(fields)
+        # The blocks are what is done side by side.
+        model.classifier.n_jobs = 1
+
+    def __call__(self, blocks: Iterator[Any]) -> Iterator[Block]:
+        """The results, in the order of what :func:`~damvi.tables.read_blocks` gives."""
+        pool = ThreadPoolExecutor(self._jobs)
+        pending: deque[Future[Block]] = deque()
+        try:
+            for encoded in blocks:
+                pending.append(pool.submit(self._predict, encoded))
+                if len(pending) > 2 * self._jobs:  # one each to do, and one in reserve
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:  # after an error or a Ctrl-C, what has not begun never does
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _predict(self, encoded: Any) -> Block:
+        X = encoded()
+        for name in list(self.empty):
+            if X[name].notna().any():
+                self.empty.discard(name)
+        # Fewer rows at a time where there are many columns to write.
+        step = max(1, MOST_NUMBERS // len(self.schema))
+        parts = [
+            self._format(X.iloc[start : start + step] if len(X) > step else X)
+            for start in range(0, len(X), step)
+        ]
+        counts = sum((part[0] for part in parts), start=0)
+        return Block(counts, [part[1] for part in parts])
+
+    def _format(self, X: Any) -> tuple[Any, Any]:
+        """How many rows have each decision, and the rows of the output."""
+        import numpy as np
+        import pyarrow as pa
+
+        vote = self._model.classifier.vote(X)
+        chances, places = self._fitted.decide(vote)
+        columns = [vote, chances] if vote.ndim == 1 else [*chances.T.copy(), *vote.T.copy()]
+        decision = self._cells.take(pa.array(places))
+        columns.insert(self.schema.get_field_index("decision"), decision)
+        batch = pa.record_batch(columns, schema=self.schema)
+        written = _lines(batch) if self.as_csv else batch
+        return np.bincount(places, minlength=len(self.labels)), written
+
+
+def _lines(batch: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow.csv import WriteOptions, write_csv
+
+    sink = pa.BufferOutputStream()
+    how = WriteOptions(include_header=False, quoting_style="needed")
+    write_csv(batch, sink, how)
+    return sink.getvalue()
+
+
+class PredictionFile:
+    """The file of predictions."""
+
+    def __init__(self, path: Path, predictions: Predictions) -> None:
+        self._file: Any
+        if predictions.as_csv:
+            self._file = path.open("wb")
+            header = io.StringIO()
+            csv.writer(header, lineterminator="\n").writerow(predictions.schema.names)
+            self._file.write(header.getvalue().encode())
+            self.write = self._file.write
+        else:
+            from pyarrow import parquet
+
+            self._file = parquet.ParquetWriter(path, predictions.schema)
+            self.write = self._file.write_batch
+
+    def __enter__(self) -> PredictionFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._file.close()
+
+
+def with_progress(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The same blocks; the rows so far are shown on the standard error."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    rows = TextColumn("{task.completed:,.0f} rows")
+    columns = (SpinnerColumn(), rows, TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        for block in blocks:
+            yield block
+            bar.advance(task, int(sum(block.counts)))

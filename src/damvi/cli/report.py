@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from .fit import check_folder
-from .talking import talk
+from .console import check_output_file, current_output
 
 
 @click.command()
@@ -36,10 +35,10 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     from ..report.words import basis, lead
     from .loading import load_with_table
 
-    talks = talk()
-    check_folder(out, model, data)
-    loaded, frame = load_with_table(model, data, target, talks)
-    said = write_report(
+    output = current_output()
+    check_output_file(out, model, data)
+    loaded, frame = load_with_table(model, data, target, output)
+    summary = write_report(
         loaded,
         frame,
         out,
@@ -47,7 +46,7 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
         name=data.name,
         command=shlex.join(["damvi", *sys.argv[1:]]),
     )
-    talks.say(lead(said))
-    talks.say(basis(said)["text"])
-    talks.say(f"\nWritten to {out}: open it in a browser, or send it.")
-    talks.result({"report": str(out), **said})
+    output.say(lead(summary))
+    output.say(basis(summary)["text"])
+    output.say(f"\nWritten to {out}: open it in a browser, or send it.")
+    output.result({"report": str(out), **summary})

@@ -110,11 +110,12 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
     >>> metric_for(Target("kind", classes=("a", "b", "c"))).name
     'macro_f1'
     """
-    many = target.n_classes > 2
+    n_classes = len(target.classes)  # 0 of two classes
+    many = n_classes > 2
     if many and asked is not None and asked.cost is not None:
         raise ValueError(
             f"the costs of a miss and a false alarm are for two classes, and "
-            f"{target.name!r} has {target.n_classes}; leave them out, or name the one "
+            f"{target.name!r} has {n_classes}; leave them out, or name the one "
             f"to find with --positive"
         )
     if asked is None:
@@ -122,7 +123,7 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
     if many and not asked.many:
         raise ValueError(
             f"the metric {asked.name} is for two classes, and {target.name!r} has "
-            f"{target.n_classes}; give {' or '.join(MACRO)}, or name the class to "
+            f"{n_classes}; give {' or '.join(MACRO)}, or name the class to "
             f"find with --positive"
         )
     if asked.many and not many:

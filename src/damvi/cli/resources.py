@@ -1,24 +1,39 @@
-"""A Dask cluster for a command: one that runs somewhere, or one of this machine."""
+"""What a command may use: the memory there is, and a Dask cluster."""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-from .talking import Talk
+from .console import Output
 
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where a container says how much memory it may have."""
 PATIENCE = 10
 """Seconds until a scheduler must have answered."""
 
 
+def memory() -> int | None:
+    """Bytes of the machine, or of the container; None where that cannot be known."""
+    found = []
+    with suppress(AttributeError, OSError, ValueError):  # not on every system
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for path in LIMITS:
+        with suppress(OSError, ValueError):  # "max" is no limit
+            found.append(int(Path(path).read_text()))
+    return min(found, default=None)
+
+
 @contextmanager
-def connected(address: str, jobs: int | None, talks: Talk) -> Iterator[Any]:
-    """A client, for as long as it is needed."""
+def cluster_client(address: str, jobs: int | None, output: Output) -> Iterator[Any]:
+    """A client of the cluster at an address, or of a new one on this machine."""
     import damvi.distributed  # noqa: F401  (says what to install)
 
-    with _local(jobs) if address == "local" else _remote(address) as client:
+    with _local_client(jobs) if address == "local" else _remote_client(address) as client:
         threads = client.nthreads()
         if not threads and address != "local":
             raise ValueError(
@@ -26,12 +41,14 @@ def connected(address: str, jobs: int | None, talks: Talk) -> Iterator[Any]:
                 f"dask worker {address}"
             )
         where = "a Dask cluster on this machine" if address == "local" else address
-        talks.note(f"Workers: {len(threads)} ({sum(threads.values())} threads) of {where}.")
+        output.note(
+            f"Workers: {len(threads)} ({sum(threads.values())} threads) of {where}."
+        )
         yield client
 
 
 @contextmanager
-def _local(jobs: int | None) -> Iterator[Any]:
+def _local_client(jobs: int | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     size: dict[str, Any] = (
@@ -46,7 +63,7 @@ def _local(jobs: int | None) -> Iterator[Any]:
 
 
 @contextmanager
-def _remote(address: str) -> Iterator[Any]:
+def _remote_client(address: str) -> Iterator[Any]:
     from distributed import Client
 
     try:
