@@ -28,6 +28,7 @@ def same(one, other):
     assert one.schema == other.schema
 
 
+@pytest.mark.slow
 def test_a_local_cluster_gives_the_model_of_one_machine(damvi, folder, monkeypatch):
     monkeypatch.setattr(hashing, "HASHES_TO_KEEP", 300)
     frame = fraud(700).astype({"is_fraud": float})
@@ -79,6 +80,7 @@ def test_only_parquet(damvi, folder):
     assert "--cluster reads parquet" in run.output
 
 
+@pytest.mark.slow
 def test_without_dask(folder):
     write(fraud(100))
     code = (

@@ -34,6 +34,7 @@ def check(name, printed):
     assert said == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_minute_1_demo(damvi, folder):
     result = damvi("demo")
     said = result.output
@@ -52,6 +53,7 @@ def test_minute_1_demo(damvi, folder):
     assert '"positives": 260' in again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_minutes_2_to_6(damvi, folder, kind):
     data, new = fraud(), fraud(200, seed=1).drop(columns="is_fraud")
@@ -79,6 +81,7 @@ def test_minutes_2_to_6(damvi, folder, kind):
     check(f"evaluate_{kind}", judged)
 
 
+@pytest.mark.slow
 def test_minute_8_bench(damvi, folder):
     fraud().to_csv("data.csv", index=False)
     command = ["bench", "data.csv", "--target", "is_fraud", "--contenders", "R-DT,DAMVI"]

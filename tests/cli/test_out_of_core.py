@@ -233,6 +233,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_fit_goes_on_from_its_bins(damvi, monkeypatch, how):
     write(fraud(600))

@@ -61,6 +61,7 @@ def commands(made, folder):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize(
     ("what", "there"), [("fit", True), ("predict", True), ("predict", False)]
@@ -82,6 +83,7 @@ def test_a_command_that_is_broken_off(commands, what, how, there):
         assert not list(out.parent.glob(".*.part"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["fit", "predict"])
 def test_a_disk_that_is_full(commands, what):
     _, words, out = commands[what]

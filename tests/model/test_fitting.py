@@ -83,6 +83,7 @@ def test_columns_named_and_leaks_are_said():
         prepare(frame, "y", keep=["y"])
 
 
+@pytest.mark.slow
 def test_coin_flips_are_worth_nothing_by_all_models():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.normal(size=(1500, 4)), columns=list("abcd"))

@@ -101,6 +101,7 @@ def test_json_cannot_leave_its_element():
     assert not set("<>&\u2028\u2029") & set(text)
 
 
+@pytest.mark.slow
 def test_a_wide_and_long_table_stays_below_three_megabytes(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30_000, 60))
@@ -177,6 +178,7 @@ def many_classes(n_classes, n, name="{}"):
     return frame, Model(classifier, schema, Target("kind", classes=names), training)
 
 
+@pytest.mark.slow
 def test_sixteen_classes_with_long_names_stay_below_three_megabytes(tmp_path):
     frame, model = many_classes(16, 20_000, "class {} " + "x" * 60)
     path = tmp_path / "report.html"
