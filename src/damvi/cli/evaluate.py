@@ -29,8 +29,8 @@ def evaluate(
 ) -> None:
     """Judge MODEL on the table DATA, with intervals.
 
-    Rows that the model was fitted on are known again: they are judged by their stored
-    out-of-sample votes, never by the model that has seen them. Of three or more classes
+    Training rows are recognised, and judged by their stored out-of-sample votes, never by
+    the model that has seen them. Of three or more classes
     each is judged against the rest; means count every class alike.
     """
     from ..evaluation import FittedVote, class_names, honest_rows, measure

@@ -57,14 +57,14 @@ PACKAGES = ("numpy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost"
 @click.option(
     "--out-of-core",
     is_flag=True,
-    help="Read parquet in blocks and never as a whole, as folders, patterns and files that "
-    "are large for the memory are anyway.",
+    help="Read parquet in blocks and never as a whole. Folders, patterns and files that are "
+    "large for the memory are read so anyway.",
 )
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Let the workers of a Dask cluster do it, such as tcp://host:8786, or local for "
-    "processes of this machine. They read parquet, in blocks.",
+    help="Fit on a Dask cluster, such as tcp://host:8786, or local for processes of this "
+    "machine. Its workers read parquet, in blocks.",
 )
 @click.option(
     "--time-limit",
@@ -76,13 +76,13 @@ PACKAGES = ("numpy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost"
     "--unlabeled",
     type=DATA,
     metavar="FILE",
-    help="More rows, whose target nobody knows. Rows of DATA without one are such too.",
+    help="More rows, without a target. Rows of DATA without one are added to them.",
 )
 @click.option(
     "--unlabeled-weight",
     type=click.FloatRange(0, 1, max_open=True),
-    help="How much the voters' disagreement on rows without a label counts; by default "
-    "these are left out.",
+    help="How much the voters' disagreement on rows without a label counts. By default "
+    "such rows are left out.",
 )
 @click.option("--group", metavar="COLUMN", help="Which rows belong together.")
 @click.option("--drop", metavar="COLUMN", multiple=True, help="Do not use this column.")
