@@ -57,8 +57,8 @@ PACKAGES = ("numpy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost"
 @click.option(
     "--out-of-core",
     is_flag=True,
-    help="Read parquet in blocks and never as a whole. Folders, patterns and files that are "
-    "large for the memory are read so anyway.",
+    help="Read parquet in blocks and never as a whole. Folders, patterns and files that "
+    "are large for the memory are read so anyway.",
 )
 @click.option(
     "--cluster",
