@@ -1,10 +1,12 @@
 """The slow, obvious way to grow a tree, to check the fast one against.
 
-Plain Python on lists of rows: every cut of every feature is tried. Only the order in
-which children are visited follows the kernel, since their numbers depend on it.
+Every cut of every feature is tried. Only the order in which children are visited follows
+the kernel, since their numbers depend on it.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 MASK = 2**64 - 1
 
@@ -17,31 +19,39 @@ def mix(seed, branch):
     return x ^ (x >> 31)
 
 
-def purity(n, p):
-    return (float(n) * float(n) + float(p) * float(p)) / (float(n) + float(p))
+def purity(weights):
+    """The sum of squares over the sum."""
+    return float((weights * weights).sum()) / float(weights.sum())
 
 
-def grow_slowly(codes, weights, positive, categorical, seed, max_depth=0, min_leaf=1):
-    """Nodes as (feature, rule, left, right) or (None, negative, positive weight)."""
-    nodes, n_features = [None], len(codes[0])
+def order_of_rates(rates, weights):
+    """Categories by the positive rate, or along the first principal component."""
+    if rates.shape[1] == 2:
+        return np.argsort(rates[:, 1], kind="stable")
+    centred = rates - np.average(rates, axis=0, weights=weights)
+    _, vectors = np.linalg.eigh(centred.T @ (weights[:, np.newaxis] * centred))
+    return np.argsort(rates @ vectors[:, -1], kind="stable")
+
+
+def grow_slowly(
+    codes, weights, labels, n_classes, categorical, seed, max_depth=0, min_leaf=1
+):
+    """Nodes as (feature, left codes, left child, weights) or (None, weights)."""
+    nodes, n_features = [None], codes.shape[1]
 
     def totals(rows):
-        n = sum(int(weights[i]) for i in rows if not positive[i])
-        p = sum(int(weights[i]) for i in rows if positive[i])
-        return n, p
+        return np.bincount(labels[rows], weights[rows], n_classes).astype(np.int64)
 
     def cuts(rows, f):
-        """All ways to cut the node by a feature: (left codes, last left code, next)."""
-        present = sorted({int(codes[i][f]) for i in rows})
+        """All ways to cut the node by a feature, as the set of codes that go left."""
+        present = sorted(set(codes[rows, f].tolist()))
         if categorical[f]:
-
-            def rate(code):
-                n, p = totals([i for i in rows if codes[i][f] == code])
-                return p / (n + p)
-
-            present.sort(key=rate)
-            for i in range(len(present) - 1):
-                yield set(present[: i + 1])
+            counts = np.array([totals(rows[codes[rows, f] == code]) for code in present])
+            sums = counts.sum(axis=1)
+            order = order_of_rates(counts / sums[:, np.newaxis], sums)
+            ordered = [present[j] for j in order]
+            for i in range(len(ordered) - 1):
+                yield set(ordered[: i + 1])
             return
         values = [code for code in present if code > 0]
         has_missing = 0 in present
@@ -53,29 +63,24 @@ def grow_slowly(codes, weights, positive, categorical, seed, max_depth=0, min_le
                 yield low | {0}
 
     def visit(k, rows, depth, active, seed):
-        n, p = totals(rows)
-        nodes[k] = (None, n, p)
-        if (
-            n == 0
-            or p == 0
-            or (max_depth and depth >= max_depth)
-            or len(rows) < 2 * min_leaf
-        ):
+        own = totals(rows)
+        nodes[k] = (None, own)
+        deep = max_depth and depth >= max_depth
+        if (own > 0).sum() < 2 or deep or len(rows) < 2 * min_leaf:
             return
         best, choice, kept, tied = -1.0, None, [], 0
         for i, f in enumerate(active):
-            if len({int(codes[row][f]) for row in rows}) < 2:
+            if len(set(codes[rows, f].tolist())) < 2:
                 continue
             kept.append(f)
             value_of_feature, cut_of_feature = -1.0, None
             for left_codes in cuts(rows, f):
-                left = [row for row in rows if int(codes[row][f]) in left_codes]
-                if len(left) < min_leaf or len(rows) - len(left) < min_leaf:
+                inside = np.isin(codes[rows, f], list(left_codes))
+                if inside.sum() < min_leaf or (~inside).sum() < min_leaf:
                     continue
-                ln, lp = totals(left)
-                value = purity(ln, lp) + purity(n - ln, p - lp)
+                value = purity(totals(rows[inside])) + purity(totals(rows[~inside]))
                 if value > value_of_feature:
-                    value_of_feature, cut_of_feature = value, (f, left_codes, left)
+                    value_of_feature, cut_of_feature = value, (f, left_codes, inside)
             if cut_of_feature is None:
                 continue
             tied = 1 if value_of_feature > best else tied + (value_of_feature == best)
@@ -85,16 +90,15 @@ def grow_slowly(codes, weights, positive, categorical, seed, max_depth=0, min_le
                 best, choice = value_of_feature, cut_of_feature
         if choice is None:
             return
-        f, left_codes, left = choice
-        right = [row for row in rows if int(codes[row][f]) not in left_codes]
+        f, left_codes, inside = choice
         child = len(nodes)
         nodes.extend([None, None])
-        nodes[k] = (f, frozenset(left_codes), child, n, p)
-        order = [(0, left), (1, right)]
-        if len(left) * 2 > len(rows):
+        nodes[k] = (f, frozenset(left_codes), child, own)
+        order = [(0, rows[inside]), (1, rows[~inside])]
+        if inside.sum() * 2 > len(rows):
             order.reverse()
         for side, part in order:
             visit(child + side, part, depth + 1, kept, mix(seed, side))
 
-    visit(0, list(range(len(codes))), 0, list(range(len(codes[0]))), seed)
+    visit(0, np.arange(len(codes)), 0, list(range(n_features)), seed)
     return nodes

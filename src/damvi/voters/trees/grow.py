@@ -1,4 +1,13 @@
-"""The growth of one tree: depth first, the smaller child before the larger."""
+"""The growth of one tree: depth first, the smaller child before the larger.
+
+A row's features are one byte each: 0 for a missing value, 1, 2, ... for the bins in order
+(or the categories). Large nodes keep histograms of all features and classes, and the larger
+child gets its own by subtraction. Small nodes sort the rows they have (see :mod:`.keys`).
+Where few features are tried, or leaves must be large, a node counts one feature at a time.
+
+All weights are whole numbers (draws of a bootstrap, or sample weights in fixed point), so
+no result depends on the order of the rows, nor on which of these ways is taken.
+"""
 
 from __future__ import annotations
 
@@ -7,44 +16,98 @@ from typing import Any
 import numpy as np
 
 from ..._jit import kernel
-from .forest import FEATURE, LEFT, N_CODES, NODE_COLUMNS, SET_BYTES, SHIFT, THRESHOLD
-from .homes import (
-    FLOOR,
-    HOME_COLUMNS,
-    MAX_HOMES,
-    ROWS,
-    room_for_homes,
-    settle,
-    should_move,
-)
-from .splits import (
+from .cuts import (
+    CUT_FACTS,
+    LEFT_PRODUCTS,
+    LEFT_WEIGHT,
+    NODE_FACTS,
+    NODE_ROWS,
+    NODE_SQUARES,
+    POSITIVES,
+    SUMS,
+    TOTAL,
     best_cut,
-    bins_of_few_rows,
-    bins_of_histogram,
-    bins_of_rows,
-    count_rows,
-    mix,
-    order_by_positive_rate,
-    partition,
+    best_plain_cut,
+    best_plain_cut_of_two,
+    count_feature,
+    count_keys,
+    order_categories,
     purity,
-    random_below,
+    sums_of_counts,
+    sums_of_keys,
+    sums_of_two,
     write_split,
+)
+from .forest import (
+    FEATURE,
+    LEFT,
+    N_CODES,
+    NODE_COLUMNS,
+    SET_BYTES,
+    SHIFT,
+    THRESHOLD,
+    goes_left,
+)
+from .keys import (
+    CLASS_SHIFT,
+    CODE_SHIFT,
+    WEIGHT_MASK,
+    deal_keys,
+    keys_of_few_rows,
+    keys_of_rows,
+    list_bins,
+    mark_sides,
+    rows_to_sort,
 )
 
 SORT_ROWS = 24
 """Nodes of up to this many rows are sorted; counting them would visit empty bins."""
-NO_SLOT = -1
+HISTOGRAM_GAIN = 2
+"""Bins of a class that are looked through in the time that a row takes."""
 
 # Columns of the stack of nodes that wait to be grown.
-NODE, NEGATIVE_START, NEGATIVE_END, POSITIVE_START, POSITIVE_END = 0, 1, 2, 3, 4
-DEPTH, SLOT, N_VARYING, NEGATIVE_WEIGHT, POSITIVE_WEIGHT, STACK_COLUMNS = 5, 6, 7, 8, 9, 10
+NODE, START, END, DEPTH, SLOT, N_VARYING, STACK_COLUMNS = 0, 1, 2, 3, 4, 5, 6
+NO_SLOT, SORTED, SORTED_TOO = -1, -2, -3
+"""The slots of a node without histograms; of one whose keys are sorted, and of all below
+it: the block they are in."""
+
+NEAR_CELLS = 2**20
+"""Tables of up to this many cells stay in the caches, wherever the rows are."""
+SPARSE = 4
+"""A node with at most one in so many rows of its table moves out; see :func:`settle`."""
+# Columns of a subtree's table: the place on the stack of the node that it was made for, the
+# end of its rows in the block, and their number.
+FLOOR, TABLE_END, ROWS, TABLE_COLUMNS = 0, 1, 2, 3
+MAX_TABLES = 32
+"""More than enough: each has at most a quarter of the rows of the one before."""
+
+
+@kernel
+def mix(seed: Any, branch: Any) -> Any:
+    """The seed of a node's left (0) or right (1) child, or of its n-th random draw.
+
+    A node's randomness so depends on its place in the tree, not on when it is grown.
+    """
+    x = seed + np.uint64(branch + 1) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@kernel
+def random_below(seed: Any, draw: Any, n: Any) -> Any:
+    """A random number from 0 to n - 1: the node's draw of that number."""
+    return np.int64(mix(seed, draw + 2) % np.uint64(n))
 
 
 @kernel
 def taller(array: Any) -> Any:
     """A copy with twice the rows, the new ones empty."""
-    copy = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    copy[: array.shape[0]] = array
+    n, width = array.shape
+    copy = np.empty((2 * n, width), array.dtype)
+    for i in range(n):  # a slice would take a second to compile
+        for j in range(width):
+            copy[i, j] = array[i, j]
     return copy
 
 
@@ -63,11 +126,111 @@ def histograms_at_once(n_cells: Any, n_bins: Any) -> Any:
 
 
 @kernel
+def room_for_tables(n_rows: Any, near_rows: Any) -> Any:
+    """Rows that the tables of subtrees take together, at most: 1/4 + 1/16 + ... of all."""
+    return n_rows // (SPARSE - 1) + 1 if n_rows > near_rows else 0
+
+
+@kernel
+def should_move(n_rows: Any, table: Any, near_rows: Any) -> Any:
+    """Whether a node of so many rows gets a table of its own."""
+    return table[ROWS] > near_rows and SPARSE * n_rows <= table[ROWS]
+
+
+@kernel
+def settle(
+    codes: Any,
+    tags: Any,
+    rows: Any,
+    floor: Any,
+    tables: Any,
+    level: Any,
+    block: Any,
+    block_tags: Any,
+) -> Any:
+    """Make a table for the node at ``floor`` on the stack, and return its level.
+
+    The rows of a small node are scattered over the table of a large tree, and each costs a
+    trip to memory, at every level from there down. So a node with few of the rows of the
+    table that it is in, where that is too large for the caches, gets one of its own for its
+    subtree. As nodes are grown depth first, the tables lie one after the other in a block
+    and the last to come is the first to go.
+    """
+    width, place = np.uint64(codes.shape[1]), np.uint64(tables[level, TABLE_END])
+    source, target = codes.ravel(), block.ravel()
+    for i in range(len(rows)):
+        row = np.uint64(rows[i])
+        for f in range(width):
+            target[place * width + np.uint64(f)] = source[row * width + np.uint64(f)]
+        block_tags[place] = tags[row]
+        rows[i] = place
+        place += np.uint64(1)
+    table = tables[level + 1]
+    table[FLOOR], table[TABLE_END], table[ROWS] = floor, np.int64(place), len(rows)
+    return level + 1
+
+
+@kernel
+def weigh_classes(tags: Any, rows: Any, weights: Any, k: Any) -> None:
+    """Set the k-th ``weights`` to the weight of each class among the rows."""
+    for c in range(weights.shape[1]):
+        weights[k, c] = 0
+    for row in rows:
+        weights[k, tags[row] >> CLASS_SHIFT] += tags[row] & WEIGHT_MASK
+
+
+@kernel
+def is_mixed(weights: Any, k: Any) -> Any:
+    """Whether a node has more than one class."""
+    n = 0
+    for c in range(weights.shape[1]):
+        n += 1 if weights[k, c] > 0 else 0
+    return n > 1
+
+
+@kernel
+def count_rows(
+    codes: Any, tags: Any, rows: Any, starts: Any, counts: Any, slot: Any
+) -> None:
+    """Add the rows' weights to the bins of all features, in the histograms by class.
+
+    Nodes keep their rows in the order of the classes, so one histogram at a time is used.
+    """
+    n_features = codes.shape[1]
+    for row in rows:
+        histogram = counts[slot, tags[row] >> CLASS_SHIFT]
+        weight = tags[row] & WEIGHT_MASK
+        for f in range(n_features):
+            histogram[np.uint64(starts[f]) + np.uint64(codes[row, f])] += weight
+
+
+@kernel
+def partition(
+    codes: Any, rows: Any, f: Any, threshold: Any, shift: Any, sets: Any, spare: Any
+) -> Any:
+    """Move the rows that go left to the front and return how many they are.
+
+    Each side keeps its order, so that counting goes through memory one way.
+    """
+    n_left = 0
+    for i in range(len(rows)):
+        row = rows[i]
+        left = goes_left(codes[row, f], threshold, shift, sets)
+        # Both are written and one place moves on: no branch to guess.
+        rows[n_left] = row
+        spare[i - n_left] = row
+        n_left += 1 if left else 0
+    for i in range(len(rows) - n_left):
+        rows[n_left + i] = spare[i]
+    return n_left
+
+
+@kernel
 def grow(
     codes: Any,
-    weights: Any,
-    negatives: Any,
-    positives: Any,
+    tags: Any,
+    rows: Any,
+    totals: Any,
     starts: Any,
     categorical: Any,
     max_depth: Any,
@@ -76,97 +239,117 @@ def grow(
     seed: Any,
     near_rows: Any,
 ) -> Any:
-    """Grow a tree on the rows of ``codes`` (r, d), whose numbers the two lists share out.
+    """Grow a tree on the rows of ``codes`` (r, d).
 
-    ``starts`` (d + 1) says where each feature's bins start in a histogram. Tables of more
-    than ``near_rows`` rows are too large for the caches (see :mod:`.homes`). Returns the
-    nodes, their weights and rows, the sets of categories, and the decrease of impurity
-    by feature.
+    ``tags`` are the rows' classes and weights (see :mod:`.keys`), and ``rows`` their
+    numbers in the order of the classes. ``totals`` (C) are the weights of the classes, of a
+    type that holds their sum: 32 bits, where they do, are faster than 64. ``starts``
+    (d + 1) says where each feature's bins start in a histogram. Tables of more than
+    ``near_rows`` rows are too large for the caches (see :func:`settle`). Returns the nodes,
+    their class weights and rows, the sets of categories, and the decrease of impurity by
+    feature.
     """
     n_rows, n_features = codes.shape
+    n_classes = len(totals)
+    two = n_classes == 2
     n_bins = np.int64(starts[n_features])
     nodes = np.empty((256, NODE_COLUMNS), np.int32)
-    node_weights = np.empty((256, 2), np.int64)
+    node_weights = np.empty((256, n_classes), np.int64)
     node_rows = np.empty((256, 1), np.int32)
     decrease = np.zeros(n_features)
     sets = np.empty((4, SET_BYTES), np.uint8)
     n_nodes, n_sets = 1, 0
 
-    # Histograms of all features pay off where all are tried.
+    # Histograms of all features pay off where all are tried. A node that splits has two
+    # classes at least.
     use_histograms = max_features == n_features and min_leaf == 1
-    slots = histograms_at_once(n_rows * n_features, n_bins) if use_histograms else 1
-    histograms = np.empty((slots, 2, n_bins if use_histograms else 1), np.int64)
+    least = max(1, 2 * n_bins // HISTOGRAM_GAIN)
+    slots = histograms_at_once(n_rows * n_features, least) if use_histograms else 0
+    # Two slots more, for one feature alone and for its categories in order, and a line more
+    # for their rows.
+    width = max(N_CODES + 1, n_bins if use_histograms else 0)
+    counts = np.empty((slots + 2, n_classes + 1, width), totals.dtype)
     free_slots, n_free = np.arange(slots), slots
-    bins, best_bins = np.empty((N_CODES, 4), np.int64), np.empty((N_CODES, 4), np.int64)
-    scratch = np.zeros((N_CODES, 3), np.int64)
+    ends, running = np.zeros(N_CODES, np.int64), np.empty((4, N_CODES + 1), np.int64)
+    bins, best_bins = np.empty(N_CODES + 1, np.int64), np.empty(N_CODES + 1, np.int64)
+    named = np.empty(N_CODES, np.int64)
+    values, split = np.empty(N_CODES + 1), np.empty(2, np.int64)
+    cut, winner = np.empty(CUT_FACTS, np.int64), np.empty(CUT_FACTS, np.int64)
+    node, factors = np.empty(NODE_FACTS, np.int64), np.arange(n_classes)
+    present, by_class = np.empty(n_classes, np.int64), np.empty((2, n_classes), np.int64)
     order, spare = np.empty(n_features, np.int32), np.empty(n_rows, np.uint32)
-    cut, best_cut_so_far = np.empty(4, np.int64), np.empty(4, np.int64)
-    node, split = np.empty(3, np.int64), np.empty(2, np.int64)
 
-    homes, level = np.zeros((MAX_HOMES, HOME_COLUMNS), np.int64), 0
-    homes[0, ROWS] = n_rows
-    room = room_for_homes(n_rows, near_rows)
-    block, block_weights = np.empty((room, n_features), np.uint8), np.empty(room, np.int64)
-    all_codes, all_weights = codes, weights
+    tables, level = np.zeros((MAX_TABLES, TABLE_COLUMNS), np.int64), 0
+    tables[0, ROWS] = n_rows
+    room = room_for_tables(n_rows, near_rows)
+    block, block_tags = np.empty((room, n_features), np.uint8), np.empty(room, np.int64)
+    all_codes, all_tags = codes, tags
+
+    few_rows = min(rows_to_sort(n_features), n_rows) if max_features == n_features else 0
+    # The keys of one feature, and behind them those of small subtrees.
+    block_start = max(n_rows, N_CODES + 1)
+    # An odd number of cache lines a feature, lest all fall on the same few.
+    stride = 16 * (few_rows // 16) + 24
+    block_size = n_features * stride
+    keys, sorted_at = np.empty(block_start + 2 * block_size, np.int64), block_start
+    sums, sides = np.empty((SUMS, block_start), np.int64), np.empty(few_rows, np.uint8)
 
     stack = np.zeros((64, STACK_COLUMNS), np.int64)
     varying = np.empty((64, n_features), np.int32)
     seeds = np.empty((64, 1), np.uint64)
-    stack[0, NEGATIVE_END], stack[0, POSITIVE_END] = len(negatives), len(positives)
-    for row in negatives:
-        stack[0, NEGATIVE_WEIGHT] += weights[row]
-    for row in positives:
-        stack[0, POSITIVE_WEIGHT] += weights[row]
-    stack[0, SLOT], stack[0, N_VARYING] = NO_SLOT, n_features
-    varying[0] = np.arange(n_features)
+    stack[0, END], stack[0, SLOT], stack[0, N_VARYING] = n_rows, NO_SLOT, n_features
+    for f in range(n_features):
+        varying[0, f] = f
     seeds[0, 0] = seed
-    if use_histograms and n_rows * n_features > n_bins:
+    for c in range(n_classes):
+        node_weights[0, c] = totals[c]
+    if use_histograms and n_rows * n_features * HISTOGRAM_GAIN > n_bins * n_classes:
         n_free -= 1
-        slot = free_slots[n_free]
-        histograms[slot] = 0
-        count_rows(codes, weights, negatives, starts, histograms[slot, 0])
-        count_rows(codes, weights, positives, starts, histograms[slot, 1])
-        stack[0, SLOT] = slot
+        stack[0, SLOT] = free_slots[n_free]
+        counts[free_slots[n_free]] = 0
+        count_rows(codes, tags, rows, starts, counts, free_slots[n_free])
 
-    n_stack = 1
+    n_stack, own = 1, rows
     while n_stack > 0:
         n_stack -= 1
-        top = stack[n_stack]
-        k, depth, slot, n_varying = top[NODE], top[DEPTH], top[SLOT], top[N_VARYING]
-        ns, ne, ps, pe = (
-            top[NEGATIVE_START],
-            top[NEGATIVE_END],
-            top[POSITIVE_START],
-            top[POSITIVE_END],
-        )
-        node[0], node[1] = top[NEGATIVE_WEIGHT], top[POSITIVE_WEIGHT]
-        node[2] = (ne - ns) + (pe - ps)
-        node_weights[k, 0], node_weights[k, 1], node_rows[k, 0] = node[0], node[1], node[2]
+        k, depth = stack[n_stack, NODE], stack[n_stack, DEPTH]
+        start, end = stack[n_stack, START], stack[n_stack, END]
+        slot, n_varying = stack[n_stack, SLOT], stack[n_stack, N_VARYING]
+        own_rows = end - start
+        node_rows[k, 0] = own_rows
+        n_present, node[NODE_ROWS] = 0, own_rows
+        node[TOTAL], node[NODE_SQUARES], node[POSITIVES] = 0, 0, node_weights[k, -1]
+        for c in range(n_classes):
+            weight = node_weights[k, c]
+            if weight > 0:
+                present[n_present] = c
+                n_present += 1
+                node[TOTAL] += weight
+                node[NODE_SQUARES] += weight * weight
+            if not two:
+                factors[c] = weight
         node_seed = seeds[n_stack, 0]
-        while homes[level, FLOOR] > n_stack:
+        while tables[level, FLOOR] > n_stack:
             level -= 1
         if level == 0:
-            codes, weights = all_codes, all_weights
+            codes, tags = all_codes, all_tags
 
         # The best split over the features (all, or a random few) that still vary.
         best, best_feature, best_first, best_m = -1.0, -1, 0, 0
-        n_kept, n_tied = 0, 0
-        may_split = ne > ns and pe > ps and node[2] >= 2 * min_leaf
+        n_kept, n_tied, keys_at = 0, 0, 0
+        may_split = n_present > 1 and own_rows >= 2 * min_leaf
         if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
-            if should_move(node[2], homes[level], near_rows):
-                own_n, own_p = negatives[ns:ne], positives[ps:pe]
-                level = settle(
-                    codes,
-                    weights,
-                    own_n,
-                    own_p,
-                    n_stack,
-                    homes,
-                    level,
-                    block,
-                    block_weights,
-                )
-                codes, weights = block, block_weights
+            if slot >= NO_SLOT:
+                own = rows[start:end]
+            if slot == NO_SLOT and own_rows <= few_rows:
+                for i in range(n_varying):
+                    f = varying[n_stack, i]
+                    keys_of_rows(codes, tags, own, f, ends, keys, block_start + f * stride)
+                slot, sorted_at = SORTED, block_start - start
+            elif slot >= NO_SLOT and should_move(own_rows, tables[level], near_rows):
+                level = settle(codes, tags, own, n_stack, tables, level, block, block_tags)
+                codes, tags = block, block_tags
+            keys_at = sorted_at + (SORTED - slot) * block_size + start
             for i in range(n_varying):
                 order[i] = varying[n_stack, i]
             for i in range(n_varying):
@@ -179,32 +362,82 @@ def grow(
                     j = i + random_below(node_seed, i, n_varying - i)
                     order[i], order[j] = order[j], order[i]
                 f = order[i]
-                if slot >= 0:
-                    m = bins_of_histogram(
-                        histograms[slot, 0],
-                        histograms[slot, 1],
-                        starts[f],
-                        starts[f + 1],
-                        bins,
-                    )
-                elif node[2] <= SORT_ROWS:
-                    m = bins_of_few_rows(
-                        codes, weights, negatives[ns:ne], positives[ps:pe], f, bins
-                    )
+                begin, stop, m = 0, own_rows, 0
+                by_counts = slot >= 0 or categorical[f] == 1
+                if slot < NO_SLOT:
+                    begin = keys_at + f * stride
+                    stop = begin + own_rows
+                elif slot == NO_SLOT and own_rows > SORT_ROWS:
+                    n_codes = np.int64(starts[f + 1]) - np.int64(starts[f])
+                    by_counts |= own_rows * HISTOGRAM_GAIN > n_codes * n_present
+                if by_counts:
+                    at, low, high = slot, np.uint64(starts[f]), np.uint64(starts[f + 1])
+                    if slot < 0:
+                        at, low, high = slots, np.uint64(0), high - low
+                        for c in range(n_classes + 1):
+                            for b in range(high):
+                                counts[at, c, b] = 0
+                        if slot == NO_SLOT:
+                            count_feature(codes, tags, own, f, counts, at)
+                        else:
+                            count_keys(keys, begin, stop, counts, at)
+                    if categorical[f]:
+                        m = order_categories(
+                            counts, at, low, high, present, n_present, slots + 1, named
+                        )
+                        at, low, high = slots + 1, np.uint64(0), np.uint64(m + 1)
+                    if two:
+                        m = sums_of_two(counts, at, low, high, min_leaf > 1, bins, sums)
+                    else:
+                        m = sums_of_counts(
+                            counts,
+                            at,
+                            low,
+                            high,
+                            present,
+                            n_present,
+                            factors,
+                            min_leaf > 1,
+                            by_class,
+                            running,
+                            bins,
+                            sums,
+                        )
+                    if m < 2:
+                        continue
+                    first = 1 if bins[0] == 0 else 0
+                    value = best_cut(sums, first, m, two, node, min_leaf, values, cut)
                 else:
-                    m = bins_of_rows(
-                        codes, weights, negatives[ns:ne], positives[ps:pe], f, scratch, bins
-                    )
-                if m < 2:
-                    continue
+                    if slot == NO_SLOT and own_rows <= SORT_ROWS:
+                        keys_of_few_rows(codes, tags, own, f, keys)
+                    elif slot == NO_SLOT:
+                        keys_of_rows(codes, tags, own, f, ends, keys, 0)
+                    code = keys[begin] >> CODE_SHIFT
+                    if code == keys[stop - 1] >> CODE_SHIFT:
+                        continue
+                    first = 1 if code == 0 else 0
+                    if first == 1 or min_leaf > 1:
+                        m = sums_of_keys(keys, begin, stop, first, factors, by_class, sums)
+                        value = best_cut(sums, first, m, two, node, min_leaf, values, cut)
+                    elif two:
+                        value = best_plain_cut_of_two(
+                            keys, begin, stop, factors, node, best, by_class, sums, cut
+                        )
+                    else:
+                        value = best_plain_cut(
+                            False,
+                            keys,
+                            begin,
+                            stop,
+                            factors,
+                            node,
+                            best,
+                            by_class,
+                            sums,
+                            cut,
+                        )
                 varying[n_stack, n_kept] = f
                 n_kept += 1
-                first = 0
-                if categorical[f]:
-                    order_by_positive_rate(bins, m)
-                elif bins[0, 0] == 0:
-                    first = 1
-                value = best_cut(bins, first, m, node, min_leaf, cut)
                 # Of features that tie, each is as likely to win.
                 n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
                 if value > best or (
@@ -213,9 +446,13 @@ def grow(
                     and random_below(node_seed, n_features + i, n_tied) == 0
                 ):
                     best, best_feature, best_first, best_m = value, f, first, m
-                    best_cut_so_far[:] = cut
-                    for j in range(m):
-                        best_bins[j, 0] = bins[j, 0]
+                    for j in range(CUT_FACTS):
+                        winner[j] = cut[j]
+                    if not by_counts:
+                        best_m = list_bins(keys, begin, stop, best_bins)
+                    else:
+                        for j in range(m):
+                            best_bins[j] = named[j] if categorical[f] else bins[j]
 
         if best_feature < 0:
             nodes[k, FEATURE], nodes[k, LEFT] = 0, k
@@ -225,72 +462,81 @@ def grow(
                 n_free += 1
             continue
 
-        f, left = best_feature, n_nodes
-        place = -1
+        f, left, place = best_feature, n_nodes, -1
         if categorical[f]:
             if n_sets == len(sets):
                 sets = taller(sets)
             place = n_sets
             n_sets += 1
-        left_weight = best_cut_so_far[2] + best_cut_so_far[3]
+        left_is_heavier = 2 * winner[LEFT_WEIGHT] >= node[TOTAL]
         write_split(
-            best_bins,
-            best_first,
-            best_m,
-            best_cut_so_far,
-            2 * left_weight >= node[0] + node[1],
-            place,
-            sets,
-            split,
+            best_bins, best_first, best_m, winner, left_is_heavier, place, sets, split
         )
         nodes[k, FEATURE], nodes[k, LEFT] = f, left
         nodes[k, THRESHOLD], nodes[k, SHIFT] = split[0], split[1]
-        decrease[f] += best - purity(node[0], node[1])
+        decrease[f] += best - purity(two, node)
         n_nodes += 2
         if n_nodes > len(nodes):
-            nodes, node_weights, node_rows = (
-                taller(nodes),
-                taller(node_weights),
-                taller(node_rows),
+            nodes, node_weights = taller(nodes), taller(node_weights)
+            node_rows = taller(node_rows)
+        if slot < NO_SLOT:
+            at = keys_at + f * stride
+            middle = start + mark_sides(
+                keys, at, at + own_rows, split[0], split[1], sets, sides, node_weights, left
             )
-        nm = ns + partition(codes, negatives[ns:ne], f, split[0], split[1], sets, spare)
-        pm = ps + partition(codes, positives[ps:pe], f, split[0], split[1], sets, spare)
-
+        else:
+            own = rows[start:end]
+            middle = start + partition(codes, own, f, split[0], split[1], sets, spare)
+            if two:
+                node_weights[left, 0] = winner[LEFT_WEIGHT] - winner[LEFT_PRODUCTS]
+                node_weights[left, 1] = winner[LEFT_PRODUCTS]
+            else:
+                weigh_classes(tags, rows[start:middle], node_weights, left)
+        for c in range(n_classes):
+            node_weights[left + 1, c] = node_weights[k, c] - node_weights[left, c]
+        left_is_smaller = 2 * (middle - start) <= own_rows
         # The larger child takes its parent's histograms, less those of its sibling,
         # where that is cheaper than to count its rows.
-        left_rows = (nm - ns) + (pm - ps)
-        left_is_smaller = 2 * left_rows <= node[2]
-        smaller_rows = left_rows if left_is_smaller else node[2] - left_rows
         smaller_slot = NO_SLOT
-        if slot >= 0 and (node[2] - smaller_rows) * n_kept <= n_bins:
+        cells = n_bins * n_present // HISTOGRAM_GAIN
+        smaller_rows = middle - start if left_is_smaller else end - middle
+        if slot < NO_SLOT:
+            other = SORTED + SORTED_TOO - slot
+            if is_mixed(node_weights, left) or is_mixed(node_weights, left + 1):
+                deal_keys(
+                    keys,
+                    varying,
+                    n_stack,
+                    n_kept,
+                    keys_at,
+                    stride,
+                    own_rows,
+                    sides,
+                    (slot - other) * block_size,
+                    middle - start,
+                )
+            slot, smaller_slot = other, other
+        elif slot >= 0 and (own_rows - smaller_rows) * n_kept <= cells:
             free_slots[n_free] = slot
             n_free += 1
             slot = NO_SLOT
         elif slot >= 0:
             n_free -= 1
             smaller_slot = free_slots[n_free]
-            histograms[smaller_slot] = 0
-            small_n = negatives[ns:nm] if left_is_smaller else negatives[nm:ne]
-            small_p = positives[ps:pm] if left_is_smaller else positives[pm:pe]
-            if should_move(smaller_rows, homes[level], near_rows):
-                level = settle(
-                    codes,
-                    weights,
-                    small_n,
-                    small_p,
-                    n_stack + 1,
-                    homes,
-                    level,
-                    block,
-                    block_weights,
-                )
-                codes, weights = block, block_weights
-            count_rows(codes, weights, small_n, starts, histograms[smaller_slot, 0])
-            count_rows(codes, weights, small_p, starts, histograms[smaller_slot, 1])
-            for side in range(2):
+            small = rows[start:middle] if left_is_smaller else rows[middle:end]
+            if should_move(smaller_rows, tables[level], near_rows):
+                floor = n_stack + 1
+                level = settle(codes, tags, small, floor, tables, level, block, block_tags)
+                codes, tags = block, block_tags
+            for j in range(n_present):
+                counts[smaller_slot, present[j]] = 0
+            count_rows(codes, tags, small, starts, counts, smaller_slot)
+            for j in range(n_present):
+                of_larger = counts[slot, present[j]]
+                of_smaller = counts[smaller_slot, present[j]]
                 for b in range(n_bins):
-                    histograms[slot, side, b] -= histograms[smaller_slot, side, b]
-            if smaller_rows * n_kept <= n_bins:
+                    of_larger[b] -= of_smaller[b]
+            if smaller_rows * n_kept <= cells:
                 free_slots[n_free] = smaller_slot
                 n_free += 1
                 smaller_slot = NO_SLOT
@@ -298,20 +544,16 @@ def grow(
         # The smaller child goes on top of the stack.
         if n_stack + 2 > len(stack):
             stack, varying, seeds = taller(stack), taller(varying), taller(seeds)
-        varying[n_stack + 1, :n_kept] = varying[n_stack, :n_kept]
+        for i in range(n_kept):
+            varying[n_stack + 1, i] = varying[n_stack, i]
         for floor in range(2):
             is_left = left_is_smaller == (floor == 1)
-            child = stack[n_stack + floor]
-            child[NODE] = left if is_left else left + 1
-            child[NEGATIVE_START], child[NEGATIVE_END] = (ns, nm) if is_left else (nm, ne)
-            child[POSITIVE_START], child[POSITIVE_END] = (ps, pm) if is_left else (pm, pe)
-            child[DEPTH] = depth + 1
-            child[SLOT] = smaller_slot if floor == 1 else slot
-            child[N_VARYING] = n_kept
-            left_n, left_p = best_cut_so_far[2], best_cut_so_far[3]
-            child[NEGATIVE_WEIGHT] = left_n if is_left else node[0] - left_n
-            child[POSITIVE_WEIGHT] = left_p if is_left else node[1] - left_p
-            seeds[n_stack + floor, 0] = mix(node_seed, 0 if is_left else 1)
+            at = n_stack + floor
+            stack[at, NODE] = left if is_left else left + 1
+            stack[at, START], stack[at, END] = (start, middle) if is_left else (middle, end)
+            stack[at, DEPTH], stack[at, N_VARYING] = depth + 1, n_kept
+            stack[at, SLOT] = smaller_slot if floor == 1 else slot
+            seeds[at, 0] = mix(node_seed, 0 if is_left else 1)
         n_stack += 2
 
     return (

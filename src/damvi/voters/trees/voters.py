@@ -16,7 +16,6 @@ from ..._threads import in_threads, run_in_threads
 from ..interface import Progress
 from ..sampling import Sampling
 from .binning import row_slices, signs_that_count
-from .class_keys import CLASS_SHIFT, MAX_TOTAL_BITS
 from .features import Features
 from .forest import (
     ClassVotes,
@@ -27,15 +26,16 @@ from .forest import (
     weigh,
     weigh_by_class,
 )
-from .grow import grow
-from .grow_classes import grow_classes
-from .homes import NEAR_CELLS
+from .grow import NEAR_CELLS, grow
+from .keys import CLASS_SHIFT
 
 if TYPE_CHECKING:
     from .estimators import FastTreeClassifier
 
 WEIGHT_BITS = 30
 """Sample weights of two classes are whole multiples of 2**-30 of the largest."""
+MAX_TOTAL_BITS = 29
+"""Of more classes, the sum of all weights, but for what rounding adds, is 2 to this."""
 ROWS_AT_A_TIME = 2**14
 VOTES_WORTH_A_THREAD = 2**18
 """Votes below which a thread costs more than it brings."""
@@ -280,7 +280,15 @@ def grow_tree(
         # A voter that drew nothing knows nothing, and says what a tie would.
         codes = np.zeros((1, len(features)), np.uint8)
         weights, labels = np.ones(1, np.int64), np.zeros(1, np.uint8)
-    options = (
+    by_class = np.argsort(labels, kind="stable").astype(np.uint32)
+    totals = np.bincount(labels, weights, n_classes)
+    # Only sample weights in fixed point add up to more than 32 bits hold.
+    size = np.int32 if totals.sum() < 2**30 else np.int64
+    nodes, class_weights, *rest = grow(
+        codes,
+        labels.astype(np.int64) << CLASS_SHIFT | weights,
+        by_class,
+        totals.astype(size),
         features.binning.histogram_starts,
         features.binning.categorical,
         estimator.max_depth or 0,
@@ -289,13 +297,9 @@ def grow_tree(
         np.uint64(seed + 1),
         NEAR_CELLS // len(features),
     )
-    if n_classes == 2:
-        negatives, positives = np.flatnonzero(labels == 0), np.flatnonzero(labels)
-        rows = negatives.astype(np.uint32), positives.astype(np.uint32)
-        return Forest.of_tree(grow(codes, weights, *rows, *options))
-    tags = labels.astype(np.int64) << CLASS_SHIFT | weights
-    by_class = np.argsort(labels, kind="stable").astype(np.uint32)
-    return Forest.of_tree(grow_classes(codes, tags, by_class, n_classes, *options))
+    if n_classes > 2:
+        class_weights = class_weights.astype(np.int32)
+    return Forest.of_tree((nodes, class_weights, *rest))
 
 
 def _votes(

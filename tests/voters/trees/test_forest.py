@@ -17,14 +17,15 @@ def forest_of(table, seed):
 @settings(max_examples=100, deadline=None)
 @given(tables(), SEEDS, st.integers(0, 2**32))
 def test_the_three_ways_to_a_vote_agree(table, seed, new):
-    codes, weights, positive, categorical = table
+    codes, weights, labels, n_classes, categorical = table
     first = forest_of(table, seed)
-    second = forest_of((codes, weights, ~positive, 1 - categorical), seed)
+    other = codes, weights, n_classes - 1 - labels, n_classes, 1 - categorical
+    second = forest_of(other, seed)
     forest, n_features = Forest.join([first, second]), codes.shape[1]
     codes = np.random.default_rng(new).integers(0, 256, (1100, n_features)).astype(np.uint8)
     for at_once in ([True, True], [False, False], [True, False]):
         forest.__dict__["at_once"] = np.array(at_once)
-        votes = np.zeros((len(codes), 2), np.int8, order="F")
+        votes = forest.no_votes(len(codes))
         forest.cast(codes, np.arange(2), votes)
         for k, tree in enumerate((first, second)):
             leaves = np.empty(len(codes), np.uint32)
@@ -41,6 +42,7 @@ def test_any_number_of_rows_is_asked(rows, at_once):
         np.arange(1, 41, dtype=np.uint8)[:, np.newaxis],
         np.ones(40, np.int64),
         np.arange(40) % 3 == 0,
+        2,
         np.zeros(1, np.uint8),
     )
     forest = forest_of(table, 1)
@@ -54,7 +56,8 @@ def test_any_number_of_rows_is_asked(rows, at_once):
 def test_large_trees_walk_and_small_ones_are_asked_at_once():
     rng = np.random.default_rng(0)
     codes = rng.integers(1, 250, (3000, 5)).astype(np.uint8)
-    noise = codes, np.ones(3000, np.int64), rng.random(3000) < 0.4, np.zeros(5, np.uint8)
-    rare = *noise[:2], rng.random(3000) < 0.005, noise[3]
+    ones, numeric = np.ones(3000, np.int64), np.zeros(5, np.uint8)
+    noise = codes, ones, rng.random(3000) < 0.4, 2, numeric
+    rare = codes, ones, rng.random(3000) < 0.005, 2, numeric
     assert not forest_of(noise, 1).at_once[0]
     assert forest_of(rare, 1).at_once[0]
