@@ -53,7 +53,7 @@ def main() -> int:
     from setting import add_data_option, print_setting
 
     from damvi.voters import BootstrapSampling, FastTreeClassifier
-    from damvi.voters.trees.features import Features
+    from damvi.voters.trees.binning import Features
     from damvi.voters.trees.forest import Forest
     from damvi.voters.trees.voters import grow_tree
     from voters import load
@@ -70,9 +70,10 @@ def main() -> int:
         X, _, y, _ = load(name, args.data)
         labels, clock = (y > 0).astype(np.uint8), time.process_time
         signs = np.where(y > 0, 1, -1).astype(np.int8)
-        Features.learn(options, X[:500], signs[:500], 0).encode(X[:500])
+        mask = options.categorical_mask(X)
+        Features.learn(mask, X[:500], signs[:500], 0).encode(X[:500])
         marks = [clock()]
-        features = Features.learn(options, X, signs, 0)
+        features = Features.learn(mask, X, signs, 0)
         marks.append(clock())
         codes = features.encode(X)
         marks.append(clock())

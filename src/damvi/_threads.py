@@ -33,12 +33,6 @@ def _in_pool(calls: Iterable[Callable[[], T]], n_threads: int) -> Iterator[T]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def run_in_threads(calls: Iterable[Callable[[], None]], n_jobs: int | None) -> None:
-    """Run the calls for what they write."""
-    for _ in in_threads(calls, n_jobs):
-        pass
-
-
 def one_openmp_thread() -> Any:
     """A context in which models fitted on this thread do not start others by OpenMP.
 

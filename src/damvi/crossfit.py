@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._threads import run_in_threads
+from ._threads import in_threads
 from .moments import Moments
 from .solvers import SOLVERS
 
@@ -85,13 +85,12 @@ def out_of_fold_vote(
     weights = np.stack([fold.weights for fold in fold_weights], axis=1)
     weights = weights / weights.sum(axis=0)
     vote, asked = _no_vote(len(votes), n_classes), _asked(weights)
-    run_in_threads(
-        (
-            partial(kernels.by_fold, votes, folds, weights, asked, start, stop, vote)
-            for start, stop in _blocks(len(votes))
-        ),
-        n_jobs,
+    calls = (
+        partial(kernels.by_fold, votes, folds, weights, asked, start, stop, vote)
+        for start, stop in _blocks(len(votes))
     )
+    for _ in in_threads(calls, n_jobs):
+        pass
     return vote
 
 
@@ -120,13 +119,12 @@ def out_of_bag_vote(
         weights = np.stack([fold.weights for fold in fold_weights], axis=1)
         mass = np.zeros(n)
         settings = votes, out_of_bag, folds, weights, _asked(weights)
-        run_in_threads(
-            (
-                partial(kernels.out_of_bag, *settings, start, stop, vote, mass)
-                for start, stop in _blocks(n)
-            ),
-            n_jobs,
+        calls = (
+            partial(kernels.out_of_bag, *settings, start, stop, vote, mass)
+            for start, stop in _blocks(n)
         )
+        for _ in in_threads(calls, n_jobs):
+            pass
         mass[mass <= 0] = np.nan
         vote /= mass if vote.ndim == 1 else mass[:, np.newaxis]
         rows = np.flatnonzero(np.isnan(vote if vote.ndim == 1 else vote[:, 0]))
@@ -147,7 +145,8 @@ def out_of_bag_vote(
             )
             for number, fold in enumerate(fold_weights)
         )
-        run_in_threads(judge, n_jobs)
+        for _ in in_threads(judge, n_jobs):
+            pass
     return vote
 
 

@@ -20,7 +20,8 @@ from ..outofcore import BlockFit, Trained
 from ..outofcore.blocks import BlockPlan, BlockVotes
 from ..outofcore.training import LabelCounts, check_totals
 from ..progress import progress_bar
-from ..voters.trees.features import Categories, Features
+from ..voters.trees.binning import Features
+from ..voters.trees.features import Categories
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
 from . import work

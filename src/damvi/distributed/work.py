@@ -18,8 +18,8 @@ from ..labels import ClassTotals, Labels
 from ..outofcore.blocks import BlockPlan, CodedBlock, sample_of
 from ..outofcore.training import LabelCounts, targets_of
 from ..voters.sampling import random_state_of
-from ..voters.trees.binning import Binning, EdgeSketch, dense, signs_that_count
-from ..voters.trees.features import Categories, Features, FrameTable
+from ..voters.trees.binning import Binning, EdgeSketch, Features, dense, signs_that_count
+from ..voters.trees.features import Categories, FrameTable
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import grow_tree
 

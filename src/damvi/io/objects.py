@@ -46,8 +46,8 @@ from ..voters.portfolio import (
     categorical_columns,
     numeric_columns,
 )
-from ..voters.trees.binning import Binning
-from ..voters.trees.features import Categories, Features
+from ..voters.trees.binning import Binning, Features
+from ..voters.trees.features import Categories
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
 from . import boosters, trees

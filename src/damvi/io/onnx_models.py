@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from .._compat import boosted_trees
 from ..voters.estimators import Relabelled
-from ..voters.trees.binning import Binning
-from ..voters.trees.features import Features
+from ..voters.trees.binning import Binning, Features
 from ..voters.trees.forest import N_CODES, Forest
 from .boosters import (
     CATEGORICAL,

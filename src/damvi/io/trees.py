@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _compat
-from ..voters.trees.binning import MAX_BINS, Binning
+from ..voters.trees.binning import MAX_BINS, Binning, Features
 from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
-from ..voters.trees.features import Categories, Features
+from ..voters.trees.features import Categories
 from ..voters.trees.forest import CATEGORIES, N_CODES, NODE_COLUMNS, SET_BYTES, Forest
 from ..voters.trees.voters import TreeVoters
 from .container import ModelFileError

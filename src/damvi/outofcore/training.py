@@ -18,8 +18,8 @@ from .._threads import in_threads
 from ..labels import ClassTotals, Labels
 from ..progress import progress_bar
 from ..voters.sampling import PoissonSampling
-from ..voters.trees.binning import Binning, EdgeSketch, signs_that_count
-from ..voters.trees.features import Categories, Features
+from ..voters.trees.binning import Binning, EdgeSketch, Features, signs_that_count
+from ..voters.trees.features import Categories
 from ..voters.trees.voters import TreeVoters
 from . import BlockFit, Trained
 from .blocks import BlockPlan, BlockVotes, CodedTable

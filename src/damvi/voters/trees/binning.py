@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..._jit import kernel
-from ..._threads import in_threads, run_in_threads
+from ..._jit import announce_compilation, kernel
+from ..._threads import in_threads
 from ...folds import row_bits
+from .features import Categories, FrameTable
 
 MAX_BINS = 255
 BLOCK_CELLS = 2**17
@@ -26,6 +27,54 @@ RARE_CUTS = 64
 """Quantiles of their own that all classes but the common one share."""
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """How to read a table as codes, one byte a cell, learned once for all trees."""
+
+    categories: Categories | None
+    binning: Binning
+
+    @classmethod
+    def learn(
+        cls,
+        categorical: NDArray[np.bool_],
+        X: Any,
+        signs: NDArray[np.integer[Any]],
+        seed: int,
+        n_jobs: int | None = None,
+    ) -> Features:
+        announce_compilation()
+        if not hasattr(X, "columns"):
+            return cls(None, Binning.learn(X, signs, categorical, seed, n_jobs))
+        categories = Categories.learn(X)
+        table = FrameTable(X, categories)
+        categorical = categorical | categories.mask
+        return cls(categories, Binning.learn(table, signs, categorical, seed, n_jobs))
+
+    def table(self, X: Any) -> Any:
+        """``X`` as something to read numbers from by blocks of rows."""
+        if X.shape[1] != len(self):  # the kernels trust it, and check no index
+            raise ValueError(
+                f"X has {X.shape[1]} columns, the trees were grown on {len(self)}; a fit "
+                f"that failed half way leaves a model unusable: fit it again"
+            )
+        if self.categories is None:
+            return X
+        if not hasattr(X, "columns"):
+            raise ValueError(
+                "the model was fitted on a dataframe with categories or named columns; "
+                "give it a dataframe with the same columns"
+            )
+        return FrameTable(X, self.categories)
+
+    def encode(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint8]:
+        """The codes of all of ``X``."""
+        return self.binning.encode(self.table(X), n_jobs)
+
+    def __len__(self) -> int:
+        return len(self.binning.n_codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +168,8 @@ class Binning:
         """The codes of a table, one byte a cell."""
         codes = np.empty(X.shape, dtype=np.uint8)
         calls = (partial(self.encode_rows, X, rows, codes[rows]) for rows in row_slices(X))
-        run_in_threads(calls, n_jobs)
+        for _ in in_threads(calls, n_jobs):
+            pass
         return codes
 
     def encode_rows(self, X: Any, rows: slice, out: NDArray[np.uint8]) -> None:

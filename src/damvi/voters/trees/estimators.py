@@ -16,7 +16,7 @@ from ..._compat import Interval, StrOptions, fit_context, make_sklearn_tree
 from ...labels import read_classes
 from ...validation import read_table, read_weights
 from ..sampling import BootstrapSampling
-from .features import Features, needs_reading
+from .features import needs_reading
 
 if TYPE_CHECKING:
     from .voters import TreeVoters
@@ -121,7 +121,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        from .binning import signs_that_count
+        from .binning import Features, signs_that_count
         from .voters import TreeVoters, fixed_point, grow_tree
 
         X, y = read_table(self, X, y, keep_frame=self.wants_frame(X))
@@ -132,7 +132,8 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
             counts = fixed_point(weights, n)
         used = counts > 0
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        features = Features.learn(self, X, signs_that_count(labels, n, weights), seed)
+        signs = signs_that_count(labels, n, weights)
+        features = Features.learn(self.categorical_mask(X), X, signs, seed)
         codes = features.encode(X)[used]
         tree = grow_tree(self, features, n, codes, counts[used], labels[used], seed)
         self.trees_ = TreeVoters(self, features, tree)

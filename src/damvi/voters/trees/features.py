@@ -1,19 +1,15 @@
-"""From the user's table to codes: categories and bins, learned once for all trees."""
+"""Dataframes as tables of numbers: a categorical column becomes codes here."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._compat import take_rows
-
-if TYPE_CHECKING:
-    from .binning import Binning
-    from .estimators import FastTreeClassifier
 
 UNKNOWN = -1.0
 
@@ -134,55 +130,3 @@ def _labels_and_codes(column: Any) -> tuple[list[Any], NDArray[Any]]:
     numbers = list(range(len(labels)))
     places = texts.replace_strict(labels, numbers, default=-1, return_dtype=pl.Int64)
     return labels, places.to_numpy()
-
-
-@dataclass(frozen=True, eq=False)
-class Features:
-    """How to read a table as codes, one byte a cell."""
-
-    categories: Categories | None
-    binning: Binning
-
-    @classmethod
-    def learn(
-        cls,
-        tree: FastTreeClassifier,
-        X: Any,
-        signs: NDArray[np.integer[Any]],
-        seed: int,
-        n_jobs: int | None = None,
-    ) -> Features:
-        from ..._jit import announce_compilation  # imports numba
-        from .binning import Binning
-
-        announce_compilation()
-        categorical = tree.categorical_mask(X)
-        if not hasattr(X, "columns"):
-            return cls(None, Binning.learn(X, signs, categorical, seed, n_jobs))
-        categories = Categories.learn(X)
-        table = FrameTable(X, categories)
-        categorical = categorical | categories.mask
-        return cls(categories, Binning.learn(table, signs, categorical, seed, n_jobs))
-
-    def table(self, X: Any) -> Any:
-        """``X`` as something to read numbers from by blocks of rows."""
-        if X.shape[1] != len(self):  # the kernels trust it, and check no index
-            raise ValueError(
-                f"X has {X.shape[1]} columns, the trees were grown on {len(self)}; a fit "
-                f"that failed half way leaves a model unusable: fit it again"
-            )
-        if self.categories is None:
-            return X
-        if not hasattr(X, "columns"):
-            raise ValueError(
-                "the model was fitted on a dataframe with categories or named columns; "
-                "give it a dataframe with the same columns"
-            )
-        return FrameTable(X, self.categories)
-
-    def encode(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint8]:
-        """The codes of all of ``X``."""
-        return self.binning.encode(self.table(X), n_jobs)
-
-    def __len__(self) -> int:
-        return len(self.binning.n_codes)

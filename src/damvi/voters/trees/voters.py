@@ -12,11 +12,10 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..._threads import in_threads, run_in_threads
+from ..._threads import in_threads
 from ..interface import Progress
 from ..sampling import Sampling
-from .binning import row_slices, signs_that_count
-from .features import Features
+from .binning import Features, row_slices, signs_that_count
 from .forest import (
     ClassVotes,
     Forest,
@@ -104,7 +103,8 @@ class TreeVoters:
         labels = y.astype(np.uint8)
         if known is None:
             signs = signs_that_count(labels, n_classes, sample_weight)
-            features = Features.learn(estimator, X, signs, draws.seed, n_jobs)
+            mask = estimator.categorical_mask(X)
+            features = Features.learn(mask, X, signs, draws.seed, n_jobs)
         else:
             features = known.features
         codes = features.encode(X, n_jobs)
@@ -249,7 +249,8 @@ class TreeVoters:
 
         few = len(total) * n_trees <= VOTES_WORTH_A_THREAD
         calls = (partial(work_on, rows) for rows in row_slices(table))
-        run_in_threads(calls, 1 if few else n_jobs)
+        for _ in in_threads(calls, 1 if few else n_jobs):
+            pass
         return total
 
 
@@ -311,7 +312,8 @@ def _votes(
     parts = (slice(start, start + ROWS_AT_A_TIME) for start in starts)
     everyone = np.arange(len(forest))
     cast = (partial(forest.cast, codes[part], everyone, votes[part]) for part in parts)
-    run_in_threads(cast, n_jobs)
+    for _ in in_threads(cast, n_jobs):
+        pass
     return votes
 
 
