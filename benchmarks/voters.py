@@ -36,11 +36,12 @@ class OurTrees(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        from damvi.voters import BootstrapSampling, FastTreeClassifier, voters_for
+        from damvi.voters import BootstrapSampling, FastTreeClassifier
+        from damvi.voters.trees.voters import TreeVoters
 
         tree = FastTreeClassifier()
         sampling = BootstrapSampling.plan(y, max_samples=0.2, seed=self.random_state)
-        self.voters_, _ = voters_for(tree).train(
+        self.voters_, _ = TreeVoters.train(
             tree, X, y, sampling, self.n_estimators, n_jobs=self.n_jobs
         )
         return self
