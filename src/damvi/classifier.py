@@ -277,7 +277,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         self._check_voter()
-        # 1. Voters, each from its own bootstrap sample, and their votes.
+        # 1. Voters, each from its own bootstrap sample (_sampling), and their votes.
         table = ParquetTable(X) if isinstance(X, str | PathLike) else X
         if hasattr(table, "train"):  # on disk, or on a cluster
             self._train_on_blocks(table, y, sample_weight, X_unlabeled, fit_params)

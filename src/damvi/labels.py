@@ -134,8 +134,9 @@ class Labels:
                 )
             return cls(classes, None, np.argsort(-counts, kind="stable"))
         positive = _positive_place(classes, counts, pos_label)
-        # Of two equal classes, the negative one.
-        majority = int((positive == 1) == (2 * counts[positive] > counts.sum()))
+        # The larger one wins a tie; of two equal classes, the negative one.
+        is_larger = counts[positive] > counts[1 - positive]
+        majority = positive if is_larger else 1 - positive
         return cls(classes, classes[positive], np.array([majority, 1 - majority]))
 
     @property

@@ -23,6 +23,9 @@ def emphasize_missed_positives(
 ) -> list[ClassMoments]:
     """The moments of the votes, fold by fold, with more weight on missed positives.
 
+    The votes multiply the weights by :func:`emphasis` themselves, where their rows are. The
+    paper's normalisation is left out: nothing that follows depends on the scale.
+
     Parameters
     ----------
     votes : Votes

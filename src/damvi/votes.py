@@ -189,18 +189,18 @@ class Votes:
         self, strength: float, unlabeled_weight: float = 0.0
     ) -> list[ClassMoments]:
         """The moments of each fold, with more weight on missed positives (step 2)."""
-        positives = self._positives(strength, self.class_weight)
+        positives = self._reweighted_moments(strength, self.class_weight)
         labelled = [
             ClassMoments(*both, self.n_classes)
-            for both in zip(self._negatives, positives, strict=True)
+            for both in zip(self._other_moments, positives, strict=True)
         ]
         if self.unlabeled is None or unlabeled_weight == 0:
             return labelled
-        natural = self._positives(0.0, np.ones(self.n_classes))
+        natural = self._reweighted_moments(0.0, np.ones(self.n_classes))
         return refine(labelled, natural, self.unlabeled, unlabeled_weight)
 
     @cached_property
-    def _is_positive(self) -> NDArray[np.bool_]:
+    def _is_reweighted(self) -> NDArray[np.bool_]:
         """The rows of classes that step 2 reweights."""
         return self.reweighted[self.targets]
 
@@ -224,32 +224,32 @@ class Votes:
         """Of the plain vote, on the rows of classes that step 2 reweights."""
         if self.margin is not None:
             return self.margin
-        rows = self._is_positive
+        rows = self._is_reweighted
         counted = None if self.counted is None else self.counted[rows]
         votes = np.ascontiguousarray(self.votes[rows])
         return plain_margin(votes, self.targets[rows], self.n_classes, counted)
 
     @cached_property
-    def _negatives(self) -> list[Any]:
+    def _other_moments(self) -> list[Any]:
         """The moments that no emphasis changes, by fold."""
-        folds = np.where(self._is_positive, -1, self.folds)
+        folds = np.where(self._is_reweighted, -1, self.folds)
         rows = _Rows(*self._signed, self.targets, folds, self.counted)
         return self._moments(rows, self.sample_weight, self.class_weight)
 
     @cached_property
-    def _positive_rows(self) -> _Rows:
+    def _reweighted_rows(self) -> _Rows:
         """A copy, since they are few, and all that emphasis needs is in them."""
-        rows, (votes, signs) = np.flatnonzero(self._is_positive), self._signed
+        rows, (votes, signs) = np.flatnonzero(self._is_reweighted), self._signed
         counted = None if self.counted is None else self.counted[rows]
         votes = np.ascontiguousarray(votes[rows])
         return _Rows(votes, signs[rows], self.targets[rows], self.folds[rows], counted)
 
-    def _positives(self, strength: float, class_weight: Numbers) -> list[Any]:
+    def _reweighted_moments(self, strength: float, class_weight: Numbers) -> list[Any]:
         D = self.sample_weight
-        D = None if D is None else D[self._is_positive]
+        D = None if D is None else D[self._is_reweighted]
         if strength != 0:
             D = emphasis(self._margin, strength) * (1.0 if D is None else D)
-        return self._moments(self._positive_rows, D, class_weight)
+        return self._moments(self._reweighted_rows, D, class_weight)
 
     def _moments(self, rows: _Rows, D: Numbers | None, class_weight: Numbers) -> list[Any]:
         """By fold; rows of classes of equal weight are added up at once."""

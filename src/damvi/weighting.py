@@ -154,7 +154,11 @@ def minimize_c_bound(
     settings: Settings,
     n_jobs: int | None = None,
 ) -> Weighting:
-    """Step 3: the weights that trade accuracy for diversity as the C-bound says."""
+    """Step 3: the weights that trade accuracy for diversity as the C-bound says.
+
+    :func:`damvi.solvers.solve` finds them; they are equal, with a warning, where no voter
+    beats a coin.
+    """
     total = sum(moments_by_fold[1:], start=moments_by_fold[0])
     weights = solve(settings.moments(total), settings.solver).weights
     threshold = settings.threshold(total, weights)

@@ -88,7 +88,11 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["predict", "data.csv", "data.csv", "-o", "out.csv"], 1, "data.csv"),
         (["predict", "model.damvi", "data.csv", "-o", "out.xlsx"], 2, ".csv or .parquet"),
         (["predict", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
-        (["predict", "model.damvi", "short.csv"], 1, "lacks the columns 'when' and 'shop'"),
+        (
+            ["predict", "model.damvi", "short.csv"],
+            1,
+            "columns are missing: 'when' and 'shop'",
+        ),
         (["evaluate", "model.damvi", "new.csv"], 1, "no target column 'is_fraud'"),
         (
             ["evaluate", "model.damvi", "data.csv", "--target", "shop"],

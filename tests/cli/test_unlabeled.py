@@ -50,7 +50,7 @@ def test_a_file_of_more(damvi):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--unlabeled", "other.csv"], "other.csv: the table lacks the columns 'when' and"),
+        (["--unlabeled", "other.csv"], "other.csv: columns are missing: 'when' and"),
         (["--unlabeled", "none.csv"], "none.csv has a header but no rows"),
         (["--unlabeled", "lost.csv"], "there is no file lost.csv"),
     ],

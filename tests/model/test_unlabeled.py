@@ -62,7 +62,7 @@ def test_rows_of_another_table():
     assert both.unlabeled["kind"].dtype == found.X["kind"].dtype
     np.testing.assert_array_equal(both.unlabeled["b"][100:], more["b"])
     assert both.warnings == found.warnings == []
-    with pytest.raises(ValueError, match=r"^more.csv: .*lacks the columns 'a' and 'kind'"):
+    with pytest.raises(ValueError, match=r"^more.csv: columns are missing: 'a' and 'kind'"):
         with_unlabeled(found, more[["b", "c"]], "more.csv")
     labelled = with_unlabeled(found, table(50), "more.csv")
     assert "more.csv has a 'y' in 50 rows" in labelled.warnings[0]

@@ -118,7 +118,7 @@ def test_a_wide_and_long_table_stays_below_three_megabytes(tmp_path):
 def test_the_old_page_stays_if_the_new_one_fails(model, fresh_rows, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
-    with pytest.raises(ValueError, match="lacks the column"):
+    with pytest.raises(ValueError, match="column is missing"):
         write_report(model, fresh_rows.drop(columns="noise"), path)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]

@@ -171,10 +171,10 @@ class Schema:
         """Refuse a table that lacks columns; others, in any order, are no matter."""
         lacking = [column.name for column in self.used if column.name not in names]
         if lacking:
-            many = "columns" if len(lacking) > 1 else "column"
+            many = "columns are" if len(lacking) > 1 else "column is"
             raise ValueError(
-                f"the table lacks the {many} {listed(lacking)}, which the model uses; "
-                f"it has {listed(list(names))}"
+                f"{many} missing: {listed(lacking)}, which the model uses; "
+                f"the table has {listed(list(names))}"
             )
 
     def encode(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -140,6 +140,7 @@ class PoolVoters:
     def prefit(cls, named: Named, *, classes: Any, voting: Voting = "soft") -> PoolVoters:
         """Models that are fitted already, as they are.
 
+        Nothing tells which rows they were trained on: give them others to vote on.
         ``classes`` are their labels, in the order of the targets: of two, the positive
         one comes second.
 
