@@ -54,7 +54,8 @@ def reweigh(fitted: Any, settings: dict[str, Any], *, calibrates: bool) -> None:
         raise TypeError(f"reweigh takes {', '.join(sorted(REWEIGHABLE))}, and not {wrong}")
     before = {name: getattr(fitted, name) for name in settings}
     try:
-        fitted.set_params(**settings)
+        # As set_params would, which asks a pool's voters for all of theirs first.
+        vars(fitted).update(settings)
         fitted._validate_params()
         known: Any = getattr(fitted.decision_, "weighting", None)
         same = known is not None and known.votes is fitted.votes_
@@ -62,7 +63,7 @@ def reweigh(fitted: Any, settings: dict[str, Any], *, calibrates: bool) -> None:
             known = _weigh(fitted)
         decision = _decide(fitted, known, calibrates)
     except Exception:
-        fitted.set_params(**before)
+        vars(fitted).update(before)
         raise
     set_fitted(fitted, decision)
 
