@@ -182,7 +182,7 @@ def _vote_of_trees(graph: Graph, fitted: Fitted, data: Data) -> str:
     asked = np.flatnonzero(fitted.weights)
     voters, weights = fitted.voters.take(asked), fitted.weights[asked]
     X = own_numbers(graph, voters.features, data)
-    votes = voters.forest.ballot.astype(np.float64)  # of each node
+    votes = voters.forest.node_votes.astype(np.float64)  # of each node
     if fitted.n_classes == 2:
         votes *= np.repeat(weights, np.diff(voters.forest.roots))
     trees = read_own_trees(voters.forest, voters.features.binning, votes)

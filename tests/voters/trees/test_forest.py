@@ -32,7 +32,7 @@ def test_the_three_ways_to_a_vote_agree(table, seed, new):
             find_leaves(codes, tree.nodes, tree.sets, leaves)
             one_by_one = [walk(codes, i, tree.nodes, tree.sets) for i in range(len(codes))]
             np.testing.assert_array_equal(leaves, one_by_one)
-            np.testing.assert_array_equal(votes[:, k], tree.ballot[leaves])
+            np.testing.assert_array_equal(votes[:, k], tree.node_votes[leaves])
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 1023, 1024, 1025, 16385])

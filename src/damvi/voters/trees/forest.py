@@ -124,7 +124,8 @@ class Forest:
 
     def no_votes(self, n_rows: int) -> Any:
         """Zeros for the votes of all trees, tree by tree in memory."""
-        return np.zeros((n_rows, len(self)), dtype=self.ballot.dtype, order="F")
+        dtype = np.int8 if self.n_classes == 2 else np.uint8
+        return np.zeros((n_rows, len(self)), dtype=dtype, order="F")
 
     def cast(
         self,
@@ -136,7 +137,9 @@ class Forest:
 
         They are +1 and -1, or the numbers of classes where there are more than two.
         """
-        lowest = self.ballot.dtype.type(-1 if self.n_classes == 2 else 0)
+        # The kernel knows numbers of classes alone, and what to write for the first: the
+        # bits of -1, where there are two.
+        first = np.uint8(255 if self.n_classes == 2 else 0)
         small = self.at_once[asked]
         for some, step in ((asked[small], TILE), (asked[~small], WALK_TILE)):
             for start in range(0, len(codes) if len(some) else 0, step):
@@ -147,11 +150,11 @@ class Forest:
                     self.nodes,
                     self.set_starts,
                     self.sets,
-                    self.ballot,
-                    lowest,
+                    self.node_classes,
+                    first,
                     self.at_once,
                     some,
-                    votes[tile],
+                    votes[tile].view(np.uint8),
                 )
 
     @cached_property
@@ -162,11 +165,16 @@ class Forest:
         return inner * self.rows[self.roots[:-1]] < 30 * walked
 
     @cached_property
-    def ballot(self) -> NDArray[np.int8] | NDArray[np.uint8]:
-        """The vote of each node; a tie goes to the first class: of two, the negatives."""
+    def node_classes(self) -> ClassVotes:
+        """The class that each node votes for; a tie goes to the first."""
+        return self.weights.argmax(axis=1).astype(np.uint8)
+
+    @property
+    def node_votes(self) -> Votes | ClassVotes:
+        """The vote of each node: +1 and -1, or the number of a class of more than two."""
         if self.n_classes > 2:
-            return self.weights.argmax(axis=1).astype(np.uint8)
-        return np.where(self.weights[:, 1] > self.weights[:, 0], 1, -1).astype(np.int8)
+            return self.node_classes
+        return np.where(self.node_classes == 1, 1, -1).astype(np.int8)
 
     def __sizeof__(self) -> int:
         """Its arrays: whoever moves forests about asks."""
@@ -307,7 +315,7 @@ def mark_side(
     mark: Any,
     found: Any,
 ) -> None:
-    """Mark the rows of a node that go to the one of its leaves with a ballot above 0."""
+    """Mark the rows of a node that go to the one of its leaves with a class above 0."""
     limit, turn = np.uint8(threshold), np.uint8(shift)
     if to_left:
         for i in range(len(column)):
@@ -320,10 +328,10 @@ def mark_side(
 
 
 @kernel
-def find_ballots(
-    columns: Any, nodes: Any, sets: Any, ballot: Any, masks: Any, found: Any
+def find_classes(
+    columns: Any, nodes: Any, sets: Any, classes: Any, masks: Any, found: Any
 ) -> None:
-    """The ballots above 0 (a byte each), and else 0: every node splits all rows at once.
+    """The class of each row (a byte): every node splits all rows at once.
 
     That is more work than a walk, and much faster while the tree is small. The tree is
     gone through in depth: what waits is a mask a level, which the nearest cache holds.
@@ -338,17 +346,17 @@ def find_ballots(
         k = waiting[n]
         left = nodes[k, LEFT]
         if left == k:
-            if ballot[k] > 0:
-                mark = np.uint8(ballot[k])
+            if classes[k] > 0:
+                mark = classes[k]
                 for i in range(len(found)):
                     found[i] |= masks[n, i] & mark
             continue
         column = columns[nodes[k, FEATURE]]
         threshold, shift = nodes[k, THRESHOLD], nodes[k, SHIFT]
         last = nodes[left, LEFT] == left and nodes[left + 1, LEFT] == left + 1
-        one, other = ballot[left], ballot[left + 1]
+        one, other = classes[left], classes[left + 1]
         if last and shift != CATEGORIES and (one > 0) != (other > 0):
-            mark = np.uint8(max(one, other))
+            mark = max(one, other)
             mark_side(column, masks[n], threshold, shift, one > 0, mark, found)
             continue
         split_mask(column, masks[n], threshold, shift, sets, masks[n + 1])
@@ -364,15 +372,16 @@ def cast_tile(
     nodes: Any,
     set_starts: Any,
     sets: Any,
-    ballot: Any,
-    lowest: Any,
+    classes: Any,
+    first: Any,
     at_once: Any,
     asked: Any,
     votes: Any,
 ) -> None:
     """The votes (rows, trees) of the trees asked on a tile of rows.
 
-    Ballots are +1 and ``lowest`` = -1, or the numbers of classes, of which 0 is lowest.
+    ``classes`` are those that the nodes vote for, and ``first`` what a vote for the first
+    of them looks like.
     """
     n = len(codes)
     columns = np.empty((codes.shape[1], n), np.uint8)
@@ -389,15 +398,16 @@ def cast_tile(
     for t in asked:
         own = nodes[roots[t] : roots[t + 1]]
         own_sets = sets[set_starts[t] : set_starts[t + 1]]
-        own_ballot = ballot[roots[t] : roots[t + 1]]
+        own_classes = classes[roots[t] : roots[t + 1]]
         if at_once[t]:
-            find_ballots(columns, own, own_sets, own_ballot, masks, found)
+            find_classes(columns, own, own_sets, own_classes, masks, found)
             for i in range(n):
-                votes[i, t] = found[i] if found[i] != 0 else lowest
+                votes[i, t] = found[i] if found[i] != 0 else first
         else:
             find_leaves(codes, own, own_sets, leaves)
             for i in range(n):
-                votes[i, t] = own_ballot[leaves[i]]
+                c = own_classes[leaves[i]]
+                votes[i, t] = c if c != 0 else first
 
 
 @kernel

@@ -57,29 +57,15 @@ class TreeVoters:
         draws: Sampling,
         n_voters: int,
         *,
-        n_classes: int = 2,
-        known: TreeVoters | None = None,
-        sample_weight: NDArray[np.float64] | None = None,
         fit_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
-        progress: Progress | None = None,
+        **options: Any,
     ) -> tuple[TreeVoters, Any]:
         """See :meth:`damvi.voters.Voters.train`; the trees take no ``fit_params``.
 
-        With more than two classes ``y`` and the votes are their numbers, from 0.
+        The other options are those of :meth:`grow`.
         """
-        voters, codes = cls.grow(
-            estimator,
-            X,
-            y,
-            draws,
-            n_voters,
-            n_classes=n_classes,
-            known=known,
-            sample_weight=sample_weight,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
+        voters, codes = cls.grow(estimator, X, y, draws, n_voters, n_jobs=n_jobs, **options)
         return voters, _votes(voters.forest, codes, n_jobs)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""FastTreeClassifier, FastForestClassifier and the voters on three classes or more."""
+"""The voters and both classifiers on three classes or more."""
 
 import pickle
 
