@@ -125,6 +125,16 @@ def test_the_tree_is_the_reference_tree(table, seed):
 
 
 @settings(max_examples=100, deadline=None)
+@given(tables(max_rows=12), SEEDS, st.data())
+def test_weights_far_apart_lose_no_digit_that_a_cut_depends_on(table, seed, data):
+    codes, _, *rest = table
+    far_apart = st.sampled_from([1, 7, 2**10 + 1, 2**20 - 3, 2**22])
+    weights = data.draw(arrays(np.int64, len(codes), elements=far_apart))
+    table = codes, weights, *rest
+    assert_same_tree(grow_fast(*table, seed), grow_slowly(*table, seed), codes)
+
+
+@settings(max_examples=100, deadline=None)
 @given(tables(), SEEDS, st.integers(1, 4), st.integers(1, 5))
 def test_depth_and_leaf_size_are_obeyed_as_in_the_reference(
     table, seed, max_depth, min_leaf
