@@ -251,7 +251,7 @@ def test_other_settings_without_another_training(table):
         model.reweigh(n_estimators=3)
     loaded = pickle.loads(pickle.dumps(model))
     assert (loaded.decision_function(X) == model.decision_function(X)).all()
-    with pytest.raises(AttributeError, match="not saved with a model"):
+    with pytest.raises(AttributeError, match="not saved, pickled or copied with a model"):
         loaded.reweigh(shrinkage=0)
 
 

@@ -467,7 +467,7 @@ def test_a_loaded_model_starts_from_nothing(models):
     assert np.isnan(first.gibbs_risk.p_value)
     assert first.learned
     assert not first.beyond_chance
-    with pytest.raises(ValueError, match="votes of the fit are not saved with a model"):
+    with pytest.raises(ValueError, match="votes on the training rows are not"):
         VoteStream(loaded, prior_rows=100)
 
 

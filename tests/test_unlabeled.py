@@ -479,3 +479,11 @@ def test_the_wrapper_has_nothing_to_cut_it_by(fresh):
     assert repr(wrapped) == "<Unlabeled ndarray of 400 rows>"
     for name in ("shape", "__len__", "__array__", "__getitem__"):
         assert not hasattr(wrapped, name)
+
+
+def test_a_weight_without_votes_on_unlabelled_rows_is_refused(table):
+    fitted = model().fit(*table)
+    before = fitted.c_bound_
+    with pytest.raises(ValueError, match="fit again with X_unlabeled"):
+        fitted.reweigh(unlabeled_weight=0.2)
+    assert (fitted.unlabeled_weight, fitted.c_bound_) == (0.0, before)

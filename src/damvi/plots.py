@@ -57,8 +57,8 @@ class VotesDisplay:
 
         Parameters
         ----------
-        model : DAMVIClassifier, or a Pipeline or search around one
-            Fitted.
+        model : DAMVIClassifier or DAMVIVotingClassifier
+            Fitted, or a Pipeline or search around one.
         X : array, sparse matrix or dataframe of shape (n, n_features)
         y : array of shape (n,)
             Labels, as the model knows them.
@@ -105,7 +105,7 @@ def against_the_rest(
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
     """The voting model inside searches and pipelines, and ``X`` as it sees it."""
-    while not hasattr(model, "votes"):
+    while not hasattr(model, "cast_votes"):
         if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
         elif hasattr(model, "steps"):
@@ -113,8 +113,8 @@ def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
             model = model.steps[-1][1]
         else:
             raise TypeError(
-                f"{type(model).__name__} has no votes to show; give a DAMVIClassifier, or "
-                f"use from_predictions"
+                f"{type(model).__name__} has no votes to show; give a DAMVIClassifier or a "
+                f"DAMVIVotingClassifier, or use from_predictions"
             )
     return model, X
 

@@ -41,7 +41,8 @@ def votes_of(model: Any) -> Any:
     check_is_fitted(model, "weights_")
     if not hasattr(model, "votes_"):
         raise AttributeError(
-            "the votes of the training rows are not saved with a model; fit it again"
+            "the votes on the training rows are not saved, pickled or copied with a model; "
+            "fit it again"
         )
     return model.votes_
 
@@ -57,6 +58,14 @@ def reweigh(fitted: Any, settings: dict[str, Any], *, calibrates: bool) -> None:
         # As set_params would, which asks a pool's voters for all of theirs first.
         vars(fitted).update(settings)
         fitted._validate_params()
+        if (
+            settings.get("unlabeled_weight")
+            and getattr(fitted.votes_, "unlabeled", None) is None
+        ):
+            raise ValueError(
+                "unlabeled_weight needs the votes on unlabelled rows, and the last fit had "
+                "none, or left them alone; fit again with X_unlabeled and unlabeled_weight"
+            )
         known: Any = getattr(fitted.decision_, "weighting", None)
         same = known is not None and known.votes is fitted.votes_
         if not same or known.settings != Settings.of(fitted):
@@ -355,7 +364,7 @@ def prune_voters(
         raise ValueError(f"max_voters={max_voters!r}; give a whole number from 1 on")
     if not votes.in_memory:
         raise ValueError(
-            "prune needs all votes at hand, and a table beyond memory has too many; "
+            "prune needs all votes in memory, and a table beyond memory has too many; "
             "fit fewer voters (n_estimators), or prune a model fitted on a sample"
         )
     by_fold = votes.moments_by_fold(settings.reweight, settings.unlabeled_weight)

@@ -240,8 +240,8 @@ class VoteStream:
             return Memory.none(len(model.weights_))
         if votes is None:
             raise ValueError(
-                f"prior_rows={self.prior_rows!r}, but the votes of the fit are not saved "
-                f"with a model; make the stream where the model is fitted, and pickle "
+                f"prior_rows={self.prior_rows!r}, but the votes on the training rows are not "
+                f"saved with a model; make the stream where the model is fitted, and pickle "
                 f"the stream, or start from nothing with prior_rows=0"
             )
         known = known_out_of_sample(votes, self._settings, rows)

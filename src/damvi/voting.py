@@ -172,7 +172,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimators": [list, StrOptions({STRONG})],
+        "estimators": "no_validation",  # type: ignore[dict-item]
         "voting": [StrOptions({"soft", "hard"})],
         "cv": "no_validation",  # type: ignore[dict-item]
         "calibration": [StrOptions({"auto", "platt", "isotonic"}), None],
@@ -336,6 +336,11 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     ) -> tuple[PoolVoters, NDArray[Any], NDArray[Any]]:
         """The voters, their votes on rows they were not trained on, and the folds."""
         seed = new_seed(self.random_state)
+        if self._is_prefit and isinstance(self.estimators, str):
+            raise ValueError(
+                f"cv='prefit' weighs models that are fitted already, and estimators="
+                f"{self.estimators!r} are yet to be; give a list of (name, fitted model)"
+            )
         if isinstance(self.estimators, str):
             named = strong_pool(seed, sparse=hasattr(X, "tocsr"))
         groups, own_params = self._route(named, fit_params)
@@ -364,8 +369,14 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
 
     def _named(self) -> list[tuple[str, Any]]:
         """The voters of a list by name, checked; none of "strong", which is made at fit."""
-        if isinstance(self.estimators, str):
+        if isinstance(self.estimators, str) and self.estimators == STRONG:
             return []
+        if not isinstance(self.estimators, list):
+            raise ValueError(
+                f"estimators={self.estimators!r} must be 'strong' or a list of (name, "
+                f"classifier); one classifier, trained many times, is weighted by "
+                f"damvi.DAMVIClassifier"
+            )
         for entry in self.estimators:
             if not (
                 isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
@@ -373,6 +384,10 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 raise ValueError(
                     f"estimators is a list, and {entry!r} in it is not a pair; give each "
                     f"voter a name, as in [('linear', LogisticRegression()), ...]"
+                )
+            if entry[1] is None:
+                raise ValueError(
+                    f"voter {entry[0]!r} is None; set it to 'drop' to leave it out"
                 )
             if entry[0] == "splitter":
                 raise ValueError(

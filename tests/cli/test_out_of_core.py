@@ -124,7 +124,7 @@ def test_many_classes_and_options(damvi):
         (("--time-limit", "9"), 2, "--time-limit needs all rows in memory"),
         (("--unlabeled", "x", "--group", "shop"), 2, "--unlabeled and --group need all"),
         (("--unlabeled-weight", "0"), 2, "needs all rows in memory"),
-        (("--drop", "lost"), 1, "there is no named column 'lost'"),
+        (("--drop", "lost"), 1, "there is no such column 'lost'"),
         (("-o", "pay/part-1.parquet"), 2, "names pay/part-1.parquet, a file that is read"),
     ],
 )

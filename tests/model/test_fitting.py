@@ -77,7 +77,7 @@ def test_columns_named_and_leaks_are_said():
     assert "LEAKAGE: 'copy' equals the target" in found.warnings[0]
     kept = prepare(frame, "y", keep=["copy"])
     assert "copy" in [column.name for column in kept.schema.used]
-    with pytest.raises(ValueError, match="no named column 'z'"):
+    with pytest.raises(ValueError, match="no such column 'z'"):
         prepare(frame, "y", drop=["z"])
     with pytest.raises(ValueError, match="is the target"):
         prepare(frame, "y", keep=["y"])

@@ -8,10 +8,12 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
+from damvi import DAMVIVotingClassifier
 from damvi.plots import (
     DisagreementDisplay,
     KappaErrorDisplay,
@@ -135,3 +137,15 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"WeightsDisplay needs.*damvi\[report\]"):
         WeightsDisplay(np.ones(1)).plot()
+
+
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+@pytest.mark.parametrize("Display", [MarginsDisplay, WeightsDisplay])
+def test_pools_have_pictures_too(judged, Display, voting):
+    X, y, *_ = judged
+    pool = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3))]
+    model = DAMVIVotingClassifier(pool, voting=voting, random_state=0).fit(X, y)
+    shown = Display.from_estimator(model, X, y)
+    votes = model.cast_votes(X)
+    same = Display.from_predictions(votes, y, model.weights_, pos_label="fraud")
+    assert picture(shown) == picture(same)

@@ -45,7 +45,7 @@ def datasets(context: click.Context, data_dir: str | None) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.pass_obj
 def fetch(data_dir: str | None, names: tuple[str, ...]) -> None:
-    """Fetch datasets from their public homes into the cache."""
+    """Fetch datasets from where they are published into the cache."""
     from ..datasets import fetch as fetch_one
 
     output, paths = current_output(), {}

@@ -22,7 +22,7 @@ TINY = np.finfo(np.float64).tiny
 
 TWO_CLASSES = (
     '"vote", "f1", "fbeta", ("fbeta", 2), {"recall": 0.9}, {"precision": 0.8}, '
-    '{"cost": (false_alarm, miss)} or a number'
+    '{"cost": (false_alarm, miss)}, "joint" or a number'
 )
 
 

@@ -24,7 +24,7 @@ LOOK_EVERY = 5.0
 PATIENCE = 60.0
 """Seconds without a worker until nobody believes that one will come."""
 GONE = (
-    "the connection to the cluster is lost, and with it the rows of the fit; connect a "
+    "the connection to the cluster is lost, and with it the training rows; connect a "
     "client, and fit again"
 )
 

@@ -133,7 +133,7 @@ def check_columns(
 ) -> None:
     """An error if a named column is not there, or has two roles."""
     for name in (*keep, *drop):
-        pick(frame, name, "named")
+        pick(frame, name, "such")
     if target in (*keep, *drop, group):
         raise ValueError(f"{target!r} is the target, and cannot be a feature or a group")
     pick(frame, target, "target")
@@ -275,8 +275,8 @@ def describe_unlabeled(table: Prepared, weight: float | None) -> str | None:
     rows = f"{n:,} rows have no label: " if n > 1 else "1 row has no label: "
     if weight:
         return (
-            f"{rows}how the voters disagree on them counts with a weight of {weight:g}. "
-            f"All scores are of rows with a label."
+            f"{rows}how the voters disagree on them counts with a weight of at most "
+            f"{weight:g}. All scores are of rows with a label."
         )
     if weight is not None:
         return f"{rows}left out, as asked."
