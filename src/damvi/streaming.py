@@ -240,9 +240,9 @@ class VoteStream:
             return Memory.none(len(model.weights_))
         if votes is None:
             raise ValueError(
-                f"prior_rows={self.prior_rows!r}, but the votes on the training rows are not "
-                f"saved with a model; make the stream where the model is fitted, and pickle "
-                f"the stream, or start from nothing with prior_rows=0"
+                f"prior_rows={self.prior_rows!r}, but the votes on the training rows are "
+                f"not saved with a model; make the stream where the model is fitted, and "
+                f"pickle the stream, or start from nothing with prior_rows=0"
             )
         known = known_out_of_sample(votes, self._settings, rows)
         if known is None and self.prior_rows != "auto":

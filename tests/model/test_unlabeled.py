@@ -82,7 +82,7 @@ def test_what_becomes_of_them_is_said():
     assert describe_unlabeled(all_labelled, None) is None
     assert describe_unlabeled(some, 0.0) == "100 rows have no label: left out, as asked."
     assert "seen to help" in describe_unlabeled(some, None)
-    assert "a weight of 0.25" in describe_unlabeled(some, 0.25)
+    assert "a weight of at most 0.25" in describe_unlabeled(some, 0.25)
     three = partly()
     three.loc[:50, "y"] = "new"
     assert "with two classes only" in describe_unlabeled(prepare(three, "y"), None)
