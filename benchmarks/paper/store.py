@@ -8,22 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from damvi._files import write_whole
+
+__all__ = ["Cell", "Store", "read_cells", "write_whole"]
+
 Cell = dict[str, Any]
 
 CELLS, PROTOCOL, LOCK = "cells.jsonl", "protocol.json", ".lock"
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that it is never seen half written."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 class Store:

@@ -542,8 +542,8 @@ def _store(path: Path, table: Table) -> None:
 
 
 def _write(path: Path, frame: pd.DataFrame) -> None:
-    with whole_file(path) as part:
-        frame.to_parquet(part)
+    with whole_file(path) as file:
+        frame.to_parquet(file)
 
 
 def _blocks_of(path: Path) -> Path:

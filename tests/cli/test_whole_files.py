@@ -15,7 +15,7 @@ OLD = b"the old one"
 PREDICT = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
-from damvi.cli import main
+from damvi.cli import run
 from damvi.cli.predict import Predictions
 def slowly(self, frames, calls=Predictions.__call__):
     for block in calls(self, frames):
@@ -23,13 +23,13 @@ def slowly(self, frames, calls=Predictions.__call__):
         print("half", flush=True)
         time.sleep(60)
 Predictions.__call__ = slowly
-main(sys.argv[1:])
+run()
 """
 FIT = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from damvi import io
-from damvi.cli import main
+from damvi.cli import run
 import damvi._files, os
 replace = os.replace
 def slowly(*names):
@@ -38,7 +38,7 @@ def slowly(*names):
         time.sleep(60)
     replace(*names)
 os.replace = slowly
-main(sys.argv[1:])
+run()
 """
 
 
@@ -62,7 +62,7 @@ def commands(made, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize(
     ("what", "there"), [("fit", True), ("predict", True), ("predict", False)]
 )
@@ -76,11 +76,10 @@ def test_a_command_that_is_broken_off(commands, what, how, there):
         time.sleep(0.1)
         os.kill(run.pid, how)
         _, said = run.communicate(timeout=30)
-    assert run.returncode != 0
+    assert run.returncode == (-how if how == signal.SIGKILL else 128 + how)
     assert b"Traceback" not in said
     assert (out.read_bytes() == OLD) if there else not out.exists()
-    if how == signal.SIGINT:
-        assert not list(out.parent.glob(".*.part"))
+    assert len(list(out.parent.glob(".*.part"))) == (how == signal.SIGKILL)
 
 
 @pytest.mark.slow

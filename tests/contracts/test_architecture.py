@@ -29,7 +29,7 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
 
 # What other libraries offer under a leading underscore, and call public.
-OFFERED = {"_asdict", "_fields", "_replace"}
+OFFERED = {"_asdict", "_exit", "_fields", "_replace"}
 # scikit-learn's for estimators, and Dask's for what a lazy frame will hold.
 OFFERED |= {"_validate_params", "_meta"}
 

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from .._files import check_writable
 
 KEY = "damvi.cli.output"
 WIDE = 160
@@ -138,8 +139,10 @@ def check_output_file(out: Path, *inputs: Path) -> None:
     if out.exists() and any(path.exists() and out.samefile(path) for path in inputs):
         raise click.UsageError(f"-o names {out}, a file that is read; name another")
     try:
-        tempfile.TemporaryFile(dir=out.absolute().parent).close()
+        check_writable(out)
     except OSError as error:
+        if error.filename == str(out.absolute()):  # of the file, and not of its folder
+            raise
         raise PermissionError(
             f"nothing can be written to the folder {out.parent}: {error.strerror}"
         ) from None

@@ -75,8 +75,8 @@ def _write_data(path: Path) -> None:
     data = load("mammography")
     frame = pd.DataFrame(data.data, columns=data.feature_names)
     frame["calcification"] = ["yes" if spot else "no" for spot in data.target]
-    with whole_file(path) as part:
-        frame.to_csv(part, index=False)
+    with whole_file(path) as file:
+        frame.to_csv(file, index=False)
 
 
 def _report(model: Any, data: Path, page: Path) -> bool:

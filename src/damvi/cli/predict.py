@@ -8,11 +8,11 @@ from __future__ import annotations
 import csv
 import io
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -91,11 +91,11 @@ def _write(
     if output.shows_progress:
         blocks = with_progress(blocks)
     counts = [0] * len(predictions.labels)
-    with whole_file(out) as part:
-        with PredictionFile(part, predictions) as file:
+    with whole_file(out) as file:
+        with PredictionFile(file, predictions) as lines:
             for block in blocks:
                 for piece in block.written:
-                    file.write(piece)
+                    lines.write(piece)
                 counts = [a + int(b) for a, b in zip(counts, block.counts, strict=True)]
         if not any(counts):
             raise ValueError(f"{data} has a header but no rows")
@@ -198,27 +198,27 @@ def _lines(batch: Any) -> Any:
 
 
 class PredictionFile:
-    """The file of predictions."""
+    """The lines of a CSV, or the batches of a parquet file, in a file that is open."""
 
-    def __init__(self, path: Path, predictions: Predictions) -> None:
-        self._file: Any
+    def __init__(self, file: IO[bytes], predictions: Predictions) -> None:
+        self._writer: Any = None
         if predictions.as_csv:
-            self._file = path.open("wb")
             header = io.StringIO()
             csv.writer(header, lineterminator="\n").writerow(predictions.schema.names)
-            self._file.write(header.getvalue().encode())
-            self.write = self._file.write
+            file.write(header.getvalue().encode())
+            self.write: Callable[[Any], Any] = file.write
         else:
             from pyarrow import parquet
 
-            self._file = parquet.ParquetWriter(path, predictions.schema)
-            self.write = self._file.write_batch
+            self._writer = parquet.ParquetWriter(file, predictions.schema)
+            self.write = self._writer.write_batch
 
     def __enter__(self) -> PredictionFile:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._file.close()
+        if self._writer is not None:
+            self._writer.close()
 
 
 def with_progress(blocks: Iterator[Block]) -> Iterator[Block]:

@@ -123,7 +123,7 @@ class BinCache:
 
     def keep_binning(self, binning: Binning) -> None:
         arrays = {name: getattr(binning, name) for name in ARRAYS}
-        with whole_file(self.folder / "bins.npz") as part, open(part, "wb") as file:
+        with whole_file(self.folder / "bins.npz") as file:
             np.savez(file, **arrays)
 
     def is_done(self, part: int) -> bool:
