@@ -1,6 +1,6 @@
 """``python -m damvi`` is ``damvi``."""
 
-from .cli import main
+from .cli import run
 
 if __name__ == "__main__":  # workers of a local cluster import it too
-    main(prog_name="damvi")
+    run()

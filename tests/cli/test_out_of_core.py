@@ -219,7 +219,7 @@ STOPPED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 from damvi.outofcore.cache import BinCache
-from damvi.cli import main
+from damvi.cli import run
 
 how = int(sys.argv.pop())
 
@@ -229,7 +229,7 @@ def finish(self, part, usual=BinCache.finish):
         os.kill(os.getpid(), how)
 
 BinCache.finish = finish
-main(sys.argv[1:])
+run()
 """
 
 
@@ -240,7 +240,7 @@ def test_an_interrupted_fit_goes_on_from_its_bins(damvi, monkeypatch, how):
     command = [sys.executable, "-c", STOPPED, *FIT, "--jobs", "1", str(int(how))]
     env = {**os.environ, "TMPDIR": os.path.abspath("tmp")}
     run = subprocess.run(command, capture_output=True, text=True, env=env)
-    assert run.returncode == (1 if how == signal.SIGINT else -9), run.stderr
+    assert run.returncode == (130 if how == signal.SIGINT else -9), run.stderr
     assert "Traceback" not in run.stderr
     assert not Path("model.damvi").exists()
     (left,) = Path("tmp").iterdir()
