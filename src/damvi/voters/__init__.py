@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .bagging import BaggedVoters
-from .interface import VoteReader, Voters
+from .estimators import VoteReader, Voters
 from .pool import PoolVoters, out_of_fold_votes
 from .portfolio import NumberEncoder, strong_pool
 from .sampling import BootstrapSampling, PoissonSampling, Sampling

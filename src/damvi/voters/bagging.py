@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from .estimators import fit_on_rows, in_parallel, seeded
-from .interface import Progress, VoteReader
+from .estimators import Progress, VoteReader, fit_on_rows, in_parallel, seeded_clone
 from .sampling import Sampling
 
 
@@ -125,7 +123,7 @@ def _train(
     rows, times = sampling.sample(k)
     if len(rows) == 0:  # who drew nothing knows nothing, and says what a tie would
         rows, times = np.flatnonzero(targets == 0)[:1], np.ones(1, np.intp)
-    voter = seeded(clone(estimator), sampling.random_state(k))
+    voter = seeded_clone(estimator, sampling.random_state(k))
     weights = times.astype(np.float64) if sampling.replace else None
     if own_weight is not None:
         weights = own_weight[rows]

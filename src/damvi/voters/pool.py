@@ -9,15 +9,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_regressor
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import take_rows
 from .._threads import one_blas_thread, one_openmp_thread
 from ..folds import split_rows
-from .estimators import fit_on_rows, in_parallel, seeded, weight_name
-from .interface import Progress, VoteReader, Voting
+from .estimators import (
+    Progress,
+    VoteReader,
+    Voting,
+    check_can_vote,
+    fit_on_rows,
+    in_parallel,
+    seeded_clone,
+    weight_name,
+)
 
 Named = Sequence[tuple[str, Any]]
 Calibrator = Callable[[NDArray[Any]], NDArray[np.float32]]
@@ -335,7 +342,7 @@ def _train(
 ) -> tuple[Any, NDArray[Any] | None]:
     """The model of all rows, or a fold's votes: nobody needs both."""
     try:
-        model = seeded(clone(estimator), seed_of(seed, name))
+        model = seeded_clone(estimator, seed_of(seed, name))
         own = None if weights is None else weights[rows]
         with one_openmp_thread():
             model = fit_on_rows(model, X, targets, rows, own, params)
@@ -369,11 +376,7 @@ def _names_of(named: Named) -> tuple[str, ...]:
         twice = sorted({name for name in names if names.count(name) > 1})
         raise ValueError(f"the voters' names must differ; {twice} appear more than once")
     for name, estimator in named:
-        if not hasattr(estimator, "predict") or is_regressor(estimator):
-            raise ValueError(
-                f"voter {name!r} ({type(estimator).__name__}) is not a classifier, and "
-                f"only classifiers can vote"
-            )
+        check_can_vote(name, estimator)
     return names
 
 

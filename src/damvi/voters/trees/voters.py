@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..._threads import in_threads
-from ..interface import Progress
+from ..estimators import Progress
 from ..sampling import Sampling
 from .binning import Features, row_slices, signs_that_count
 from .forest import (
