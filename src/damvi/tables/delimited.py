@@ -11,10 +11,11 @@ import csv
 import gzip
 import io
 import re
+import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,8 +26,9 @@ LONGEST_ROW = 1 << 26
 HEAD = 1 << 20
 """Bytes from which encoding, separator, decimal sign and header are found."""
 HEAD_ROWS = 500
-END = "\x03"
-"""A row of these follows each file. If it is not found, a quote before it is open."""
+ROW_SIGNS = 8
+"""Separators in the lines of one cell, from which on these lines look like rows."""
+NUL = "there is a NUL in it; is this text, or UTF-16 without a byte order mark?"
 POINT = re.compile(r"\s*[-+]?\d+\.\d+\s*")
 COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
@@ -53,7 +55,7 @@ class DelimitedFile:
             is_whole = not file.read(1)
         self.encoding = _find_encoding(head)
         text = _decoder(self.encoding).decode(head, is_whole)
-        is_tsv = ".tsv" in path.name.lower()
+        is_tsv = path.name.lower().endswith((".tsv", ".tsv.gz"))
         self.separator = "\t" if is_tsv else _find_separator(text)
         self.decimal = _find_decimal(text, self.separator)
         self.header, self._data_start = self._read_header(text, is_whole)
@@ -80,7 +82,8 @@ class DelimitedFile:
             except pa.ArrowInvalid as error:
                 # A row that is longer than a block is parsed again in a longer one.
                 if block == LONGEST_ROW or "straddling" not in str(error):
-                    raise self._locate(error) from None
+                    self._count_rows()  # pyarrow, on several threads, knows no lines
+                    raise
 
     def _parse(
         self, names: list[str], wanted: list[str], block: int, skip: int
@@ -88,16 +91,16 @@ class DelimitedFile:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        end = self.separator.join([END] * (len(names) + 1))
+        # A row of our own follows the file. If it is not found, a quote before it is open.
+        end = secrets.token_hex(8) + self.separator * len(names)
         is_complete = False
 
         def on_wrong_width(row: Any) -> str:
             nonlocal is_complete
-            if row.text != end or is_complete:
-                return "error"
-            is_complete = True
-            return "skip"
+            is_complete = is_complete or row.text == end
+            return "skip" if row.text == end else "error"
 
+        n_rows = 0
         with self._open_rows(end) as rows:
             reader = arrow_csv.open_csv(
                 pa.PythonFile(rows, mode="r"),
@@ -116,86 +119,143 @@ class DelimitedFile:
                 ),
             )
             for batch in reader:
+                n_rows += len(batch)
                 if skip < len(batch):
                     yield batch.slice(skip)
                 skip = max(0, skip - len(batch))
-        if not is_complete:
-            raise pa.ArrowInvalid("a quote is not closed")
+        # Most files have a row a line. Where lines are empty or break within quotes,
+        # another parser has to find the same rows.
+        is_sound = is_complete and not rows.has_nul
+        if not is_sound or (n_rows != rows.n_lines and n_rows != self._count_rows()):
+            raise pa.ArrowInvalid("its rows cannot be told apart")
 
     def _open_rows(self, end: str) -> _Utf8:
         file = _open(self.path)
         decoder = _decoder(self.encoding)
-        head = decoder.decode(file.read(HEAD))[self._data_start :]
+        head = decoder.decode(file.read(HEAD))
         has_ascii = self.encoding != "utf-16"
-        return _Utf8(file, decoder, has_ascii, start=head, end=f"\n{end}\n")
+        return _Utf8(file, decoder, has_ascii, start=head[self._data_start :], end=end)
 
     def _read_header(self, text: str, is_whole: bool) -> tuple[list[str], int]:
         """The header's cells, and the place in the text where the rows start."""
         lines = io.StringIO(text, newline="")
-        for line, row, is_open in _numbered_rows(lines, self.separator):
-            if not is_whole and lines.tell() == len(text):
-                raise ValueError(
-                    f"{self.path}, line {line}: the header has more than {HEAD >> 20} MB; "
-                    f"is there a quote that is not closed?"
-                )
-            if is_open:
-                raise ValueError(f"{self.path}, line {line}: {OPEN_QUOTE}")
-            return row, lines.tell()
+        with _long_cells():
+            for row in _rows(lines, self.separator):
+                if not is_whole and lines.tell() == len(text):
+                    raise ValueError(
+                        f"{self.path}, line {row.line}: the header has more than "
+                        f"{HEAD >> 20} MB; is there a quote that is not closed?"
+                    )
+                self._check_text(row)
+                return row.cells, lines.tell()
         raise ValueError(f"{self.path} is empty")
 
-    def _locate(self, error: Exception) -> Exception:
-        """The error with its line. pyarrow, on several threads, does not know it."""
-        width = len(self.header)
-        line, limit = 1, csv.field_size_limit(LONGEST_ROW)
-        try:
-            with _open(self.path) as file:
-                lines = io.TextIOWrapper(file, self.encoding, ODD_BYTES, newline="")
-                for line, row, is_open in _numbered_rows(lines, self.separator):
-                    if is_open:
-                        return ValueError(f"{self.path}, line {line}: {OPEN_QUOTE}")
-                    if len(row) != width:
-                        cells = "1 cell" if len(row) == 1 else f"{len(row):,} cells"
-                        start = self.separator.join(row)[:100]
-                        return ValueError(
-                            f"{self.path}, line {line} has {cells}, but the header has "
-                            f"{width:,}: {start!r}"
-                        )
-        except csv.Error:
-            return ValueError(
-                f"{self.path} has a row of more than {LONGEST_ROW >> 20} MB after line "
-                f"{line}; is there a quote that is not closed?"
+    def _count_rows(self) -> int:
+        """The rows as Python's own parser has them; an error for the first wrong line."""
+        n_rows, line = -1, 0
+        with _open(self.path) as file, _long_cells():
+            errors = _errors(self.encoding)
+            lines = io.TextIOWrapper(file, self.encoding, errors, newline="")
+            try:
+                for row in _rows(lines, self.separator):
+                    self._check_text(row, len(self.header))
+                    self._check_width(row, line if n_rows >= 0 else None)
+                    n_rows, line = n_rows + 1, row.last_line
+            except csv.Error:
+                raise ValueError(
+                    f"{self.path} has a row of more than {LONGEST_ROW >> 20} MB after line "
+                    f"{line}; is there a quote that is not closed?"
+                ) from None
+        return n_rows
+
+    def _check_width(self, row: _Row, line_before: int | None) -> None:
+        width, n_cells = len(self.header), len(row.cells)
+        if n_cells != width:
+            cells = "1 cell" if n_cells == 1 else f"{n_cells:,} cells"
+            start = self.separator.join(row.cells)[:100]
+            raise ValueError(
+                f"{self.path}, line {row.line} has {cells}, but the header has "
+                f"{width:,}: {start!r}"
             )
-        finally:
-            csv.field_size_limit(limit)
-        return error
+        if width == 1 and line_before is not None and row.line > line_before + 1:
+            raise ValueError(
+                f"{self.path}, line {line_before + 1} is empty, and in a table of one "
+                f'column this may be a row or none; write "" for a missing value, or '
+                f"remove the line"
+            )
+
+    def _check_text(self, row: _Row, width: int = 0) -> None:
+        """An error for what is no text, and for a quote that has made one row of several.
+
+        A cell may well have line breaks in it. But where a quote is missing, the next one
+        closes the cell, and is seldom followed by a separator; or whole rows are within it.
+        """
+        if "\0" in row.text:
+            raise ValueError(f"{self.path}, line {row.line}: {NUL}")
+        if row.is_open:
+            raise ValueError(
+                f"{self.path}, line {row.line}: a quote is opened here that is not closed"
+            )
+        if row.line == row.last_line:
+            return
+        lines = list(io.StringIO(row.text, newline=""))
+        inner = (next(csv.reader([line], delimiter=self.separator)) for line in lines[1:-1])
+        are_rows = (len(lines) - 2) * (width - 1) >= ROW_SIGNS and all(
+            len(cells) == width for cells in inner
+        )
+        try:
+            next(csv.reader(lines, delimiter=self.separator, strict=True))
+        except csv.Error:
+            are_rows = True
+        if are_rows:
+            raise ValueError(
+                f"{self.path}, line {row.line}: a quote is opened here that is closed in "
+                f"line {row.last_line} only, and what is between looks like rows; close "
+                f"it, or write a quote that belongs to the text twice"
+            )
 
 
-OPEN_QUOTE = "a quote is opened here that is not closed"
+class _Row(NamedTuple):
+    """A row that is not empty, with the lines it is written in."""
+
+    line: int
+    last_line: int
+    cells: list[str]
+    text: str
+    is_open: bool
 
 
-def _numbered_rows(
-    lines: Iterable[str], separator: str
-) -> Iterator[tuple[int, list[str], bool]]:
-    """Each row that is not empty, the line it starts in, and whether its quote is open.
-
-    Lines may end in any way, so they come with their ends.
-    """
+def _rows(lines: Iterable[str], separator: str) -> Iterator[_Row]:
+    """The rows of lines that come with their ends, which may be of any kind."""
+    seen: list[str] = []
     at_end = False
 
     def lines_and_end() -> Iterator[str]:
         nonlocal at_end
-        yield from lines
+        for line in lines:
+            seen.append(line)
+            yield line
         at_end = True
-        yield END
+        yield "end"  # is a row of its own, unless a quote is open
 
     reader = csv.reader(lines_and_end(), delimiter=separator)
     line = 1
-    for row in reader:
-        if at_end and line == reader.line_num:
+    for cells in reader:
+        if not seen:
             return
-        if row:
-            yield line, row, at_end
-        line = reader.line_num + 1
+        if cells:
+            yield _Row(line, line + len(seen) - 1, cells, "".join(seen), at_end)
+        line += len(seen)
+        seen.clear()
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    limit = csv.field_size_limit(LONGEST_ROW)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _open(path: Path) -> Any:
@@ -204,32 +264,52 @@ def _open(path: Path) -> Any:
 
 
 class _Utf8(io.RawIOBase):
-    """A file's text in UTF-8, with a start and an end of our own."""
+    """A file's text in UTF-8, with an end of our own; its lines are counted."""
 
     def __init__(
         self, file: Any, decoder: Any, has_ascii: bool, *, start: str, end: str
     ) -> None:
         self._file, self._decoder, self._has_ascii = file, decoder, has_ascii
-        self._ready, self._end = start.encode(), end.encode()
+        self._end, self._last, self.n_lines = f"{end}\n".encode(), b"\n", 0
+        self.has_nul = False
+        # An empty line, lest pyarrow take a byte order mark from the first cell.
+        self._ready = b"\n" + self._counted(start.encode())
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        while not self._ready and self._end:
-            self._ready = self._more(size)
-        # No more than asked for: there may be no room for it.
-        data, self._ready = self._ready[:size], self._ready[size:]
+        while len(self._ready) < 2 and self._end:
+            self._ready += self._more(size)
+        # No more than asked for: there may be no room for it. And no CR at the end: if the
+        # next part begins with LF, pyarrow takes it away, be it within quotes or not.
+        last = len(self._ready) if size < 0 else min(size, len(self._ready))
+        last -= last > 1 and self._ready[last - 1 : last] == b"\r"
+        data, self._ready = self._ready[:last], self._ready[last:]
         return data
 
     def _more(self, size: int) -> bytes:
         data: bytes = self._file.read(size)
         if not data:
-            last, self._end = self._end, b""
-            return bytes(self._decoder.decode(b"", True).encode() + last)
-        if self._has_ascii and data.isascii() and not self._decoder.getstate()[0]:
-            return data  # most files are, and this costs next to nothing
-        return bytes(self._decoder.decode(data).encode())
+            last = self._counted(self._decoder.decode(b"", True).encode())
+            if self._last not in (b"\n", b"\r"):
+                last += self._counted(b"\n")
+            end, self._end = self._end, b""
+            return last + end
+        # Most files are ASCII, and this costs next to nothing.
+        if not (self._has_ascii and data.isascii() and not self._decoder.getstate()[0]):
+            data = self._decoder.decode(data).encode()
+        return self._counted(data)
+
+    def _counted(self, data: bytes) -> bytes:
+        """The same; its lines are counted, whatever ends them."""
+        self.has_nul = self.has_nul or 0 in data
+        self.n_lines += data.count(b"\n")
+        if b"\r" in data:
+            self.n_lines += data.count(b"\r") - data.count(b"\r\n")
+        self.n_lines -= self._last == b"\r" and data.startswith(b"\n")
+        self._last = data[-1:] or self._last
+        return data
 
     def close(self) -> None:
         self._file.close()
@@ -252,19 +332,24 @@ def _odd_byte(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(ODD_BYTES, _odd_byte)
 
 
+def _errors(encoding: str) -> str:
+    return "strict" if encoding == "utf-16" else ODD_BYTES
+
+
 def _decoder(encoding: str) -> codecs.IncrementalDecoder:
-    errors = "strict" if encoding == "utf-16" else ODD_BYTES
-    return codecs.getincrementaldecoder(encoding)(errors)
+    return codecs.getincrementaldecoder(encoding)(_errors(encoding))
 
 
 def _find_encoding(head: bytes) -> str:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    try:  # the last character may be cut in half
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8-sig"
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+    kept = len(decoder.decode(head).encode())
+    cut = len(decoder.getstate()[0])  # the last character may be cut in half
+    n_ascii = len(head.translate(None, bytes(range(128, 256))))
+    # An odd byte does not make a file in UTF-8 one of Windows.
+    n_utf8, n_odd = kept - n_ascii, len(head) - cut - kept
+    return "cp1252" if n_odd > n_utf8 else "utf-8-sig"
 
 
 def _find_separator(text: str) -> str:
@@ -296,8 +381,8 @@ def _find_decimal(text: str, separator: str) -> str:
 def _first_rows(text: str, separator: str) -> list[list[str]]:
     rows: list[list[str]] = []
     with suppress(csv.Error):  # a cell that is too long for this reader
-        for _, row, _ in _numbered_rows(io.StringIO(text, newline=""), separator):
-            rows.append(row)
+        for row in _rows(io.StringIO(text, newline=""), separator):
+            rows.append(row.cells)
             if len(rows) == HEAD_ROWS:
                 break
     return rows

@@ -189,7 +189,7 @@ def _read_delimited(
         elif name not in known:
             columns.append(_inferred(cells, file.decimal))
         elif known[name].kind == "number":
-            columns.append(pa.array(_as_numbers(cells, known[name], file.decimal)))
+            columns.append(pa.array(_as_numbers(cells, known[name], file)))
         else:
             columns.append(cells)
     return pa.table(columns, names=names).to_pandas()
@@ -203,13 +203,13 @@ def _delimited_blocks(path: Path, schema: Schema) -> Iterator[Block]:
         for start in range(0, len(batch), ROWS):
             batches.append(batch.slice(start, ROWS))
             if sum(map(len, batches)) >= ROWS // 4:  # few rows cost more, row by row
-                yield partial(_encode_text, batches, schema, file.decimal)
+                yield partial(_encode_text, batches, schema, file)
                 batches = []
     if batches:
-        yield partial(_encode_text, batches, schema, file.decimal)
+        yield partial(_encode_text, batches, schema, file)
 
 
-def _encode_text(batches: list[Any], schema: Schema, decimal: str) -> pd.DataFrame:
+def _encode_text(batches: list[Any], schema: Schema, file: DelimitedFile) -> pd.DataFrame:
     import pyarrow as pa
 
     table = pa.Table.from_batches(batches)
@@ -217,7 +217,7 @@ def _encode_text(batches: list[Any], schema: Schema, decimal: str) -> pd.DataFra
     for column in schema.used:
         cells = table.column(column.name)
         if column.kind == "number":
-            columns[column.name] = _as_numbers(cells, column, decimal)
+            columns[column.name] = _as_numbers(cells, column, file)
         elif column.kind == "category":  # each distinct text once
             columns[column.name] = cells.dictionary_encode().to_pandas()
         else:
@@ -225,14 +225,16 @@ def _encode_text(batches: list[Any], schema: Schema, decimal: str) -> pd.DataFra
     return encode(schema.used, columns, len(table))
 
 
-def _as_numbers(cells: Any, column: Column, decimal: str) -> Any:
+def _as_numbers(cells: Any, column: Column, file: DelimitedFile) -> Any:
     """The numbers in a column that held numbers at fit."""
     import pyarrow.compute as pc
 
-    if decimal == ",":
+    # The file's first rows may have no decimals, and so not show how they are written.
+    comma = column.comma or ("" if file.separator == "," else "decimal")
+    if comma == "decimal" and file.decimal == ",":
         cells = pc.replace_substring(cells, ",", ".")
     values = plain_numbers(cells)
-    return numbers_in(cells.to_pandas(), column.comma)[0] if values is None else values
+    return numbers_in(cells.to_pandas(), comma)[0] if values is None else values
 
 
 def _inferred(cells: Any, decimal: str) -> Any:
@@ -243,8 +245,8 @@ def _inferred(cells: Any, decimal: str) -> Any:
     if cells.null_count == len(cells):
         return cells
     trimmed = pc.utf8_trim_whitespace(cells)
-    if pc.any(pc.match_substring_regex(trimmed, r"^[-+]?0\d+$")).as_py():
-        return cells  # 007 is a code, until it is known how many there are
+    if pc.any(pc.match_substring_regex(trimmed, r"^[-+]?0(\d+$|[xX])")).as_py():
+        return cells  # 007 and 0x1F are codes, until it is known how many there are
     if decimal == ",":
         trimmed = pc.replace_substring(trimmed, ",", ".")
     for kind in (pa.int64(), pa.float64()):
@@ -252,13 +254,12 @@ def _inferred(cells: Any, decimal: str) -> Any:
             return trimmed.cast(kind)
         except pa.ArrowInvalid:
             continue
-    words = pc.unique(pc.utf8_lower(trimmed.slice(0, 1000))).drop_null().to_pylist()
-    if set(words) <= {"true", "false"}:
-        try:
-            return pc.utf8_lower(trimmed).cast(pa.bool_())
-        except pa.ArrowInvalid:
-            pass
-    return cells
+    words = pa.array(["true", "false", None])
+    for some in (trimmed.slice(0, 1000), trimmed):  # the first ones say it quickly
+        lowered = pc.utf8_lower(some)
+        if not pc.all(pc.is_in(lowered, words)).as_py():
+            return cells
+    return pc.equal(lowered, "true")
 
 
 # Other kinds
