@@ -554,7 +554,9 @@ def _read(path: Path) -> Table:
     """A file of a folder or of the cache: columns of numbers, and ``target``."""
     import pandas as pd
 
-    frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    from .tables import read_table
+
+    frame = read_table(path)
     if "target" not in frame:
         raise ValueError(f"{path} has no column 'target', which datasets here have")
     groups = None
