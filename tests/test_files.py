@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 
 from damvi import _files as module
-from damvi._files import check_writable, remove_parts, whole_file, write_whole
+from damvi._files import check_writable, lock_file, remove_parts, whole_file, write_whole
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
 
@@ -151,6 +151,37 @@ def test_parts_can_be_removed_before_a_process_ends_by_force(tmp_path):
     with pytest.raises(FileNotFoundError):
         end()
     assert names(tmp_path) == []
+
+
+def test_systems_without_the_calls_of_posix(tmp_path, monkeypatch):
+    """Windows, as far as it can be had here."""
+    taken = ["fchmod", "fchown", "geteuid", "getuid", "pwrite", "fork", "O_NOFOLLOW"]
+    for name in [*taken, "O_NONBLOCK"]:
+        monkeypatch.delattr(os, name, raising=False)
+    monkeypatch.setattr(module, "fcntl", None)
+    monkeypatch.setattr(module, "NO_LINKS", 0)
+    path = tmp_path / "x"
+    for content in ("old", "new"):
+        write_whole(path, content)
+        assert path.read_text() == content
+    check_writable(path)
+    assert names(tmp_path) == ["x"]
+    locked = []
+
+    class Locks:
+        LK_NBLCK = 2
+
+        @staticmethod
+        def locking(file, kind, size):
+            if locked:
+                raise PermissionError(13, "Permission denied")
+            locked.append(file)
+
+    with path.open("rb+") as file:
+        assert lock_file(file.fileno()) is None
+        monkeypatch.setattr(module, "msvcrt", Locks)
+        assert lock_file(file.fileno()) is True
+        assert lock_file(file.fileno()) is False
 
 
 def test_two_threads_that_save_to_one_path(tmp_path):

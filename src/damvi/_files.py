@@ -12,17 +12,20 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-try:
+msvcrt: Any = None
+fcntl: Any = None
+if os.name == "nt":  # where what is open cannot be removed
+    import msvcrt
+else:
     import fcntl
-except ImportError:  # Windows, where what is open cannot be removed
-    fcntl = None  # type: ignore[assignment]
 
 # Not every system has these. Windows would write other line ends without O_BINARY.
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -31,7 +34,7 @@ LONGEST_NAME = 200
 """Bytes of a name that leave room for what is added to it; file systems take 255."""
 
 _parts: set[Path] = set()
-"""Parts of this process that are being written."""
+"""What this process is writing, and temporary folders of its own."""
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -76,26 +79,44 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     unlock(lock)
 
 
+def remove_at_end(path: Path) -> None:
+    """A file or folder that goes with this process, if it is not discarded before."""
+    _parts.add(path)
+
+
+def discarded(path: Path) -> None:
+    """It is gone."""
+    _parts.discard(path)
+
+
 def remove_parts() -> None:
     """Remove what this process is writing; for the moment before it ends by force."""
     for part in list(_parts):
         with suppress(OSError):
-            part.unlink()
+            if part.is_dir():
+                shutil.rmtree(part, ignore_errors=True)
+            else:
+                part.unlink()
 
 
-def lock_file(file: int, shared: bool = False) -> bool:
+def lock_file(file: int, shared: bool = False) -> bool | None:
     """Whether an open file is now ours alone; False if another has it.
 
-    Where there are no such locks, on some systems and some disks, it is nobody's.
+    None where there are no such locks, on some systems and some disks. Windows has none
+    that are shared: a second reader is refused there.
     """
-    if fcntl is None:
-        return True
     try:
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if fcntl is not None:
+            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        elif msvcrt is not None:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            return None
+    except (BlockingIOError, PermissionError):  # the latter on Windows
         return False
     except OSError:
-        return True
+        return None
     return True
 
 
@@ -153,7 +174,7 @@ def _open_part(
         if fcntl is None:
             return open(opened, "wb"), part, None
         # The copy holds the lock until the part has taken its place.
-        if lock_file(opened) and os.fstat(opened).st_nlink:
+        if lock_file(opened) is not False and os.fstat(opened).st_nlink:
             return open(opened, "wb"), part, os.dup(opened)
         os.close(opened)  # somebody took it for abandoned, and removed it
         _parts.discard(part)

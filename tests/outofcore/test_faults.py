@@ -121,7 +121,7 @@ def test_settings_that_need_memory_are_refused(tmp_path):
 def test_bins_are_removed_with_the_model_and_kept_where_a_folder_is_named(tmp_path):
     frame_of(400).to_parquet(tmp_path / "t.parquet")
     model = fit(ParquetTable(tmp_path / "t.parquet"))
-    folder = Path(model.votes_.blocks.codes.filename).parent
+    folder = model.votes_.blocks.cache.folder
     assert (folder / "codes").stat().st_size == 400 * 7
     del model
     assert not folder.exists()
@@ -136,8 +136,8 @@ def test_bins_are_removed_with_the_model_and_kept_where_a_folder_is_named(tmp_pa
 
 
 def test_two_fits_at_once_do_not_share_a_folder(tmp_path):
-    one = BinCache(tmp_path / "bins", "a", (10, 2), 1)
-    two = BinCache(tmp_path / "bins", "a", (10, 2), 1)
+    one = BinCache(tmp_path / "bins", "a", (0, 10), 2)
+    two = BinCache(tmp_path / "bins", "a", (0, 10), 2)
     assert one.folder != two.folder
 
 
@@ -147,12 +147,12 @@ def test_a_folder_that_is_named_serves_many_models(tmp_path):
     table = ParquetTable(path, cache=kept)
     first = fit(table)
     second = fit(table, votes="oob")  # while the first lives
-    assert Path(second.votes_.blocks.codes.filename).parent == kept
+    assert second.votes_.blocks.cache.folder == kept
     assert not (tmp_path / "bins-1").exists()
     votes = second.oob_decision_function_
     del first
     other = fit(ParquetTable(path, columns=["a", "b"], cache=kept))
-    assert Path(other.votes_.blocks.codes.filename).parent == tmp_path / "bins-1"
+    assert other.votes_.blocks.cache.folder == tmp_path / "bins-1"
     assert np.array_equal(second.reweigh().oob_decision_function_, votes, equal_nan=True)
     del second
     fit(ParquetTable(path, columns=["a"], cache=kept))
@@ -161,15 +161,15 @@ def test_a_folder_that_is_named_serves_many_models(tmp_path):
 
 def test_temporary_bins_are_for_one_user_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(caches.tempfile, "gettempdir", lambda: str(tmp_path))
-    one = BinCache(None, "a", (10, 2), 1)
+    one = BinCache(None, "a", (0, 10), 2)
     assert one.folder.stat().st_mode & 0o077 == 0
     one.removed_when_unused()
-    two = BinCache(None, "a", (10, 2), 1)
+    two = BinCache(None, "a", (0, 10), 2)
     assert two.folder != one.folder
     folder = one.folder
     del one
     assert not folder.exists()
-    assert BinCache(None, "a", (10, 2), 1).folder == folder
+    assert BinCache(None, "a", (0, 10), 2).folder == folder
 
 
 def test_a_lock_that_was_just_removed_is_no_lock(tmp_path, monkeypatch):
@@ -237,7 +237,7 @@ def test_disks_without_locks(tmp_path, monkeypatch):
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     monkeypatch.setattr("fcntl.flock", none)
-    assert BinCache(tmp_path / "bins", "a", (10, 2), 1).folder == tmp_path / "bins"
+    assert BinCache(tmp_path / "bins", "a", (0, 10), 2).folder == tmp_path / "bins"
 
 
 @pytest.mark.parametrize("random_state", [None, 0])

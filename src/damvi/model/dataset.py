@@ -463,7 +463,7 @@ class EncodedTable(ParquetTable):
     ) -> Hashes:
         return row_hashes(batch.frame, targets)
 
-    def digest(self) -> str:
+    def digest(self, n_jobs: int | None = None) -> str:
         encoder = self.encoder
-        said = (super().digest(), encoder.schema.as_dict(), dict(encoder.numbers))
+        said = (super().digest(n_jobs), encoder.schema.as_dict(), dict(encoder.numbers))
         return sha256(repr(said).encode()).hexdigest()

@@ -1,25 +1,48 @@
-"""One-byte bins on disk, so that a table is read and binned once, even if interrupted."""
+"""One-byte bins on disk, so that a table is read and binned once, even if interrupted.
+
+What is found in a folder is not taken on trust: files must be our own and no links, and
+every part has a digest, which is checked before its codes go to a kernel. A digest tells
+damage and mixed-up files; whoever may write to the folder could make another, which is why
+a temporary one is closed to others.
+"""
 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
+import stat
 import tempfile
 import weakref
+from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._files import whole_file, write_whole
+from .._files import NO_LINKS, discarded, lock_file, remove_at_end, unlock, write_whole
 from ..hashing import Hashes
-from ..voters.trees.binning import Binning
+from ..voters.trees.binning import MAX_BINS, Binning
 
-ARRAYS = ("cuts", "starts", "category_codes", "categorical", "n_codes")
+ARRAYS = {
+    "cuts": np.float64,
+    "starts": np.int64,
+    "category_codes": np.uint8,
+    "categorical": np.uint8,
+    "n_codes": np.int64,
+}
+DIGEST = 32
+"""Bytes of a SHA-256."""
+UNWANTED = "unwanted"
+"""A file that says of a temporary folder that no fit will go on from it."""
+MOST_SQUATTED = 100
 
 
 class BinCache:
@@ -28,83 +51,122 @@ class BinCache:
     Parameters
     ----------
     folder : path or None
-        Where; None is a folder of the system's for temporary files, which is removed once
-        nobody uses it, unless the fit was interrupted.
+        Where; None is a folder of the system's for temporary files, closed to other users,
+        which is removed once nobody uses it, unless the fit was interrupted.
     key : str
         What the bins depend on. What is there under another key is thrown away.
-    shape : (int, int)
-        Rows and columns.
-    n_parts : int
+    starts : sequence of int
+        The first row of each part, and the number of rows.
+    n_columns : int
     """
 
     def __init__(
-        self, folder: Path | None, key: str, shape: tuple[int, int], n_parts: int
+        self, folder: Path | None, key: str, starts: Sequence[int], n_columns: int
     ) -> None:
-        self.shape, self._is_temporary = shape, folder is None
-        self._key, self._n_parts = key, n_parts
-        self.folder, lock = self._claim(folder or _temporary(key))
-        self._files = {
-            name: os.open(self.folder / name, os.O_RDWR) for name in self._sizes(n_parts)
-        }
+        self.shape, self._starts = (starts[-1], n_columns), starts
+        self._is_temporary, self._key = folder is None, key
+        self._writing, self._checked = Lock(), set[int]()
+        self._binning: Binning | None = None
+        if folder is None:
+            _remove_unwanted()
+        self.folder, lock, self._files = self._claim(folder or _temporary(key))
         self._to_remove: list[Path] = []
-        weakref.finalize(self, _leave, [*self._files.values(), lock], self._to_remove)
-        self._done = np.memmap(self.folder / "done", np.uint8, "r", shape=(n_parts,))
+        files = [*self._files.values(), lock]
+        weakref.finalize(self, _leave, files, self._to_remove)
+        self._find_bins()
 
-    def _claim(self, base: Path) -> tuple[Path, int]:
-        """A folder that nobody else writes to, and the lock that says so.
+    def _claim(self, base: Path) -> tuple[Path, int, dict[str, int]]:
+        """A folder that nobody else writes to, the lock that says so, and its files.
 
         Bins that are all there may have many readers, and are thrown away by none of them.
         """
         for number in count():
             folder = base if number == 0 else base.with_name(f"{base.name}-{number}")
-            folder.mkdir(
-                mode=0o700 if self._is_temporary else 0o777, parents=True, exist_ok=True
-            )
+            if self._is_temporary and number == MOST_SQUATTED:
+                folder = Path(tempfile.mkdtemp(prefix=f"{base.name}-"))
+            if not self._make(folder):
+                continue
             lock = _lock(folder / "lock")
-            if lock is not None and _is_of(folder, self._key):
-                return folder, lock
-            if lock is not None and self._prepare(folder):
-                return folder, lock
             if lock is not None:
-                os.close(lock)
-            elif not self._is_temporary and self._is_whole(folder):
+                files = self._open_files(folder) or self._prepare(folder)
+            elif self._is_temporary:
+                continue
+            else:
                 lock = _lock(folder / "readers", shared=True)
-                if lock is not None and self._is_whole(folder):
-                    return folder, lock
-                if lock is not None:
-                    os.close(lock)
+                files = None if lock is None else self._open_whole(folder)
+            if lock is not None and files is not None:
+                return folder, lock, files
+            unlock(lock)
         raise AssertionError("there is always a next number")
 
-    def _prepare(self, folder: Path) -> bool:
+    def _make(self, folder: Path) -> bool:
+        """Make the folder, or take one that is there; False if it may not be used."""
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except FileExistsError:
+            if not self._is_temporary:
+                raise
+        return not self._is_temporary or _is_private(folder)
+
+    def _open_files(self, folder: Path) -> dict[str, int] | None:
+        """The files, if they are of this table."""
+        opened: dict[str, int] = {}
+        try:
+            if _read(folder / "key") == self._key.encode():
+                for name, size in self._sizes.items():
+                    opened[name] = _open_own(folder / name)
+                    if os.fstat(opened[name]).st_size != size:
+                        break
+                else:
+                    return opened
+        except FileNotFoundError:
+            pass
+        for file in opened.values():
+            os.close(file)
+        return None
+
+    def _open_whole(self, folder: Path) -> dict[str, int] | None:
+        """The same, if all parts are there and as they were written."""
+        files = self._open_files(folder)
+        if files is None:
+            return None
+        self.folder, self._files = folder, files
+        self._find_bins()
+        if all(self.is_done(part) for part in range(len(self._starts) - 1)):
+            return files
+        for file in files.values():
+            os.close(file)
+        return None
+
+    def _prepare(self, folder: Path) -> dict[str, int] | None:
         """Throw away what is there, unless somebody reads it, and make room."""
         readers = _lock(folder / "readers")
         if readers is None:
-            return False
+            return None
+        files: dict[str, int] = {}
         try:
-            for name in ("key", "bins.npz", "codes", "hashes", "done"):
+            for name in ("key", "bins", UNWANTED, *self._sizes):
                 (folder / name).unlink(missing_ok=True)
             self._need_room(folder)
-            for name, size in self._sizes(self._n_parts).items():
-                with open(folder / name, "wb") as file:
-                    file.truncate(size)
+            for name, size in self._sizes.items():
+                files[name] = _open_own(folder / name, os.O_CREAT | os.O_EXCL)
+                os.ftruncate(files[name], size)
             write_whole(folder / "key", self._key)
+        except BaseException:
+            for file in files.values():
+                os.close(file)
+            raise
         finally:
             os.close(readers)
-        return True
+        return files
 
-    def _is_whole(self, folder: Path) -> bool:
-        with suppress(OSError):
-            done = (folder / "done").read_bytes()
-            has_bins = (folder / "bins.npz").exists()
-            return _is_of(folder, self._key) and has_bins and all(done)
-        return False
-
-    def _sizes(self, n_parts: int) -> dict[str, int]:
+    @property
+    def _sizes(self) -> dict[str, int]:
         n, d = self.shape
-        return {"codes": n * d, "hashes": 8 * n, "done": n_parts}
+        return {"codes": n * d, "hashes": 8 * n, "done": DIGEST * (len(self._starts) - 1)}
 
     def _need_room(self, folder: Path) -> None:
-        needed, free = sum(self._sizes(0).values()), shutil.disk_usage(folder).free
+        needed, free = sum(self._sizes.values()), shutil.disk_usage(folder).free
         if free < needed:
             raise OSError(
                 errno.ENOSPC,
@@ -115,20 +177,42 @@ class BinCache:
     @property
     def binning(self) -> Binning | None:
         """The bins, if they are known."""
-        path = self.folder / "bins.npz"
-        if not path.exists():
-            return None
-        with np.load(path) as arrays:
-            return Binning(**{name: arrays[name] for name in ARRAYS})
+        return self._binning
 
     def keep_binning(self, binning: Binning) -> None:
-        arrays = {name: getattr(binning, name) for name in ARRAYS}
-        with whole_file(self.folder / "bins.npz") as file:
-            np.savez(file, **arrays)
+        """Write the bins; no part is of these yet."""
+        out = io.BytesIO()
+        np.savez(out, **{name: getattr(binning, name) for name in ARRAYS})
+        content = out.getvalue()
+        self._put("done", np.zeros(self._sizes["done"], np.uint8), 0)
+        write_whole(self.folder / "bins", self._digest(content) + content)
+        self._find_bins()
+
+    def _find_bins(self) -> None:
+        self._binning = None
+        with suppress(OSError, ValueError, KeyError, BadZipFile):
+            content = _read(self.folder / "bins")
+            self._bins_digest, content = content[:DIGEST], content[DIGEST:]
+            if self._digest(content) == self._bins_digest:
+                with np.load(io.BytesIO(content)) as arrays:
+                    binning = Binning(**{name: arrays[name] for name in ARRAYS})
+                if is_sound(binning, self.shape[1]):
+                    self._binning = binning
 
     def is_done(self, part: int) -> bool:
-        """Whether the rows of a part are all there."""
-        return bool(self._done[part])
+        """Whether the rows of a part are all there, as they were written."""
+        if part in self._checked:
+            return True
+        if self._binning is None:
+            return False
+        done = self._map("done", np.uint8, (len(self._starts) - 1, DIGEST))[part].tobytes()
+        if done == bytes(DIGEST) or done != self._digest_of(part):
+            return False
+        codes = self.codes[self._starts[part] : self._starts[part + 1]]
+        if len(codes) and not (codes.max(axis=0) < self._binning.n_codes).all():
+            return False
+        self._checked.add(part)
+        return True
 
     def write(self, start: int, codes: NDArray[np.uint8], hashes: Hashes) -> None:
         """The codes of rows from ``start`` on."""
@@ -139,59 +223,151 @@ class BinCache:
         """All rows of a part are written."""
         for name in ("codes", "hashes"):
             os.fsync(self._files[name])
-        self._put("done", np.ones(1, np.uint8), part)
+        digest = np.frombuffer(self._digest_of(part), np.uint8)
+        self._put("done", digest, DIGEST * part)
+        self._checked.add(part)
+
+    def _digest_of(self, part: int) -> bytes:
+        """What belongs together: these rows, this table, and these bins."""
+        rows = slice(self._starts[part], self._starts[part + 1])
+        about = f"{part} {rows.start} {rows.stop} ".encode() + self._bins_digest
+        return self._digest(about, self.codes[rows], self.hashes[rows])
+
+    def _digest(self, *contents: Any) -> bytes:
+        found = sha256(self._key.encode())
+        for content in contents:
+            found.update(content)
+        return found.digest()
 
     def _put(self, name: str, array: NDArray[Any], offset: int) -> None:
+        """Write at a place; one thread at a time, since not every system has pwrite."""
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        while data:
-            written = os.pwrite(self._files[name], data, offset)
-            data, offset = data[written:], offset + written
+        with self._writing:
+            os.lseek(self._files[name], offset, os.SEEK_SET)
+            while data:
+                data = data[os.write(self._files[name], data) :]
 
     @property
     def codes(self) -> NDArray[np.uint8]:
-        return np.memmap(self.folder / "codes", np.uint8, "r", shape=self.shape)
+        return self._map("codes", np.uint8, self.shape)
 
     @property
     def hashes(self) -> Hashes:
-        return np.memmap(self.folder / "hashes", np.uint64, "r", shape=self.shape[:1])
+        return self._map("hashes", np.uint64, self.shape[:1])
+
+    def _map(self, name: str, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+        """By the file that was looked at, and not by its name."""
+        if 0 in shape:  # of which there is nothing to map
+            return np.empty(shape, kind)
+        with open(self._files[name], "rb", closefd=False) as file:
+            return np.memmap(file, kind, "r", shape=shape)
 
     def removed_when_unused(self) -> None:
         """The fit is through: nothing is to be gone on with."""
         if self._is_temporary:
             self._to_remove.append(self.folder)
+            remove_at_end(self.folder)
+            with suppress(OSError):  # for those who find it after a kill
+                os.close(_open_own(self.folder / UNWANTED, os.O_CREAT))
+
+
+def is_sound(binning: Binning, n_columns: int) -> bool:
+    """Whether kernels may be given these bins: shapes and codes that go together."""
+    arrays = [getattr(binning, name) for name in ARRAYS]
+    if any(
+        array.dtype != kind or array.ndim != 1
+        for array, kind in zip(arrays, ARRAYS.values(), strict=True)
+    ):
+        return False
+    cuts, starts, category_codes, categorical, n_codes = arrays
+    if not (len(starts) == n_columns + 1 and len(n_codes) == len(categorical) == n_columns):
+        return False
+    sizes = np.diff(starts)
+    if (sizes < 0).any() or starts[0] != 0 or starts[-1] != len(cuts):
+        return False
+    return bool(
+        len(category_codes) == len(cuts)
+        and ((n_codes >= 1) & (n_codes <= MAX_BINS + 1)).all()
+        and (category_codes < np.repeat(n_codes, sizes)).all()
+        and (n_codes[categorical == 0] == sizes[categorical == 0] + 2).all()
+    )
 
 
 def _temporary(key: str) -> Path:
     """One for each user, who could not go on from another's."""
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    return Path(tempfile.gettempdir()) / f"damvi-bins-{user}-{key[:16]}"
+    return Path(tempfile.gettempdir()) / f"{_prefix()}{key[:16]}"
 
 
-def _is_of(folder: Path, key: str) -> bool:
-    with suppress(OSError):
-        return (folder / "key").read_text() == key
-    return False
+def _prefix() -> str:
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    return f"damvi-bins-{user}-"
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether it is a folder of ours, into which nobody else can put anything."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    if not hasattr(os, "geteuid"):
+        return True  # a user's folder for temporary files is their own there
+    return status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077 == 0
+
+
+def _remove_unwanted() -> None:
+    """Remove our temporary folders that a kill left behind and no fit will look for."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
+        with suppress(OSError):
+            if not (_is_private(folder) and (folder / UNWANTED).exists()):
+                continue
+            lock = _open_own(folder / "lock")
+            try:
+                if lock_file(lock) is True:
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def _open_own(path: Path, flags: int = 0) -> int:
+    """A file of ours alone, opened to be read and written; no link, and no other name."""
+    try:
+        opened = os.open(path, os.O_RDWR | NO_LINKS | flags, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_ours(path) from None
+        raise
+    status = os.fstat(opened)
+    ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    if not (ours and stat.S_ISREG(status.st_mode) and status.st_nlink <= 1):
+        os.close(opened)
+        raise _not_ours(path)
+    return opened
+
+
+def _not_ours(path: Path) -> OSError:
+    return PermissionError(
+        errno.EACCES,
+        "is a link, or a file of another user, in a folder for bins; remove it, or name "
+        "another folder: ParquetTable(path, cache=...)",
+        str(path),
+    )
+
+
+def _read(path: Path) -> bytes:
+    with open(_open_own(path), "rb") as file:
+        return file.read()
 
 
 def _lock(path: Path, shared: bool = False) -> int | None:
     """A file that others cannot lock while it is open; None if they have."""
     try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT)
+        lock = _open_own(path, os.O_CREAT)
     except FileNotFoundError:  # the folder was just removed
         return None
-    try:
-        import fcntl
-
-        fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    except (ImportError, OSError):  # no such locks on this system, or on this disk
-        return lock
-    with suppress(FileNotFoundError):
-        if os.path.samestat(os.fstat(lock), os.stat(path)):
-            return lock
-    os.close(lock)  # whoever had it has removed it
+    if lock_file(lock, shared) is not False:
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), os.stat(path)):
+                return lock
+    os.close(lock)  # another has it, or had it and has removed it
     return None
 
 
@@ -199,5 +375,6 @@ def _leave(files: list[int], to_remove: list[Path]) -> None:
     """Folders first: nobody else may use them while the lock is open."""
     for folder in to_remove:
         shutil.rmtree(folder, ignore_errors=True)
+        discarded(folder)
     for file in files:
         os.close(file)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._threads import in_threads
 from ..hashing import Hashes, row_hashes
 from ..voters.trees.features import UNKNOWN, Categories
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from . import BlockFit, Trained
 
 BATCH_ROWS = 2**16
+PIECE, READ = 2**26, 2**20
+"""Bytes of a file that a thread takes, and that are in memory at a time."""
 MOST_CATEGORIES = 2**16
 """Distinct texts of a column; more are no categories."""
 
@@ -241,14 +244,43 @@ class ParquetTable:
                 delattr(table, name)
         return table
 
-    def digest(self) -> str:
-        """What tells these files from others, or from what they were before."""
+    def status(self) -> list[tuple[Any, ...]]:
+        """By which a change of the files is noticed while they are read.
+
+        The time of the last change of any kind cannot be set back, unlike that of the
+        contents.
+        """
+        about = [os.stat(file) for file in self.files]
+        return [
+            (file, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_dev, s.st_ino)
+            for file, s in zip(self.files, about, strict=True)
+        ]
+
+    def digest(self, n_jobs: int | None = None) -> str:
+        """What tells these rows from others: all bytes of the files, in their order.
+
+        To read them is cheap beside the passes of a fit, and nothing less tells files of
+        one size and time apart.
+        """
         about = sha256()
         for file in self.files:
-            status = os.stat(file)
-            about.update(f"{os.path.abspath(file)} {status.st_size} ".encode())
-            about.update(f"{status.st_mtime_ns}\n".encode())
+            size = os.path.getsize(file)
+            pieces = (
+                partial(_digest_of_piece, file, start) for start in range(0, size, PIECE)
+            )
+            about.update(f"{size}\n".encode())
+            for digest in in_threads(pieces, n_jobs):
+                about.update(digest)
         return about.hexdigest()
+
+
+def _digest_of_piece(file: str, start: int) -> bytes:
+    digest = sha256()
+    with open(file, "rb") as opened:
+        opened.seek(start)
+        for _ in range(0, PIECE, READ):
+            digest.update(opened.read(READ))
+    return digest.digest()
 
 
 def _texts(names: list[str], _: int, group: RowGroup) -> dict[str, set[str]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ class TableReader:
         n_jobs: int | None,
         verbose: int,
     ) -> None:
-        self.digest = table.digest()  # before anything is read
+        self.status = table.status()  # before anything is read
         self.table, self.target, self.weight = table, target, weight
         self.names = table.features(target, weight)
         self.n_jobs, self.verbose = n_jobs, verbose
@@ -162,7 +163,7 @@ class TableReader:
     def refuse_changes(self, error: Exception | None = None) -> None:
         """Passes over files that change meanwhile would not be of the same rows."""
         try:
-            same = self.table.digest() == self.digest
+            same = self.table.status() == self.status
         except OSError:  # it is gone
             same = False
         if not same:
@@ -208,13 +209,10 @@ def train_on_parquet(
     check_totals(labels, totals, weights is not None)
     plan = BlockPlan.of(fit, labels, totals)
     categories, categorical = table.categories(tree, reader.names, reader.through)
-    cache = BinCache(
-        table.cache,
-        _key(reader, categorical, fit.seed, labels),
-        (len(targets), len(reader.names)),
-        len(table.groups),
-    )
-    if not fit.repeatable:  # no other fit can go on from these bins
+    # No other fit can go on from bins of a seed that nobody knows.
+    key = _key(reader, categorical, fit.seed, labels) if fit.repeatable else token_hex(32)
+    cache = BinCache(table.cache, key, reader.starts, len(reader.names))
+    if not fit.repeatable:
         cache.removed_when_unused()
     try:
         binning = cache.binning
@@ -339,9 +337,11 @@ def _key(
     reader: TableReader, categorical: NDArray[np.bool_], seed: int, labels: Labels
 ) -> str:
     """All that the bins and codes depend on."""
+    digest = reader.table.digest(reader.n_jobs)
+    reader.refuse_changes()
     said = (
         __version__,
-        reader.digest,
+        digest,
         reader.names,
         reader.target,
         reader.weight,
