@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo docs test test-fast lint paper paper-quick test-browser test-oldest test-wheel size clean
+.PHONY: help demo docs test test-fast lint paper paper-quick test-browser test-oldest test-wheel fuzz audit size clean
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
@@ -13,6 +13,9 @@ help:
 	@echo "make test-browser the report in a real browser (installs Chromium when root)"
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
+	@echo "make fuzz         hostile model files, CSVs and fits: SECONDS=600, or CASES=20000;"
+	@echo "                  KIND=models, csv or fits; SEED=1; REPLAY=.fuzz/findings/NAME"
+	@echo "make audit        advisories on all dependencies, bandit, a bill of materials"
 	@echo "make paper        the paper's tables and figure, what is missing of results/paper"
 	@echo "make paper-quick  the same in small: Mammography in minutes"
 	@echo "make bench-NAME   run benchmarks/NAME.py, such as solver or memory"
@@ -54,6 +57,13 @@ test-wheel: .venv/bin/python
 	@$(PYTHON) -m venv .venv-wheel
 	@.venv-wheel/bin/python $(PIP) install dist/*.whl
 	cd "$$(mktemp -d)" && "$(CURDIR)/.venv-wheel/bin/damvi" demo
+
+# Each case in a forked child with limits, kernels with bounds checked; see SECURITY.md.
+fuzz: .venv/test.stamp
+	.venv/bin/python -m tests.fuzz $(if $(REPLAY),--replay $(REPLAY),--kind $(or $(KIND),all) \
+	  --seed $(or $(SEED),0) $(if $(CASES),--cases $(CASES)) \
+	  $(if $(CASES)$(SECONDS),,--seconds 60) $(if $(SECONDS),--seconds $(SECONDS)) \
+	  --log results/fuzz)
 
 # Datasets that are not fetched are looked for in DATA, as in: make paper DATA=folder
 paper: .venv/bench.stamp
@@ -105,4 +115,4 @@ size:
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-wheel dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz

@@ -1,0 +1,290 @@
+"""Sound model files of all kinds, small, from which hostile ones are made.
+
+They are fitted in a process of their own (``python -m tests.fuzz.bases FOLDER``): training
+starts threads, and the worker that forks must have none.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """A model to fit, its table, and rows to ask it about."""
+
+    model: Any
+    X: Any
+    y: Any
+    fresh: Any
+
+
+def numbers(n: int, seed: int, holes: bool = False) -> np.ndarray:
+    X = np.random.default_rng(seed).standard_normal((n, 5))
+    if holes:
+        X[np.random.default_rng(seed + 1).random(X.shape) < 0.1] = np.nan
+    return X
+
+
+def labels(X: Any, n_classes: int) -> np.ndarray:
+    first, second = (np.nan_to_num(np.asarray(X)[:, j].astype(float)) for j in (0, 1))
+    noise = np.random.default_rng(7).standard_normal(len(first)) * 0.4
+    return np.digitize(first + 0.5 * second + noise, [0.8, 1.6][: n_classes - 1])
+
+
+def frame(n: int, seed: int, surprises: bool = False) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(numbers(n, seed, holes=True), columns=[f"x{j}" for j in range(5)])
+    colours = rng.choice(["red", "blue", "grün <b>"], n).astype(object)
+    if surprises:
+        colours[:3] = "never seen"
+    X["colour"] = pd.Categorical(colours)
+    X["grade"] = pd.Categorical(rng.integers(0, 4, n))
+    return X
+
+
+def _array(model: Any, n_classes: int, holes: bool = False) -> Base:
+    X = numbers(220, 0, holes)
+    return Base(model, X, labels(X, n_classes), numbers(16, 1, holes))
+
+
+def _frame(model: Any, n_classes: int) -> Base:
+    X = frame(220, 0)
+    return Base(model, X, labels(X.iloc[:, :5], n_classes), frame(16, 1, surprises=True))
+
+
+def _damvi(**options: Any) -> Any:
+    from damvi import DAMVIClassifier
+
+    return DAMVIClassifier(
+        **{"n_estimators": 5, "max_samples": 0.5, "random_state": 0, **options}
+    )
+
+
+def _pool(*voters: Any, **options: Any) -> Any:
+    from damvi import DAMVIVotingClassifier
+
+    named = [(f"v{k}", voter) for k, voter in enumerate(voters)]
+    return DAMVIVotingClassifier(named, **{"cv": 2, "random_state": 0, **options})
+
+
+def _lightgbm(**options: Any) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=2, num_leaves=5, n_jobs=1, verbose=-1, min_child_samples=5, **options
+    )
+
+
+def _xgboost(**options: Any) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_estimators=2, max_depth=3, n_jobs=1, **options)
+
+
+def _catboost(**options: Any) -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(
+        iterations=2,
+        depth=3,
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
+        random_state=0,
+        **options,
+    )
+
+
+def _hist(**options: Any) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(
+        max_iter=2, max_leaf_nodes=6, min_samples_leaf=5, random_state=0, **options
+    )
+
+
+def _linear() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=300)
+
+
+def _piped() -> Any:
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), [f"x{j}" for j in range(5)]),
+        (OneHotEncoder(handle_unknown="ignore"), ["colour", "grade"]),
+    )
+    return make_pipeline(columns, _linear())
+
+
+def _forests() -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    return _pool(
+        RandomForestClassifier(2, max_depth=4, random_state=0),
+        ExtraTreesClassifier(2, max_depth=4, random_state=0),
+        DecisionTreeClassifier(max_depth=3),
+        calibration="isotonic",
+    )
+
+
+def _by_skops() -> Any:
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.naive_bayes import GaussianNB
+
+    return _pool(GaussianNB(), CalibratedClassifierCV(_linear(), cv=2))
+
+
+def _others() -> Any:
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.svm import SVC
+
+    return _pool(MLPClassifier((3,), max_iter=20, random_state=0), SVC(), voting="hard")
+
+
+def _bagged() -> Any:
+    from sklearn.tree import DecisionTreeClassifier
+
+    return _damvi(estimator=DecisionTreeClassifier(max_depth=3), n_estimators=3)
+
+
+def _fast() -> Any:
+    from damvi import FastTreeClassifier
+    from damvi.voters import FastForestClassifier
+
+    return _pool(
+        FastForestClassifier(2, random_state=0), FastTreeClassifier(random_state=0)
+    )
+
+
+def _strong() -> Any:
+    """One of each of the strong pool, made small."""
+    from damvi.voters import strong_pool
+
+    smaller = {
+        "catboostclassifier__iterations": 2,
+        "catboostclassifier__depth": 3,
+        "extratreesclassifier__n_estimators": 1,
+        "extratreesclassifier__max_depth": 4,
+        "histgradientboostingclassifier__max_iter": 2,
+        "lgbmclassifier__n_estimators": 2,
+        "n_estimators": 1,
+        "xgbclassifier__n_estimators": 2,
+        "xgbclassifier__max_depth": 3,
+    }
+    pool = []
+    for name, voter in strong_pool(0):
+        known = voter.get_params()
+        small = {key: value for key, value in smaller.items() if key in known}
+        pool.append((name, voter.set_params(**small)))
+    from damvi import DAMVIVotingClassifier
+
+    return DAMVIVotingClassifier(pool, cv=2, random_state=0)
+
+
+BASES: dict[str, Callable[[], Base]] = {
+    "trees": lambda: _array(_damvi(), 2, holes=True),
+    "trees_frame": lambda: _frame(_damvi(votes="oob", threshold="f1"), 2),
+    "trees_poisson": lambda: _frame(_damvi(bootstrap="poisson"), 3),
+    "trees_three": lambda: _array(_damvi(threshold="macro_f1"), 3),
+    "bagged": lambda: _array(_bagged(), 2),
+    "bagged_three": lambda: _array(_bagged(), 3),
+    "fast": lambda: _frame(_fast(), 2),
+    "fast_three": lambda: _array(_fast(), 3),
+    "forests": lambda: _array(_forests(), 2),
+    "forests_three": lambda: _array(_forests(), 3),
+    "lightgbm": lambda: _array(_pool(_lightgbm()), 2, holes=True),
+    "lightgbm_three": lambda: _array(_pool(_lightgbm()), 3),
+    "xgboost": lambda: _array(_pool(_xgboost()), 2, holes=True),
+    "xgboost_three": lambda: _array(_pool(_xgboost()), 3),
+    "catboost": lambda: _array(_pool(_catboost()), 2, holes=True),
+    "catboost_three": lambda: _array(_pool(_catboost()), 3),
+    "hist": lambda: _array(_pool(_hist()), 2, holes=True),
+    "hist_categories": lambda: _frame(_pool(_hist(categorical_features="from_dtype")), 2),
+    "hist_three": lambda: _array(_pool(_hist(), threshold="vote"), 3),
+    "piped": lambda: _frame(_pool(_piped(), calibration="platt"), 2),
+    "piped_three": lambda: _frame(_pool(_piped()), 3),
+    "skops": lambda: _array(_by_skops(), 2),
+    "skops_three": lambda: _array(_by_skops(), 3),
+    "others": lambda: _array(_others(), 2),
+    "strong": lambda: _frame(_strong(), 2),
+    "strong_three": lambda: _array(_strong(), 3, holes=True),
+}
+"""Classifiers alone."""
+TABLES = {"table": 2, "table_three": 3}
+"""Whole models of ``damvi fit``, by their numbers of classes."""
+FEW = ("trees_frame", "trees_three", "fast", "forests", "lightgbm", "xgboost", "piped")
+"""Enough for the slice that every test run takes: quickly fitted, and of all formats."""
+
+
+def table_rows(n: int, seed: int) -> pd.DataFrame:
+    rows = frame(n, seed).astype({"colour": object, "grade": object})
+    rows["when"] = pd.date_range("2020-01-01", periods=n, freq="D").strftime("%Y-%m-%d")
+    return rows
+
+
+def fresh_rows(name: str) -> Any:
+    """The rows that the model of this name is asked about."""
+    return table_rows(16, 1) if name in TABLES else BASES[name]().fresh
+
+
+def fit_all(folder: Path, names: list[str]) -> None:
+    """Fit what is missing in the folder."""
+    from damvi import save_model
+
+    warnings.simplefilter("ignore")
+    for name in names:
+        path = folder / f"{name}.damvi"
+        if path.exists():
+            continue
+        if name in TABLES:
+            _fit_table(folder, name, path)
+            continue
+        base = BASES[name]()
+        try:
+            save_model(base.model.fit(base.X, base.y), path)
+        except Exception as error:  # a kind that this damvi cannot save is left out
+            print(f"{name} is left out: {error}")
+
+
+def _fit_table(folder: Path, name: str, path: Path) -> None:
+    from damvi.cli import main
+
+    rows = table_rows(220, 0)
+    words = np.array(["fine", "late", "lost"])
+    rows["state"] = words[labels(rows.iloc[:, :5], TABLES[name])]
+    data = folder / f"{name}.csv"
+    rows.to_csv(data, index=False)
+    main(
+        [
+            "fit",
+            str(data),
+            "--target",
+            "state",
+            "--pool",
+            "trees",
+            "--quiet",
+            "-o",
+            str(path),
+        ],
+        standalone_mode=False,
+    )
+
+
+if __name__ == "__main__":
+    fit_all(Path(sys.argv[1]), sys.argv[2:] or [*BASES, *TABLES])
