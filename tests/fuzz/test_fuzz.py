@@ -22,8 +22,6 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "cases"), [("models", 120), ("csv", 300), ("fits", 50)])
 def test_a_slice(kind, cases, tmp_path):
-    if kind == "csv":
-        pytest.importorskip("tests.fuzz.csv_cases")
     command = [sys.executable, "-m", "tests.fuzz", "--kind", kind, "--cases", str(cases)]
     command += ["--seed", "15", "--few", "--unchecked", "--folder", str(tmp_path)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
