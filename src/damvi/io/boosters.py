@@ -1,17 +1,23 @@
-"""LightGBM, XGBoost and CatBoost in a model file, in the text formats that they define.
+"""LightGBM, XGBoost and CatBoost in a model file: arrays and numbers of ours.
 
-Text, since only what can be read can be checked. Fed with trees that point nowhere,
-LightGBM never ends, and XGBoost and CatBoost end the process. So the parts of their
-formats that are indices are parsed and checked here before the libraries get to see
-them, and models of kinds that are not checked are not taken.
+What these libraries say of a trained model is taken apart into columns, one entry a node
+or a leaf, all trees one after the other. A file holds those columns and nothing in a
+format of the libraries, whose readers trust what they are given: trees that point nowhere
+crash them or never end. On loading the columns are checked, and the text that the library
+is given is written here, from them alone. Settings that a prediction depends on, such as
+threads, are checked as well, or ours.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import sys
 import tempfile
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,27 +27,30 @@ from numpy.typing import NDArray
 
 from ..voters.trees.estimators import MAX_CLASSES
 from .container import ModelFileError
-from .trees import require, require_family
+from .trees import require, require_array, require_depth, require_family
 from .values import Json, Reader, Writer
 
 LIGHTGBM, XGBOOST = "lightgbm.LGBMClassifier", "xgboost.XGBClassifier"
 CATBOOST = "catboost.CatBoostClassifier"
 KINDS = (LIGHTGBM, XGBOOST, CATBOOST)
-TRAINED = {LIGHTGBM: "_Booster", XGBOOST: "_Booster", CATBOOST: "_object"}
-"""The attribute that holds the trained model."""
-CATBOOST_STATE = {"_init_params", "_prediction_values_change"}
-"""What is kept of a CatBoost model beside the trained one."""
-PARTS = {"model", "leaf_values", "scale_and_bias", "best_iteration"}
 
-TOKEN = re.compile(r"[0-9A-Za-z_.:+-]+")
-CATEGORICAL = 1
-"""The bit of LightGBM's ``decision_type`` that marks a split on categories."""
-DEEPEST = 16
-"""Of CatBoost's trees, which have a leaf for each way of answering their questions."""
+Parts = dict[str, Any]
+Column = tuple[str, Any]
+
 MOST_FEATURES = 2**24
-BY_NODE = ("split_feature", "threshold", "decision_type", "left_child", "right_child")
+MOST_THREADS = 1024
+THREADS = {"n_jobs", "nthread", "nthreads", "num_thread", "num_threads", "thread_count"}
 
-Columns = dict[str, NDArray[Any]]
+
+def check_threads(settings: dict[str, Any]) -> None:
+    """Refuse absurd numbers of threads, and use no more of them than there are CPUs."""
+    for name in THREADS & settings.keys():
+        n = settings[name]
+        is_whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+        if n is not None and not (is_whole and abs(int(n)) <= MOST_THREADS):
+            raise ModelFileError(f"its {name} is {str(n)[:80]}, which no machine has")
+        if n is not None and int(n) > (cpus := os.cpu_count() or 1):
+            settings[name] = cpus
 
 
 def booster_of(value: Any) -> str | None:
@@ -55,25 +64,22 @@ def booster_of(value: Any) -> str | None:
 
 
 def write_booster(writer: Writer, kind: str, model: Any) -> dict[str, Json]:
-    """Its attributes, and the trained model in the library's own format."""
-    state = dict(vars(model))
-    state.pop("_metadata_request", None)
-    trained = state.pop(TRAINED[kind], None)
+    """Its parameters, and what it has learned as columns."""
+    package = kind.partition(".")[0]
+    read, check, _ = LIBRARIES[package]
+    params = dict(model.get_params(deep=False))
     try:
-        parts = _parts_of(kind, model, trained)
-        _check(kind, parts)
+        check_params(kind, dict(params))
+        parts = read(model)
+        if parts:
+            check(parts)
     except Exception as error:  # what is not checked on loading is not saved either
-        package = kind.partition(".")[0]
         raise ModelFileError(
             f"{writer.where} cannot be saved: model files do not take models by {package} "
-            f"of this kind ({_reason(error)}); use its default trees, on numbers"
+            f"of this kind ({_reason(error)}); use its default trees and objective"
+            + (", on numbers" if kind == CATBOOST else "")
         ) from error
-    if kind == CATBOOST:
-        state = {name: state[name] for name in sorted(CATBOOST_STATE & state.keys())}
-    if "model" in parts:
-        suffix = "txt" if kind == LIGHTGBM else "json"
-        parts["model"] = writer.add_blob(parts["model"], suffix)
-    return {"state": writer.state(state), "trained": writer.state(parts)}
+    return {"params": writer.state(params), "trained": writer.state(parts)}
 
 
 def read_booster(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
@@ -86,39 +92,673 @@ def read_booster(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
             f"the model has a voter by {package}, which is not installed; install it "
             f"with: pip install {package}"
         ) from error
-    state, parts = reader.state(stored["state"]), reader.state(stored["trained"])
-    if not parts.keys() <= PARTS:
-        raise ModelFileError(f"a voter by {package} is not whole")
-    if "model" in parts:
-        parts["model"] = reader.take(parts["model"])
+    params, parts = reader.state(stored["params"]), reader.state(stored["trained"])
+    _, check, rebuild = LIBRARIES[package]
     try:
-        _check(kind, parts)
-        return _rebuild(kind, cls, state, parts)
+        check_params(kind, params)
+        model = cls(**params)
+        if parts:
+            check(parts)
+            rebuild(model, parts)
+        return model
     except Exception as error:  # each library has errors of its own
         raise ModelFileError(
             f"a voter by {package} is broken ({_reason(error)})"
         ) from error
 
 
-def _parts_of(kind: str, model: Any, trained: Any) -> dict[str, Any]:
-    if kind == CATBOOST:
-        if not model.is_fitted():
-            return {}
-        # Its JSON rounds the leaves, so they are kept beside.
-        scale, bias = model.get_scale_and_bias()
-        biases = tuple(map(float, bias)) if isinstance(bias, list) else float(bias)
-        return {
-            "model": catboost_json(model),
-            "leaf_values": model.get_leaf_values(),
-            "scale_and_bias": (float(scale), biases),
-        }
-    if trained is None:
-        return {}
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    if isinstance(error, KeyError):
+        lines = [f"no {lines[0][:80]}"] if lines else []
+    return lines[0][:200] if lines else type(error).__name__
+
+
+# Settings.
+
+NUMBERS = (type(None), bool, int, float, np.bool_, np.integer, np.floating)
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,40}")
+LIGHTGBM_ALSO = {
+    *("bagging_fraction", "bagging_freq", "bagging_seed", "boost_from_average", "cat_l2"),
+    *("cat_smooth", "data_random_seed", "deterministic", "drop_rate", "drop_seed"),
+    *("early_stopping_min_delta", "early_stopping_round", "enable_bundle", "extra_seed"),
+    *("extra_trees", "feature_fraction", "feature_fraction_bynode", "feature_pre_filter"),
+    *("feature_fraction_seed", "first_metric_only", "force_col_wise", "force_row_wise"),
+    *("is_unbalance", "lambda_l1", "lambda_l2", "max_bin", "max_cat_threshold", "metric"),
+    *("max_cat_to_onehot", "max_delta_step", "max_drop", "min_data_in_bin", "sigmoid"),
+    *("min_data_in_leaf", "min_data_per_group", "min_gain_to_split", "other_rate", "seed"),
+    *("min_sum_hessian_in_leaf", "neg_bagging_fraction", "path_smooth", "scale_pos_weight"),
+    *("pos_bagging_fraction", "skip_drop", "top_rate", "uniform_drop", "use_missing"),
+    *("verbose", "verbosity", "xgboost_dart_mode", "zero_as_missing"),
+} | THREADS
+"""Options of LightGBM beyond the constructor's; none names a file or a machine."""
+
+
+def check_params(kind: str, params: dict[str, Any]) -> None:
+    """The parameters of a constructor, as far as a prediction depends on them.
+
+    LightGBM puts its own into one line of text, so a blank in a value would be a further
+    option.
+    """
+    check_threads(params)
     if kind == XGBOOST:
-        return {"model": bytes(trained.save_raw("json"))}
+        missing = params.get("missing", math.nan)
+        require(isinstance(missing, (int, float)), "missing is no number")
+        require(params.get("booster") in (None, "gbtree", "dart", "gblinear"), "booster")
+        check_threads(params.get("kwargs") or {})
+    if kind != LIGHTGBM:
+        return
+    from lightgbm import LGBMClassifier
+
+    known = LGBMClassifier().get_params().keys() | LIGHTGBM_ALSO
+    for name, value in params.items():
+        require(name in known, f"the parameter {name[:40]!r} of LightGBM")
+        if name in ("class_weight", "random_state"):
+            continue
+        ok = isinstance(value, NUMBERS) or (
+            isinstance(value, str) and WORD.fullmatch(value) is not None
+        )
+        require(ok, f"the parameter {name!r} of LightGBM is neither a number nor a word")
+        if isinstance(value, (int, np.integer)):
+            require(abs(int(value)) < 2**31, f"the parameter {name!r} is out of range")
+
+
+# What all have in common.
+
+
+def _int(value: Any, least: int, most: int, what: str) -> int:
+    is_whole = type(value) is int and least <= value <= most
+    require(is_whole, f"{what} {str(value)[:40]}")
+    return int(value)
+
+
+def _counts(counts: Any, end: int, least: int, what: str) -> NDArray[np.int64]:
+    """How many items each of some parts has, that add up to ``end``: where they start."""
+    require_array(counts, np.int64, (None,), what)
+    require(len(counts) > 0, f"no {what}")
+    require(((counts >= least) & (counts <= end)).all(), f"{what} out of range")
+    require(len(counts) <= max(end, len(counts) * least, 2**20), what)
+    require(sum(counts.tolist()) == end, f"{what} do not add up")
+    return np.append(0, np.cumsum(counts))
+
+
+def _columns(parts: Parts, columns: list[Column], n: int) -> None:
+    """Columns of ``n`` entries, of finite numbers; thresholds may be infinite."""
+    for name, dtype in columns:
+        require_array(parts[name], dtype, (n,), name)
+        if np.dtype(dtype).kind == "f":
+            odd = (
+                np.isnan(parts[name]) if name == "threshold" else ~np.isfinite(parts[name])
+            )
+            require(not odd.any(), f"{name} has numbers out of range")
+
+
+def _names(names: Any, n: int) -> None:
+    require(isinstance(names, list) and len(names) == n, "names of features")
+    require(all(type(name) is str for name in names), "names of features")
+
+
+def _classes(classes: Any, n: int) -> None:
+    """Labels of so many classes."""
+    ok = isinstance(classes, np.ndarray) and classes.shape == (n,)
+    require(ok and classes.dtype.kind in "biufUO", "another number of classes")
+    require(all(isinstance(one, (str, *NUMBERS[1:])) for one in classes), "classes")
+    require(len(set(classes.tolist())) == n, "classes that are the same")
+
+
+def _joined(trees: list[dict[str, Any]], columns: list[Column]) -> Parts:
+    """The columns of all trees, one after the other; of other numbers none fits."""
+    joined = {}
+    for name, dtype in columns:
+        wide = np.float64 if np.dtype(dtype).kind == "f" else np.int64
+        parts = [np.asarray(tree[name], dtype=wide) for tree in trees]
+        whole = np.concatenate(parts) if parts else np.zeros(0, wide)
+        with np.errstate(over="ignore"):
+            joined[name] = whole.astype(dtype)
+        require(wide is np.float64 or (joined[name] == whole).all(), f"{name} too large")
+    return joined
+
+
+def _split(column: NDArray[Any], starts: NDArray[np.int64]) -> list[NDArray[Any]]:
+    return np.split(column, starts[1:-1])
+
+
+# LightGBM: a text of trees, one line a column.
+
+CATEGORICAL = 1
+"""The bit of LightGBM's ``decision_type`` that marks a split on categories."""
+LIGHTGBM_NODES: list[Column] = [
+    ("split_feature", np.int32),
+    ("split_gain", np.float64),
+    ("threshold", np.float64),
+    ("decision_type", np.uint8),
+    ("left_child", np.int32),
+    ("right_child", np.int32),
+    ("internal_value", np.float64),
+    ("internal_weight", np.float64),
+    ("internal_count", np.int64),
+]
+LIGHTGBM_LEAVES: list[Column] = [
+    ("leaf_value", np.float64),
+    ("leaf_weight", np.float64),
+    ("leaf_count", np.int64),
+]
+OBJECTIVES = ("binary", "multiclass", "multiclassova")
+LIGHTGBM_NAME = re.compile(r'[^\s\x00-\x20\x7f",:\[\]{}]+')
+
+
+def read_lightgbm(model: Any) -> Parts:
+    """A fitted ``LGBMClassifier`` as columns; nothing if it is not fitted."""
+    booster = vars(model).get("_Booster")
+    if booster is None:
+        return {}
     # All rounds: with early stopping, the best one is remembered beside.
-    text = trained.model_to_string(num_iteration=-1)
-    return {"model": text.encode(), "best_iteration": int(trained.best_iteration)}
+    text = booster.model_to_string(num_iteration=-1)
+    head, *blocks = re.split(r"\n(?=Tree=[0-9]+\n)", text.partition("\nend of trees\n")[0])
+    require("\naverage_output\n" not in head, "boosting by means, 'rf'")
+    header = _lightgbm_fields(head.removeprefix("tree\n"))
+    objective, *options = header["objective"].split(" ")
+    known = dict(option.split(":") for option in options)
+    trees = [_lightgbm_tree(_lightgbm_fields(block)) for block in blocks]
+    parts = {
+        "objective": objective,
+        "sigmoid": float(known.get("sigmoid", 1)),
+        "width": int(header["num_tree_per_iteration"]),
+        "names": header["feature_names"].split(" "),
+        "named": bool(vars(model).get("_fitted_with_feature_names", False)),
+        "classes": np.asarray(model.classes_),
+        "best_iteration": int(booster.best_iteration),
+        "best_of_model": int(model.best_iteration_ or 0),
+        "categories": booster.pandas_categorical,
+        "n_leaves": np.array([len(tree["leaf_value"]) for tree in trees]),
+        "n_sets": np.array([len(tree["cat_boundaries"]) - 1 for tree in trees]),
+        "shrinkage": np.array([tree["shrinkage"] for tree in trees], dtype=np.float64),
+    }
+    sizes = [np.diff(tree["cat_boundaries"]) for tree in trees]
+    parts["set_words"] = np.concatenate(sizes).astype(np.int64)
+    parts |= _joined(trees, [*LIGHTGBM_NODES, *LIGHTGBM_LEAVES])
+    return parts | _joined(trees, [("cat_threshold", np.uint32)])
+
+
+def _lightgbm_fields(lines: str) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for line in lines.split("\n"):
+        if line:
+            name, equals, value = line.partition("=")
+            require(equals and name not in fields, f"its line {line[:40]!r}")
+            fields[name] = value
+    return fields
+
+
+def _lightgbm_tree(fields: dict[str, str]) -> dict[str, Any]:
+    """A tree's columns, as many zeros as there should be numbers where there are none."""
+    require(fields.get("is_linear", "0") == "0", "linear models as leaves")
+    n = int(fields["num_leaves"])
+    tree: dict[str, Any] = {"shrinkage": float(fields["shrinkage"])}
+    for columns, size in ((LIGHTGBM_NODES, n - 1), (LIGHTGBM_LEAVES, n)):
+        for name, _ in columns:
+            tree[name] = fields.get(name, "").split() or ["0"] * size
+    sets = int(fields["num_cat"]) > 0
+    bounds = fields["cat_boundaries"].split() if sets else ["0"]
+    tree["cat_boundaries"] = np.array(bounds, dtype=np.int64)
+    tree["cat_threshold"] = fields["cat_threshold"].split() if sets else []
+    return tree
+
+
+def lightgbm_children(parts: Parts) -> tuple[NDArray[Any], ...]:
+    """Children by the numbers of all nodes, splits before leaves in each tree.
+
+    Left and right child (-1 for leaves), which nodes are splits, and where trees start.
+    Leaf k of a tree is -k - 1 in the columns.
+    """
+    leaves = parts["n_leaves"]
+    roots = np.append(0, np.cumsum(2 * leaves - 1))
+    inner = np.arange(roots[-1]) < np.repeat(roots[:-1] + leaves - 1, 2 * leaves - 1)
+    tree = np.repeat(np.arange(len(leaves)), leaves - 1)
+    sides = []
+    for name in ("left_child", "right_child"):
+        child = parts[name].astype(np.int64)
+        ok = (child >= -leaves[tree]) & (child < leaves[tree] - 1)
+        require(ok.all(), "children out of range")
+        side = np.full(roots[-1], -1)
+        side[inner] = roots[tree] + np.where(child < 0, leaves[tree] - 2 - child, child)
+        sides.append(side)
+    return *sides, inner, roots
+
+
+def check_lightgbm(parts: Parts) -> None:
+    """All that LightGBM takes for granted."""
+    require(parts["objective"] in OBJECTIVES, f"the objective {parts['objective']!r:.60}")
+    require(isinstance(parts["sigmoid"], float) and parts["sigmoid"] > 0, "its sigmoid")
+    width = _int(parts["width"], 1, MAX_CLASSES, "a number of classes:")
+    require(
+        (width == 1) == (parts["objective"] == "binary"), "an objective of other classes"
+    )
+    require(width != 2 or parts["objective"] == "multiclassova", "a number of classes")
+    _classes(parts["classes"], max(width, 2))
+    names, n_trees = parts["names"], len(parts["n_leaves"])
+    _names(names, len(names))
+    n_features = _int(len(names), 1, MOST_FEATURES, "features:")
+    require(all(LIGHTGBM_NAME.fullmatch(name) for name in names), "names of features")
+    require(len(set(names)) == n_features and type(parts["named"]) is bool, "names")
+    n_leaves = len(parts["leaf_value"])
+    _counts(parts["n_leaves"], n_leaves, 1, "leaves")
+    require(n_trees % width == 0, "trees missing for some classes")
+    best = _int(parts["best_iteration"], -1, n_trees // width, "a best round of")
+    _int(parts["best_of_model"], 0, max(best, 0), "a best round of")
+    _columns(parts, LIGHTGBM_NODES, n_leaves - n_trees)
+    _columns(parts, LIGHTGBM_LEAVES, n_leaves)
+    _columns(parts, [("shrinkage", np.float64)], n_trees)
+    feature = parts["split_feature"]
+    require(((feature >= 0) & (feature < n_features)).all(), "features out of range")
+    left, right, inner, roots = lightgbm_children(parts)
+    require_family(left, right, inner, roots)
+    require_depth(left, right, inner, roots)
+    kinds = parts["decision_type"]
+    require((kinds < 12).all(), "splits of no known kind")
+    n_sets = len(parts["set_words"])
+    _counts(parts["n_sets"], n_sets, 0, "sets")
+    if n_sets:
+        _counts(parts["set_words"], len(parts["cat_threshold"]), 1, "sets' words")
+    require_array(parts["cat_threshold"], np.uint32, (None,), "sets")
+    by_set = (kinds & CATEGORICAL) != 0
+    most = np.repeat(parts["n_sets"], parts["n_leaves"] - 1)[by_set]
+    sets = parts["threshold"][by_set]
+    require(((sets >= 0) & (sets < most)).all(), "sets out of range")
+    require((sets == np.floor(sets)).all(), "sets out of range")
+    check_categories(parts["categories"])
+
+
+def check_categories(categories: Any) -> None:
+    """The categories of a dataframe's columns, where a library keeps them."""
+    require(categories is None or isinstance(categories, list), "categories")
+    for column in categories or ():
+        require(isinstance(column, list), "categories")
+        require(all(isinstance(one, (str, *NUMBERS[1:])) for one in column), "categories")
+
+
+def lightgbm_trees(parts: Parts) -> list[dict[str, NDArray[Any]]]:
+    """The columns of each tree."""
+    starts = np.append(0, np.cumsum(parts["n_leaves"]))
+    nodes = starts - np.arange(len(starts))
+    columns = {name: _split(parts[name], nodes) for name, _ in LIGHTGBM_NODES}
+    columns |= {name: _split(parts[name], starts) for name, _ in LIGHTGBM_LEAVES}
+    return [{name: own[k] for name, own in columns.items()} for k in range(len(nodes) - 1)]
+
+
+def lightgbm_text(parts: Parts) -> str:
+    """The columns as the text that LightGBM reads."""
+    width, names = parts["width"], parts["names"]
+    objective = parts["objective"]
+    if width > 1:
+        objective += f" num_class:{width}"
+    if objective != f"multiclass num_class:{width}":
+        objective += f" sigmoid:{parts['sigmoid']!r}"
+    sets = np.append(0, np.cumsum(parts["n_sets"]))
+    bounds = np.append(0, np.cumsum(parts["set_words"]))
+    blocks = []
+    for k, columns in enumerate(lightgbm_trees(parts)):
+        n_leaves = len(columns["leaf_value"])
+        lines = [f"Tree={k}", f"num_leaves={n_leaves}", f"num_cat={parts['n_sets'][k]}"]
+        for name in columns if n_leaves > 1 else ("leaf_value",):
+            lines.append(f"{name}={_line(columns[name])}")
+        own = bounds[sets[k] : sets[k + 1] + 1]
+        if len(own) > 1:
+            lines.append(f"cat_boundaries={_line(own - own[0])}")
+            words = parts["cat_threshold"][own[0] : own[-1]]
+            lines.append(f"cat_threshold={_line(words)}")
+        lines += ["is_linear=0", f"shrinkage={parts['shrinkage'][k]!s}", "", "", ""]
+        blocks.append("\n".join(lines))
+    header = [
+        "tree",
+        "version=v4",
+        f"num_class={width}",
+        f"num_tree_per_iteration={width}",
+        "label_index=0",
+        f"max_feature_idx={len(names) - 1}",
+        f"objective={objective}",
+        f"feature_names={' '.join(names)}",
+        f"feature_infos={' '.join(['none'] * len(names))}",
+        f"tree_sizes={' '.join(str(len(block.encode())) for block in blocks)}",
+        "",
+        "",
+    ]
+    return "\n".join(header) + "".join(blocks) + "end of trees\n\npandas_categorical:null\n"
+
+
+def _line(numbers: NDArray[Any]) -> str:
+    return " ".join(map(repr, numbers.tolist()))
+
+
+def rebuild_lightgbm(model: Any, parts: Parts) -> None:
+    from lightgbm import Booster
+    from sklearn.preprocessing import LabelEncoder
+
+    classes, n_features = parts["classes"], len(parts["names"])
+    booster = Booster(model_str=lightgbm_text(parts))
+    booster.best_iteration = parts["best_iteration"]
+    booster.pandas_categorical = parts["categories"]
+    encoder = LabelEncoder()
+    encoder.classes_ = classes
+    vars(model).update(
+        _Booster=booster,
+        _best_iteration=parts["best_of_model"],
+        _best_score=defaultdict(OrderedDict),
+        _class_map=dict(zip(classes, range(len(classes)), strict=True)),
+        _class_weight=model.class_weight,
+        _classes=classes,
+        _evals_result={},
+        _fitted_with_feature_names=parts["named"],
+        _le=encoder,
+        _n_classes=len(classes),
+        _n_features=n_features,
+        _n_features_in=n_features,
+        _objective=parts["objective"],
+        fitted_=True,
+    )
+
+
+# XGBoost: a document in binary JSON, an array a column.
+
+XGBOOST_NODES: list[Column] = [
+    ("base_weights", np.float32),
+    ("default_left", np.uint8),
+    ("left_children", np.int32),
+    ("loss_changes", np.float32),
+    ("parents", np.int32),
+    ("right_children", np.int32),
+    ("split_conditions", np.float32),
+    ("split_indices", np.int32),
+    ("split_type", np.uint8),
+    ("sum_hessian", np.float32),
+]
+XGBOOST_SETS: list[Column] = [
+    ("categories_nodes", np.int32),
+    ("categories_sizes", np.int64),
+]
+XGBOOST_OBJECTIVES = {
+    "binary:logistic": "reg_loss_param",
+    "binary:logitraw": "reg_loss_param",
+    "binary:hinge": "",
+    "multi:softmax": "softmax_multiclass_param",
+    "multi:softprob": "softmax_multiclass_param",
+}
+NO_PARENT = 2**31 - 1
+MOST_SET_BYTES = 2**24
+FEATURE_TYPES = ("c", "float", "i", "int", "q")
+INTEGERS = {
+    "int8": (9, b"i"),
+    "uint8": (10, b"U"),
+    "int16": (11, b"I"),
+    "int32": (13, b"l"),
+    "int64": (15, b"L"),
+}
+"""By type: XGBoost's number for a list of them, and the letter in binary JSON."""
+
+
+def read_xgboost(model: Any) -> Parts:
+    """A fitted ``XGBClassifier`` as columns; nothing if it is not fitted."""
+    if "_Booster" not in vars(model):
+        return {}
+    booster = model.get_booster()
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    kind, params = learner["gradient_booster"]["name"], learner["learner_model_param"]
+    require(kind == "gbtree", f"the booster {kind!r}")
+    content = learner["gradient_booster"]["model"]
+    trees = content["trees"]
+    for tree in trees:
+        own = tree["tree_param"]
+        require(own["size_leaf_vector"] in ("0", "1"), "leaves with a value a class")
+        require(own["num_deleted"] == "0", "nodes that were cut off")
+    start = params["base_score"].strip("[]").split(",")
+    best, cats = booster.attr("best_iteration"), content.get("cats", {})
+    parts = {
+        "objective": learner["objective"]["name"],
+        "start": np.array(start, dtype=np.float32),
+        "n_classes": int(model.n_classes_),
+        "width": max(int(params["num_class"]), 1),
+        "n_features": int(params["num_feature"]),
+        "names": learner["feature_names"],
+        "types": learner["feature_types"],
+        "best_iteration": None if best is None else int(best),
+        "best_score": booster.attr("best_score"),
+        "n_parallel": int(content["gbtree_model_param"]["num_parallel_tree"]),
+        "of_class": np.array(content["tree_info"], dtype=np.int64),
+        "n_nodes": np.array([len(tree["left_children"]) for tree in trees]),
+        "n_sets": np.array([len(tree["categories_nodes"]) for tree in trees]),
+        "known": [_xgboost_categories(one) for one in cats.get("enc", [])],
+        "order": np.array(cats.get("sorted_idx", []), dtype=np.int32),
+    }
+    parts |= _joined(trees, [*XGBOOST_NODES, *XGBOOST_SETS])
+    # Older releases have NaN where a set of categories decides.
+    parts["split_conditions"][parts["split_type"] == 1] = 0
+    return parts | _joined(trees, [("categories", np.int32)])
+
+
+def _xgboost_categories(column: dict[str, Any]) -> tuple[NDArray[Any], ...]:
+    """Whole numbers, or the ends of texts and their bytes; nothing for other columns."""
+    if "offsets" in column:
+        ends, values = column["offsets"], column["values"]
+        return np.array(ends, dtype=np.int32), np.array(values, dtype=np.int8)
+    kinds = {number: name for name, (number, _) in INTEGERS.items()}
+    require(column["type"] in kinds, "categories of no known kind")
+    return (np.array(column["values"], dtype=kinds[column["type"]]),)
+
+
+def check_xgboost(parts: Parts) -> None:
+    """All that XGBoost takes for granted."""
+    objective = parts["objective"]
+    require(objective in XGBOOST_OBJECTIVES, f"the objective {objective!r:.60}")
+    width = _int(parts["width"], 1, MAX_CLASSES, "a number of classes:")
+    n_classes = _int(parts["n_classes"], 2, MAX_CLASSES, "a number of classes:")
+    require(width == (n_classes if objective[:5] == "multi" else 1), "other classes")
+    require_array(parts["start"], np.float32, (None,), "start")
+    require(len(parts["start"]) in (1, width), "starts for other classes")
+    require(np.isfinite(parts["start"]).all(), "starts that are no numbers")
+    n_features = _int(parts["n_features"], 1, MOST_FEATURES, "features:")
+    for name in ("names", "types"):
+        _names(parts[name], n_features if parts[name] else 0)
+    require(set(parts["types"]) <= set(FEATURE_TYPES), "types of features")
+    n, n_trees = len(parts["left_children"]), len(parts["n_nodes"])
+    roots = _counts(parts["n_nodes"], n, 1, "nodes")
+    n_parallel = _int(parts["n_parallel"], 1, n_trees, "trees a round:")
+    require(n_trees % (width * n_parallel) == 0, "trees missing for some classes")
+    n_rounds, best = n_trees // (width * n_parallel), parts["best_iteration"]
+    require(best is None or (_int(best, 0, n_rounds - 1, "a best round of") >= 0), "best")
+    score = parts["best_score"]
+    require(score is None or (type(score) is str and len(score) < 100), "best score")
+    require_array(parts["of_class"], np.int64, (n_trees,), "classes of trees")
+    expected = np.tile(np.repeat(np.arange(width), n_parallel), n_rounds)
+    require((parts["of_class"] == expected).all(), "trees for other classes")
+    _columns(parts, XGBOOST_NODES, n)
+    left, right, feature = (
+        parts[name].astype(np.int64)
+        for name in ("left_children", "right_children", "split_indices")
+    )
+    inner = left != -1
+    require(((right != -1) == inner).all(), "nodes with one child")
+    first = np.repeat(roots[:-1], np.diff(roots))
+    require(((left >= -1) & (right >= -1)).all(), "children before their parents")
+    left, right = np.where(inner, left + first, -1), np.where(inner, right + first, -1)
+    require_family(left, right, inner, roots)
+    require_depth(left, right, inner, roots)
+    parents = np.full(n, NO_PARENT)
+    places = np.flatnonzero(inner)
+    for side in (left, right):
+        parents[side[places]] = places - first[places]
+    require((parts["parents"] == parents).all(), "parents of other children")
+    require(((feature >= 0) & (feature < n_features)).all(), "features out of range")
+    require((parts["default_left"] <= 1).all(), "default_left is not 0 or 1")
+    _check_xgboost_sets(parts, roots, inner)
+    _check_xgboost_categories(parts["known"], parts["order"], n_features)
+
+
+def _check_xgboost_categories(known: Any, order: Any, n_features: int) -> None:
+    """The categories of a dataframe's columns, and their places in sorted order."""
+    require(isinstance(known, list) and len(known) in (0, n_features), "categories")
+    require_array(order, np.int32, (None,), "order of categories")
+    for column in known:
+        arrays = isinstance(column, tuple) and len(column) in (1, 2)
+        require(arrays and all(isinstance(one, np.ndarray) for one in column), "categories")
+        if len(column) == 1:
+            require(column[0].dtype.name in INTEGERS, "categories of no known kind")
+            require_array(column[0], column[0].dtype, (None,), "categories")
+            continue
+        ends, values = column
+        require_array(ends, np.int32, (None,), "categories")
+        require_array(values, np.int8, (None,), "categories")
+        if len(ends):
+            require(ends[0] == 0 and ends[-1] <= len(values), "categories do not add up")
+            require((ends[1:] >= ends[:-1]).all(), "categories go back")
+    sizes = [_n_categories(column) for column in known]
+    require(len(order) == sum(sizes), "order of categories")
+    for own in np.split(order, np.cumsum(sizes)[:-1]) if sizes else ():
+        require((np.sort(own) == np.arange(len(own))).all(), "order of categories")
+
+
+def _n_categories(column: tuple[NDArray[Any], ...]) -> int:
+    return len(column[0]) if len(column) == 1 else max(len(column[0]) - 1, 0)
+
+
+def _check_xgboost_sets(
+    parts: Parts, roots: NDArray[np.int64], inner: NDArray[np.bool_]
+) -> None:
+    """Splits on categories. A set takes a bit for each number up to its largest."""
+    n_sets = len(parts["categories_nodes"])
+    sets = _counts(parts["n_sets"], n_sets, 0, "sets")
+    _columns(parts, XGBOOST_SETS, n_sets)
+    require_array(parts["categories"], np.int32, (None,), "categories")
+    by_set = np.zeros(len(inner), dtype=bool)
+    if n_sets:
+        _counts(parts["categories_sizes"], len(parts["categories"]), 1, "sets' sizes")
+        tree = np.repeat(np.arange(len(roots) - 1), np.diff(sets))
+        nodes = parts["categories_nodes"] + roots[tree]
+        ok = (parts["categories_nodes"] >= 0) & (nodes < roots[tree + 1])
+        require(ok.all() and (nodes[1:] > nodes[:-1]).all(), "sets of other nodes")
+        by_set[nodes] = True
+        starts = np.append(0, np.cumsum(parts["categories_sizes"])[:-1])
+        largest = np.maximum.reduceat(parts["categories"], starts)
+        require((parts["categories"] >= 0).all(), "categories out of range")
+        room = int((largest.astype(np.int64) // 8 + 1).sum())
+        require(room <= MOST_SET_BYTES + 50 * len(inner), "categories out of range")
+    require(((parts["split_type"] == 1) == by_set).all(), "splits on no categories")
+    require((inner | ~by_set).all() and (parts["split_type"] <= 1).all(), "kinds of splits")
+
+
+def xgboost_document(parts: Parts) -> bytes:
+    """The columns as the binary JSON that XGBoost reads."""
+    width, n_trees = parts["width"], len(parts["n_nodes"])
+    roots, sets = (np.append(0, np.cumsum(parts[n])) for n in ("n_nodes", "n_sets"))
+    columns = {name: _split(parts[name], roots) for name, _ in XGBOOST_NODES}
+    columns |= {name: _split(parts[name], sets) for name, _ in XGBOOST_SETS}
+    ends = np.append(0, np.cumsum(parts["categories_sizes"]))
+    columns["categories"] = _split(parts["categories"], ends[sets])
+    trees = []
+    for k in range(n_trees):
+        tree: dict[str, Any] = {name: column[k] for name, column in columns.items()}
+        tree["categories_segments"] = ends[sets[k] : sets[k + 1]] - ends[sets[k]]
+        tree["id"] = k
+        tree["tree_param"] = {
+            "num_deleted": "0",
+            "num_feature": str(parts["n_features"]),
+            "num_nodes": str(int(parts["n_nodes"][k])),
+            "size_leaf_vector": "1",
+        }
+        trees.append(tree)
+    n_classes = str(width if width > 1 else 0)
+    start = ",".join(str(one) for one in parts["start"])
+    own = XGBOOST_OBJECTIVES[parts["objective"]]
+    values = {
+        "": {},
+        "reg_loss_param": {"scale_pos_weight": "1"},
+        "softmax_multiclass_param": {"num_class": n_classes},
+    }
+    encoded: list[dict[str, Any]] = []
+    for column in parts["known"]:
+        if len(column) == 2:
+            encoded.append({"offsets": column[0], "values": column[1]})
+        else:
+            number, _ = INTEGERS[column[0].dtype.name]
+            encoded.append({"type": number, "values": column[0]})
+    segments = np.cumsum([0, *map(_n_categories, parts["known"])])
+    attributes = {name: parts[name] for name in ("best_iteration", "best_score")}
+    per_round = width * parts["n_parallel"]
+    model = {
+        "cats": {
+            "enc": encoded,
+            "feature_segments": np.array(segments if encoded else [], dtype=np.int32),
+            "sorted_idx": parts["order"],
+        },
+        "gbtree_model_param": {
+            "num_parallel_tree": str(parts["n_parallel"]),
+            "num_trees": str(n_trees),
+        },
+        "iteration_indptr": list(range(0, n_trees + 1, per_round)),
+        "tree_info": parts["of_class"].tolist(),
+        "trees": trees,
+    }
+    return _binary_json(
+        {
+            "learner": {
+                "attributes": {k: str(v) for k, v in attributes.items() if v is not None},
+                "feature_names": parts["names"],
+                "feature_types": parts["types"],
+                "gradient_booster": {"model": model, "name": "gbtree"},
+                "learner_model_param": {
+                    "base_score": f"[{start}]" if len(parts["start"]) > 1 else start,
+                    "boost_from_average": "1",
+                    "num_class": n_classes,
+                    "num_feature": str(parts["n_features"]),
+                    "num_target": "1",
+                },
+                "objective": {"name": parts["objective"]}
+                | ({own: values[own]} if own else {}),
+            },
+            "version": [3, 2, 0]
+            if len(parts["start"]) > 1 or parts["known"]
+            else [2, 1, 4],
+        }
+    )
+
+
+def _binary_json(value: Any) -> bytes:
+    """Universal binary JSON (UBJSON): texts and arrays with their length before them."""
+
+    def length(n: int) -> bytes:
+        return b"L" + n.to_bytes(8, "big")
+
+    match value:
+        case dict():
+            pairs = (_binary_json(k)[1:] + _binary_json(v) for k, v in value.items())
+            return b"{" + b"".join(pairs) + b"}"
+        case str():
+            text = value.encode()
+            return b"S" + length(len(text)) + text
+        case int():
+            return b"L" + value.to_bytes(8, "big", signed=True)
+        case list():
+            return b"[" + b"".join(map(_binary_json, value)) + b"]"
+    letters = {name: letter for name, (_, letter) in INTEGERS.items()}
+    letter = b"d" if value.dtype == np.float32 else letters[value.dtype.name]
+    body = value.astype(value.dtype.newbyteorder(">")).tobytes()
+    return b"[$" + letter + b"#" + length(len(value)) + body
+
+
+def rebuild_xgboost(model: Any, parts: Parts) -> None:
+    from xgboost import Booster
+
+    booster = Booster(model_file=bytearray(xgboost_document(parts)))
+    if model.n_jobs is not None:
+        booster.set_param({"nthread": int(model.n_jobs)})
+    model.n_classes_ = parts["n_classes"]
+    vars(model)["_Booster"] = booster
+
+
+# CatBoost: symmetric trees, which ask all rows of a level the same question.
+
+MOST_QUESTIONS = 16
+TREATMENTS = ("AsIs", "AsFalse", "AsTrue")
+LABELS = {"b": "Boolean", "i": "Integer", "u": "Integer", "f": "Float", "U": "String"}
 
 
 def catboost_json(model: Any) -> bytes:
@@ -129,280 +769,169 @@ def catboost_json(model: Any) -> bytes:
         return path.read_bytes()
 
 
-def _rebuild(kind: str, cls: Any, state: dict[str, Any], parts: dict[str, Any]) -> Any:
-    if kind == CATBOOST:
-        return _rebuild_catboost(cls, state, parts)
-    trained: Any = None
-    if "model" in parts and kind == LIGHTGBM:
-        from lightgbm import Booster
-
-        trained = Booster(model_str=parts["model"].decode())
-        trained.best_iteration = int(parts["best_iteration"])
-    elif "model" in parts:
-        from xgboost import Booster as XGBooster
-
-        trained = XGBooster(model_file=bytearray(parts["model"]))
-        if state["n_jobs"] is not None:
-            trained.set_param({"nthread": int(state["n_jobs"])})
-    model = cls()
-    vars(model).clear()
-    vars(model).update(state)
-    if trained is not None or kind == LIGHTGBM:
-        vars(model)[TRAINED[kind]] = trained
-    return model
-
-
-def _rebuild_catboost(cls: Any, state: dict[str, Any], parts: dict[str, Any]) -> Any:
-    model = cls(**state["_init_params"])
-    if "model" in parts:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.json"
-            path.write_bytes(parts["model"])
-            model.load_model(str(path), format="json")
-        model.set_leaf_values(parts["leaf_values"])
-        scale, bias = parts["scale_and_bias"]
-        model.set_scale_and_bias(scale, bias if isinstance(bias, float) else list(bias))
-    for name in CATBOOST_STATE & state.keys():
-        setattr(model, name, state[name])
-    return model
-
-
-def _reason(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
-
-
-# What the formats must hold.
-
-
-def _check(kind: str, parts: dict[str, Any]) -> None:
-    if "model" not in parts:
-        return
-    content = parts["model"]
-    if kind == LIGHTGBM:
-        parse_lightgbm(content.decode())
-    elif kind == XGBOOST:
-        check_xgboost(content)
-    else:
-        check_catboost(content, parts["leaf_values"], parts["scale_and_bias"])
-
-
-def parse_lightgbm(text: str) -> tuple[dict[str, str], list[Columns]]:
-    """The header of a LightGBM model, and the columns of its trees, checked.
-
-    A tree has ``leaf_value`` and, if it is more than a leaf, the columns ``BY_NODE``.
-    """
-    require(text.isascii() or "\x00" not in text, "odd characters")
-    head, first, rest = text.partition("\nTree=0\n")
-    body, last, _ = rest.partition("\nend of trees\n")
-    require(head.startswith("tree\n") and first and last, "no trees of LightGBM")
-    header = _fields(head[len("tree\n") :])
-    n_features = _whole(header["max_feature_idx"]) + 1
-    require(0 < n_features < MOST_FEATURES, "no features")
-    n_classes = _whole(header["num_class"])
-    require(header["num_tree_per_iteration"] == header["num_class"], "trees for classes")
-    require(n_classes == 1 or 2 < n_classes <= MAX_CLASSES, "a number of classes")
-    # It writes as many numbers a row as its objective has classes.
-    named = re.search(r" num_class:([0-9]+)", header["objective"])
-    require(
-        (named[1] if named else "1") == header["num_class"], "an objective of other classes"
-    )
-    require(len(header["feature_names"].split(" ")) == n_features, "names of features")
-    require(len(header["feature_infos"].split(" ")) == n_features, "infos of features")
-    blocks = re.split(r"(?m)^(?=Tree=[0-9]+$)", first[1:] + body + "\n")[1:]
-    sizes = [_whole(size) for size in header["tree_sizes"].split(" ")]
-    require([len(block.encode()) for block in blocks] == sizes, "sizes of trees")
-    require(len(blocks) % n_classes == 0, "trees missing for some classes")
-    trees = []
-    for number, block in enumerate(blocks):
-        fields = _fields(block)
-        require(fields["Tree"] == str(number), "trees out of order")
-        trees.append(_parse_lightgbm_tree(fields, n_features))
-    return header, trees
-
-
-def _parse_lightgbm_tree(fields: dict[str, str], n_features: int) -> Columns:
-    n_leaves, n_sets = _whole(fields["num_leaves"]), _whole(fields["num_cat"])
-    require(n_leaves > 0 and fields.get("is_linear", "0") == "0", "leaves of no known kind")
-    columns: Columns = {"leaf_value": _numbers(fields["leaf_value"], n_leaves)}
-    require(not np.isnan(columns["leaf_value"]).any(), "leaves are NaN")
-    for name, value in fields.items():
-        if name.startswith("leaf_") and name != "leaf_value":
-            _numbers(value, n_leaves if value else 0)
-        if name.startswith(("internal_", "split_gain")):
-            _numbers(value, n_leaves - 1 if value else 0)
-    if n_leaves == 1:
-        return columns
-    for name in BY_NODE:
-        values = _numbers(fields[name], n_leaves - 1)
-        columns[name] = values if name == "threshold" else _integers(values)
-    require(not np.isnan(columns["threshold"]).any(), "thresholds are NaN")
-    feature = columns["split_feature"]
-    require(((feature >= 0) & (feature < n_features)).all(), "features out of range")
-    n = n_leaves - 1
-    for side in (columns["left_child"], columns["right_child"]):
-        require(((side >= -n_leaves) & (side < n)).all(), "children out of range")
-    left, right = lightgbm_children(columns)
-    inner = np.arange(n + n_leaves) < n
-    require_family(left, right, inner, np.array([0, len(inner)]))
-    kinds = columns["decision_type"]
-    require(((kinds >= 0) & (kinds < 16)).all(), "splits of no known kind")
-    by_set = (kinds & CATEGORICAL) != 0
-    if n_sets == 0:
-        require(not by_set.any(), "splits on no categories")
-        return columns
-    sets = columns["threshold"][by_set]
-    require(((sets >= 0) & (sets < n_sets)).all(), "sets out of range")
-    bounds = _integers(_numbers(fields["cat_boundaries"], n_sets + 1))
-    words = fields["cat_threshold"].split(" ")
-    _numbers(fields["cat_threshold"], len(words))
-    require(bounds[0] == 0 and bounds[-1] == len(words), "sets do not add up")
-    require((np.diff(bounds) > 0).all(), "sets out of order")
-    return columns
-
-
-def lightgbm_children(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Left and right child of each node: leaf k, -k - 1 there, comes after all splits."""
-    n, n_leaves = len(columns["left_child"]), len(columns["leaf_value"])
-    none = np.full(n_leaves, -1)
-    sides = (columns["left_child"], columns["right_child"])
-    left, right = (np.append(np.where(s < 0, n - s - 1, s), none) for s in sides)
-    return left, right
-
-
-def _fields(lines: str) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for line in lines.split("\n"):
-        if line:
-            name, equals, value = line.partition("=")
-            require(equals and name not in fields, f"a line {line[:40]!r}")
-            fields[name] = value
-    return fields
-
-
-def _whole(text: Any) -> int:
-    require(isinstance(text, str) and re.fullmatch(r"[0-9]{1,9}", text), "no number")
-    return int(text)
-
-
-def _numbers(text: str, n: int) -> NDArray[np.float64]:
-    """So many numbers with a blank between."""
-    tokens = text.split(" ") if text else []
-    require(len(tokens) == n, f"{len(tokens)} numbers for {n}")
-    require(all(TOKEN.fullmatch(token) for token in tokens), "what is no number")
-    return np.array(tokens, dtype=np.float64)
-
-
-def _integers(values: Any) -> NDArray[np.int64]:
-    numbers = np.asarray(values)
-    require(numbers.ndim == 1 and numbers.dtype.kind in "biuf", "numbers of no known kind")
-    whole = np.isfinite(numbers) & (np.abs(numbers.astype(np.float64)) < 2**53)
-    require(whole.all() and (numbers == np.floor(numbers)).all(), "what is no whole number")
-    return numbers.astype(np.int64)
-
-
-def check_xgboost(content: bytes) -> None:
-    """A model of XGBoost, as JSON."""
-    learner = json.loads(content)["learner"]
-    booster, params = learner["gradient_booster"], learner["learner_model_param"]
-    require(booster["name"] == "gbtree", f"XGBoost's {str(booster['name'])[:20]!r}")
-    n_classes = _whole(params["num_class"])
-    require(params.get("num_target", "1") == "1", "targets")
-    require(n_classes == 0 or 2 < n_classes <= MAX_CLASSES, "a number of classes")
-    known = learner["objective"].get("softmax_multiclass_param", {"num_class": "0"})
-    require(known["num_class"] == params["num_class"], "an objective of other classes")
-    n_starts = len(params["base_score"].split(","))
-    require(n_starts in (1, n_classes), "starts for other classes")
-    n_features = _whole(params["num_feature"])
-    require(0 < n_features < MOST_FEATURES, "no features")
-    model = booster["model"]
-    trees = model["trees"]
-    require(_whole(model["gbtree_model_param"]["num_trees"]) == len(trees), "trees missing")
-    of_class = _integers(model["tree_info"])
-    require(len(of_class) == len(trees), "trees for no class")
-    most = max(n_classes, 1)
-    require(((of_class >= 0) & (of_class < most)).all(), "trees for other classes")
-    if "iteration_indptr" in model:
-        rounds = _integers(model["iteration_indptr"])
-        require(rounds[0] == 0 and rounds[-1] == len(trees), "rounds do not add up")
-        require((np.diff(rounds) >= 0).all(), "rounds out of order")
-    for tree in trees:
-        _check_xgboost_tree(tree, n_features)
-
-
-def _check_xgboost_tree(tree: dict[str, Any], n_features: int) -> None:
-    params = tree["tree_param"]
-    n = _whole(params["num_nodes"])
-    require(n > 0 and params["size_leaf_vector"] in ("0", "1"), "leaves of no known kind")
-    require(params["num_deleted"] == "0", "nodes that were cut off")
-    require(_whole(params["num_feature"]) == n_features, "another number of features")
-    names = ("left_children", "right_children", "parents", "split_indices", "split_type")
-    left, right, parents, feature, kinds = (_integers(tree[name]) for name in names)
-    for name in ("split_conditions", "default_left", "base_weights", "sum_hessian"):
-        values = np.asarray(tree[name], dtype=np.float64)
-        require(values.shape == (n,) and not np.isnan(values).any(), f"{name} is wrong")
-    sizes = {len(column) for column in (left, right, parents, feature, kinds)}
-    require(sizes == {n}, "columns of other lengths")
-    inner = left != -1
-    require(((right != -1) == inner).all(), "nodes with one child")
-    require_family(left, right, inner, np.array([0, n]))
-    nodes = np.flatnonzero(inner)
-    for side in (left, right):
-        require((parents[side[nodes]] == nodes).all(), "parents of other children")
-    require(((feature >= 0) & (feature < n_features)).all(), "features out of range")
-    require((kinds == 0).all(), "splits on categories")
-    for name in ("categories", "categories_nodes", "categories_segments"):
-        require(not tree.get(name), "splits on categories")
-
-
-def check_catboost(content: bytes, leaf_values: Any, scale_and_bias: Any) -> None:
-    """A model of CatBoost, as JSON, and the exact values of its leaves and bias."""
-    model = json.loads(content)
-    require(
-        set(model["features_info"]) == {"float_features"}, "features that are no numbers"
-    )
-    features = model["features_info"]["float_features"]
-    n_borders = 0
+def read_catboost(model: Any) -> Parts:
+    """A fitted ``CatBoostClassifier`` as columns; nothing if it is not fitted."""
+    if not model.is_fitted():
+        return {}
+    content = json.loads(catboost_json(model))
+    infos = content["features_info"]
+    require(set(infos) == {"float_features"}, "features that are no numbers")
+    require("oblivious_trees" in content, "trees that are not symmetric")
+    features, trees = infos["float_features"], content["oblivious_trees"]
     for place, one in enumerate(features):
-        require(type(one["feature_index"]) is int, "no number")
-        require(one["feature_index"] == one["flat_feature_index"] == place, "features")
-        borders = np.asarray(one["borders"] or [], dtype=np.float64)
-        require(borders.ndim == 1 and np.isfinite(borders).all(), "borders are no numbers")
-        require((np.diff(borders) > 0).all(), "borders out of order")
-        n_borders += len(borders)
-    require("trees" not in model, "trees of no known kind")
-    scale, bias = model["scale_and_bias"]
-    # One number a leaf for two classes, else one for each class.
-    width = len(bias)
-    require(width == 1 or 2 < width <= MAX_CLASSES, "a bias of no known kind")
-    exact = np.ravel(scale_and_bias[1])
-    require(exact.shape == (width,), "a bias of no known kind")
-    both = [scale, *bias, scale_and_bias[0], *exact]
-    require(np.isfinite(both).all(), "a bias of no known kind")
-    _check_catboost_classes(model["model_info"], 2 if width == 1 else width)
-    n_leaves = 0
-    for tree in model["oblivious_trees"]:
-        splits = tree["splits"] or []
-        require(len(splits) <= DEEPEST, "too many questions")
-        for split in splits:
-            at = split["split_index"]
-            require(split["split_type"] == "FloatFeature", "splits of no known kind")
-            require(type(at) is int and 0 <= at < n_borders, "borders out of range")
-            require(0 <= split["float_feature_index"] < len(features), "features")
-        for name, times in (("leaf_values", width), ("leaf_weights", 1)):
-            values = np.asarray(tree[name], dtype=np.float64)
-            require(values.shape == (times * 2 ** len(splits),), f"{name} do not fit")
-            require(np.isfinite(values).all(), f"{name} are not finite")
-        n_leaves += width * 2 ** len(splits)
-    is_array = isinstance(leaf_values, np.ndarray) and leaf_values.dtype == np.float64
-    require(is_array and leaf_values.shape == (n_leaves,), "another number of leaves")
-    require(np.isfinite(leaf_values).all(), "leaves are not finite")
+        places = (one["feature_index"], one["flat_feature_index"])
+        require(places == (place, place), "features out of order")
+    splits = [tree["splits"] or [] for tree in trees]
+    kinds = {split["split_type"] for own in splits for split in own}
+    require(kinds <= {"FloatFeature"}, "splits that are not on numbers")
+    borders = [one["borders"] or [] for one in features]
+    scale, bias = model.get_scale_and_bias()
+    loss = content["model_info"]["params"]["loss_function"]["type"]
+    known = vars(model).get("_prediction_values_change")
+    parts = {
+        "loss": loss,
+        "classes": np.asarray(model.classes_),
+        "names": [one["feature_id"] for one in features],
+        "has_nans": [bool(one["has_nans"]) for one in features],
+        "missing": [TREATMENTS.index(one["nan_value_treatment"]) for one in features],
+        "n_borders": np.array([len(own) for own in borders]),
+        "borders": np.array([b for own in borders for b in own], dtype=np.float64),
+        "depth": np.array([len(own) for own in splits]),
+        "splits": np.array([s["split_index"] for own in splits for s in own], np.int64),
+        # Its JSON rounds when it is read, so these are given beside it.
+        "leaf_values": np.asarray(model.get_leaf_values(), dtype=np.float64),
+        "leaf_weights": np.concatenate([tree["leaf_weights"] for tree in trees]),
+        "scale": float(scale),
+        "bias": np.array(np.ravel(bias), dtype=np.float64),
+        "importances": None if known is None else np.asarray(known, dtype=np.float64),
+    }
+    parts["leaf_weights"] = parts["leaf_weights"].astype(np.float64)
+    return parts
 
 
-def _check_catboost_classes(info: dict[str, Any], n_classes: int) -> None:
-    """It looks its classes up by their numbers, and trusts these."""
-    classes = info["class_params"]
-    names, numbers = classes["class_names"], classes["class_to_label"]
-    require(len(names) == len(set(map(str, names))) == n_classes, "names of classes")
-    require(numbers == list(range(n_classes)), "numbers of classes")
-    require(classes.get("classes_count", 0) in (0, n_classes), "a number of classes")
+def check_catboost(parts: Parts) -> None:
+    """All that CatBoost takes for granted."""
+    bias = parts["bias"]
+    require_array(bias, np.float64, (None,), "bias")
+    require(len(bias) == 1 or 2 < len(bias) <= MAX_CLASSES, "a bias of no known kind")
+    require(isinstance(parts["scale"], float), "a scale of no known kind")
+    require(np.isfinite([parts["scale"], *bias]).all(), "a bias of no known kind")
+    _classes(parts["classes"], max(len(bias), 2))
+    kind = parts["classes"].dtype.kind
+    texts = all(type(one) is str for one in parts["classes"].tolist())
+    require(kind in LABELS or texts, "classes of no known kind")
+    known = (
+        ("Logloss", "CrossEntropy")
+        if len(bias) == 1
+        else ("MultiClass", "MultiClassOneVsAll")
+    )
+    require(parts["loss"] in known, f"the loss {parts['loss']!r:.60}")
+    n_features, n_trees = len(parts["names"]), len(parts["depth"])
+    _int(n_features, 1, MOST_FEATURES, "features:")
+    for name in ("names", "has_nans", "missing"):
+        require(isinstance(parts[name], list) and len(parts[name]) == n_features, name)
+    require(all(type(one) is str for one in parts["names"]), "names of features")
+    require(all(type(one) is bool for one in parts["has_nans"]), "has_nans")
+    require(all(type(one) is int and 0 <= one < 3 for one in parts["missing"]), "missing")
+    borders = parts["borders"]
+    _columns(parts, [("borders", np.float64)], len(borders))
+    require_array(parts["n_borders"], np.int64, (n_features,), "borders")
+    starts = _counts(parts["n_borders"], len(borders), 0, "borders")
+    rises = np.ones(len(borders), dtype=bool)
+    rises[1:] = borders[1:] > borders[:-1]
+    rises[starts[:-1][parts["n_borders"] > 0]] = True
+    require(rises.all(), "borders out of order")
+    require((np.abs(borders) <= np.finfo(np.float32).max).all(), "borders out of range")
+    _counts(parts["depth"], len(parts["splits"]), 0, "questions")
+    require((parts["depth"] <= MOST_QUESTIONS).all(), "too many questions")
+    _columns(parts, [("splits", np.int64)], len(parts["splits"]))
+    splits = parts["splits"]
+    require(((splits >= 0) & (splits < len(borders))).all(), "borders out of range")
+    n_leaves = int((2 ** parts["depth"]).sum())
+    _columns(parts, [("leaf_weights", np.float64)], n_leaves)
+    _columns(parts, [("leaf_values", np.float64)], n_leaves * len(bias))
+    require(n_trees > 0, "no trees")
+    importances = parts["importances"]
+    if importances is not None:
+        require_array(importances, np.float64, (n_features,), "importances")
+
+
+def catboost_document(parts: Parts) -> str:
+    """The columns as the JSON that CatBoost reads."""
+    bounds = np.append(0, np.cumsum(parts["n_borders"]))
+    questions = np.append(0, np.cumsum(parts["depth"]))
+    leaves = np.append(0, np.cumsum(2 ** parts["depth"]))
+    width = len(parts["bias"])
+    classes = parts["classes"]
+    columns = zip(
+        _split(parts["borders"], bounds),
+        *(parts[name] for name in ("names", "has_nans", "missing")),
+        strict=True,
+    )
+    features = [
+        {
+            "borders": own.tolist(),
+            "feature_id": name,
+            "feature_index": place,
+            "flat_feature_index": place,
+            "has_nans": has_nans,
+            "nan_value_treatment": TREATMENTS[missing],
+        }
+        for place, (own, name, has_nans, missing) in enumerate(columns)
+    ]
+    trees = [
+        {
+            "leaf_values": values.tolist(),
+            "leaf_weights": weights.tolist(),
+            "splits": [
+                {"split_index": at, "split_type": "FloatFeature"} for at in own.tolist()
+            ],
+        }
+        for values, weights, own in zip(
+            _split(parts["leaf_values"], leaves * width),
+            _split(parts["leaf_weights"], leaves),
+            _split(parts["splits"], questions),
+            strict=True,
+        )
+    ]
+    loss = {"params": {}, "type": parts["loss"]}
+    return json.dumps(
+        {
+            "features_info": {"float_features": features},
+            "model_info": {
+                "class_params": {
+                    "class_label_type": LABELS.get(classes.dtype.kind, "String"),
+                    "class_names": classes.tolist(),
+                    "class_to_label": list(range(len(classes))),
+                },
+                "params": {"flat_params": {}, "loss_function": loss},
+            },
+            "oblivious_trees": trees,
+            "scale_and_bias": [1, [0] * width],
+        }
+    )
+
+
+def rebuild_catboost(model: Any, parts: Parts) -> None:
+    params = model.get_params(deep=False)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        path.write_text(catboost_document(parts), encoding="utf-8")
+        model.load_model(str(path), format="json")
+    model.set_leaf_values(parts["leaf_values"])
+    bias = parts["bias"].tolist()
+    model.set_scale_and_bias(parts["scale"], bias[0] if len(bias) == 1 else bias)
+    vars(model)["_init_params"] = params  # loading forgets them
+    if parts["importances"] is not None:
+        vars(model)["_prediction_values_change"] = list(parts["importances"])
+
+
+Library = tuple[
+    Callable[[Any], Parts], Callable[[Parts], None], Callable[[Any, Parts], None]
+]
+LIBRARIES: dict[str, Library] = {
+    "lightgbm": (read_lightgbm, check_lightgbm, rebuild_lightgbm),
+    "xgboost": (read_xgboost, check_xgboost, rebuild_xgboost),
+    "catboost": (read_catboost, check_catboost, rebuild_catboost),
+}
+"""By package: a model as columns, their check, and the model from them."""

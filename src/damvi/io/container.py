@@ -28,7 +28,7 @@ LEVEL = 4
 ZLIB_FRAME = 6
 """Bytes that zlib adds, and a zip archive does without."""
 MANIFEST = "model.json"
-MEMBER = re.compile(r"model\.json|arrays/[0-9]{1,7}\.npy|members/[0-9]{1,7}\.[a-z]{3,5}")
+MEMBER = re.compile(r"model\.json|arrays/[0-9]{1,7}\.npy|members/[0-9]{1,7}\.skops")
 """All names that an archive may hold."""
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The same date for all members, so that the same model gives the same bytes."""

@@ -185,7 +185,9 @@ class Objects:
         if kind in OURS or SKLEARN.get(name) == module:
             cls = OURS.get(kind) or getattr(import_module(module), name)
             value = cls.__new__(cls)
-            vars(value).update(reader.state(stored["state"]))
+            state = reader.state(stored["state"])
+            boosters.check_threads(state)
+            vars(value).update(state)
         elif kind in RECORDS:
             value = RECORDS[kind](**reader.state(stored["state"]))
         elif kind in FUNCTIONS:

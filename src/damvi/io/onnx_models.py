@@ -6,7 +6,6 @@ The trees of all libraries come to the same arrays, :class:`~.onnx_graph.Trees`.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,12 +17,8 @@ from .._compat import boosted_trees
 from ..voters.estimators import Relabelled
 from ..voters.trees.binning import Binning, Features
 from ..voters.trees.forest import N_CODES, Forest
-from .boosters import (
-    CATEGORICAL,
-    catboost_json,
-    lightgbm_children,
-    parse_lightgbm,
-)
+from .boosters import CATEGORICAL, catboost_json, lightgbm_trees
+from .boosters import read_lightgbm as columns_of_lightgbm
 from .onnx_graph import (
     LEAF,
     LEQ,
@@ -297,20 +292,15 @@ def _write_sums(graph: Graph, boosted: Boosted, data: Data) -> list[str]:
 
 def read_lightgbm(model: Any) -> Boosted:
     """A fitted ``LGBMClassifier``."""
-    text, n_classes = model.booster_.model_to_string(), len(model.classes_)
+    n_classes, parts = len(model.classes_), columns_of_lightgbm(model)
     wanted = "multiclass" if n_classes > 2 else "binary"
-    named = re.search(r"(?m)^objective=(.*)$", text)
-    objective = named[1] if named else ""
-    known = re.fullmatch(rf"{wanted} (?:sigmoid|num_class):(\S+)", objective)
-    averages = re.search(r"(?m)^average_output$", text) is not None
-    if known is None or averages:
+    if parts["objective"] != wanted:
         raise ValueError(
             f"only boosting with the objective {wanted!r} is known here, and this is "
-            f"{objective!r}" + (" by boosting 'rf'" * averages)
+            f"{parts['objective']!r}"
         )
-    if re.search(r"(?m)^is_linear=1$", text):
-        raise ValueError("its leaves hold linear models (linear_tree=True)")
-    _, found = parse_lightgbm(text)
+    best = max(parts["best_iteration"], 0) * parts["width"]
+    found = lightgbm_trees(parts)[: best or None]
     trees = Trees.join([_lightgbm_tree(columns) for columns in found])
     n_sums = 1 if n_classes == 2 else n_classes
     return Boosted(
@@ -318,7 +308,7 @@ def read_lightgbm(model: Any) -> Boosted:
         start=(0.0,) * n_sums,
         bias=(0.0,) * n_sums,
         of_class=np.arange(len(found)) % n_sums,
-        slope=float(known[1]) if n_sums == 1 else 1.0,
+        slope=parts["sigmoid"] if n_sums == 1 else 1.0,
     )
 
 
@@ -349,7 +339,12 @@ def _lightgbm_tree(columns: dict[str, NDArray[Any]]) -> Trees:
     # Where no value was missing at fit, a missing one counts as 0.
     default_left = (kinds & DEFAULT_LEFT) != 0
     missing_left = np.where(missing == MISSING_IS_NAN, default_left, exact >= 0)
-    left, right = lightgbm_children(columns)
+    # Leaf k is -k - 1 there, and comes after all splits here.
+    n_splits, none = n_leaves - 1, np.full(n_leaves, LEAF)
+    left, right = (
+        np.append(np.where(side < 0, n_splits - side - 1, side), none)
+        for side in (columns["left_child"], columns["right_child"])
+    )
     pad = np.zeros(n_leaves)
     return Trees.of_nodes(
         feature=np.append(columns["split_feature"], pad),

@@ -22,6 +22,8 @@ from .values import Json, Reader, Writer
 
 FAST_TREE = "damvi.FastTreeClassifier"
 MOST_WEIGHT = 2**62
+DEEPEST = 4096
+"""Levels of a tree."""
 TREE, BOOSTED_TREE, BINS = "sklearn.Tree", "sklearn.TreePredictor", "sklearn.BinMapper"
 LOSSES = {
     "sklearn.HalfBinomialLoss": "HalfBinomialLoss",
@@ -80,6 +82,25 @@ def require_family(
     born = np.bincount(children, minlength=n)
     born[roots[:-1]] += 1
     require((born == 1).all(), "nodes with no parent, or with two")
+
+
+def require_depth(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    inner: NDArray[np.bool_],
+    roots: NDArray[np.int64],
+) -> int:
+    """The depth of the deepest tree, if no tree is a mere chain of a file's making.
+
+    Some kernels and libraries take memory or stack for each step from the root.
+    """
+    level, depth = roots[:-1], -1
+    while len(level):
+        depth += 1
+        require(depth <= DEEPEST, f"trees of more than {DEEPEST:,} levels")
+        parents = level[inner[level]]
+        level = np.concatenate([left[parents], right[parents]])
+    return depth
 
 
 # The built-in trees.
