@@ -1,9 +1,15 @@
-"""sample_weight as the user gives it; X and X_unlabeled are tested where they are used."""
+"""sample_weight and dates as users give them; X is tested where it is used."""
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, FastTreeClassifier
 from damvi.validation import read_weights
 
 TARGETS = np.array([0, 0, 1, 0])
@@ -51,3 +57,62 @@ def test_of_many_classes_the_one_without_weight_is_named():
     # A tree can do without it.
     weights = read_weights([1.0, 0.0, 1.0], np.arange(3))
     np.testing.assert_array_equal(weights, [1, 0, 1])
+
+
+N = 40
+DATES = pd.Series(pd.date_range("2024-01-01", periods=N, freq="7h"))
+DATES[3] = pd.NaT  # -9e18, if it were a number
+NUMBERS = np.random.default_rng(0).normal(size=N)
+KINDS = {
+    "dates": DATES,
+    "durations": DATES - DATES[0],
+    "with a zone": DATES.dt.tz_localize("UTC"),
+    "of arrow": DATES.astype("timestamp[ns][pyarrow]"),
+}
+FRAMES = {name: pd.DataFrame({"a": NUMBERS, "d": some}) for name, some in KINDS.items()}
+FRAMES |= {f"only {name}": pd.DataFrame({"d": some}) for name, some in KINDS.items()}
+FRAMES["array"] = DATES.to_numpy()[:, None]
+FRAMES["list"] = [[value] for value in (DATES - DATES[0]).to_numpy()]
+FRAMES["polars"] = pl.DataFrame({"a": NUMBERS, "d": DATES})
+FRAMES["beside a category"] = FRAMES["dates"].assign(
+    c=pd.Categorical(list("ab") * (N // 2))
+)
+MODELS = {
+    "trees": DAMVIClassifier(n_estimators=3),
+    "bagged": DAMVIClassifier(DecisionTreeClassifier(), n_estimators=3),
+    "pool": DAMVIVotingClassifier(
+        [("one", DecisionTreeClassifier(max_depth=1)), ("two", DecisionTreeClassifier())]
+    ),
+    "tree": FastTreeClassifier(),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("model", MODELS)
+def test_dates_are_no_numbers(model, frame):
+    """They were whole numbers of nanoseconds, and a missing one -9e18."""
+    X, y = FRAMES[frame], NUMBERS > 0
+    where = "column 'd' of X" if hasattr(X, "columns") else "X"
+    message = f"{where} holds dates or durations; make numbers of them"
+    with pytest.raises(ValueError, match=message):
+        clone(MODELS[model]).fit(X, y)
+
+
+@pytest.mark.parametrize("model", ["trees", "bagged", "pool"])
+def test_dates_where_numbers_were_at_fit(model):
+    fitted = clone(MODELS[model]).fit(pd.DataFrame({"d": NUMBERS}), NUMBERS > 0)
+    with pytest.raises(ValueError, match="column 'd' of X holds dates or durations"):
+        fitted.predict(FRAMES["only dates"])
+
+
+def test_a_pipeline_may_make_numbers_of_dates():
+    def to_numbers(X):
+        return X.assign(d=(X["d"] - pd.Timestamp(0)) / np.timedelta64(1, "D"))
+
+    voter = make_pipeline(FunctionTransformer(to_numbers), FastTreeClassifier())
+    X, y = FRAMES["dates"], NUMBERS > 0
+    for model in (
+        DAMVIClassifier(voter, n_estimators=3, random_state=0),
+        DAMVIVotingClassifier([("one", voter), ("two", voter)]),
+    ):
+        assert set(model.fit(X, y).predict(X)) == {False, True}

@@ -52,7 +52,10 @@ def read_table(
             f"Multilabel and multioutput targets are not supported. y has {shape[1]} "
             f"columns; give one"
         )
-    if keep_frame and hasattr(X, "columns"):
+    keep_frame = keep_frame and hasattr(X, "columns")
+    if not (keep_frame and _holds_pipeline(model)):
+        refuse_dates(X)
+    if keep_frame:
         validate_data(model, X, y, skip_check_array=True, reset=at_fit)
         if not at_fit:
             return X
@@ -63,7 +66,7 @@ def read_table(
         assert_all_finite(y, input_name="y")
         return X, y
     tags = get_tags(model).input_tags
-    return validate_data(
+    read = validate_data(
         model,
         X,
         y,
@@ -71,6 +74,40 @@ def read_table(
         accept_sparse="csr" if tags.sparse else False,
         ensure_all_finite="allow-nan" if tags.allow_nan or allow_nan else True,
     )
+    refuse_dates(read[0] if at_fit else read)  # of a list of them, say
+    return read
+
+
+def refuse_dates(X: Any) -> None:
+    """An error for dates and durations, which numpy would take for whole numbers.
+
+    A missing one, NaT, would be -9e18.
+    """
+    if hasattr(X, "columns"):
+        dtypes = zip(X.columns, getattr(X, "dtypes", ()), strict=False)
+        names = [name for name, dtype in dtypes if _is_date(dtype)]
+        where = f"column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:10]))} of X"
+    else:
+        names = ["X"] if _is_date(getattr(X, "dtype", None)) else []
+        where = "X"
+    if names:
+        raise ValueError(
+            f"{where} {'hold' if len(names) > 1 else 'holds'} dates or durations; make "
+            f"numbers of them, such as days since a date (column - date) / "
+            f"numpy.timedelta64(1, 'D'), or let a voter that is a pipeline do so"
+        )
+
+
+def _is_date(dtype: Any) -> bool:
+    """Whether this is numpy's, pandas' or polars' type of dates, times or durations."""
+    if hasattr(dtype, "kind"):
+        return dtype.kind in "mM"
+    return str(dtype).startswith(("Date", "Duration", "Time"))
+
+
+def _holds_pipeline(model: Any) -> bool:
+    """Whether a voter may itself make numbers of the columns of a dataframe."""
+    return any(hasattr(value, "steps") for value in model.get_params().values())
 
 
 def read_weights(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._compat import take_rows
+from ...validation import refuse_dates
 
 UNKNOWN = -1.0
 
@@ -68,6 +69,7 @@ class FrameTable:
     """
 
     def __init__(self, X: Any, categories: Categories) -> None:
+        refuse_dates(X)
         self.frame = X
         self.categories = categories
         self.shape = (len(X), len(X.columns))
