@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.evaluation import FittedVote
+from damvi.labels import Labels
 from damvi.explanation import as_text, contributions, explain, importances
 from tests.report.toy import (
     CLASSES,
@@ -24,6 +25,7 @@ class Formula:
     """A model of one voter whose vote is any function of the row."""
 
     weights_ = np.ones(1)
+    labels_ = Labels.restored(np.array([0, 1]), 1, np.array([0, 1]))
 
     def __init__(self, function):
         self.function = function

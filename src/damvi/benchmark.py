@@ -31,6 +31,7 @@ from sklearn.pipeline import make_pipeline
 from ._compat import take_rows
 from .contenders import CONTENDERS, make_contender
 from .decision import decide, tune_threshold
+from .labels import Labels
 from .voters import NumberEncoder
 
 __all__ = ["Comparison", "available_contenders", "compare"]
@@ -116,11 +117,8 @@ def compare(
     names = list(available_contenders()[0] if contenders is None else contenders)
     for name in names:
         make_contender(name)  # says what is wrong with it, if anything
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    if len(classes) == 2:
-        counts = np.bincount(codes)
-        positive = classes[int(counts[1] <= counts[0])] if pos_label is None else pos_label
-        codes = (np.asarray(y) == positive).astype(np.intp)
+    labels, targets = Labels.read(np.asarray(y), pos_label)
+    codes = targets.astype(np.intp)
     whole = None if groups is None else np.unique(groups, return_inverse=True)[1]
     done = _as_rows(known)
     pending = [
@@ -133,12 +131,12 @@ def compare(
         seed = random_state + split
         train, test = _split(codes, whole, test_size, seed)
         row = {"contender": name, "split": split, "note": ""}
-        row |= _score(name, X, codes, whole, train, test, seed, n_jobs)
+        row |= _score(name, X, codes, labels, whole, train, test, seed, n_jobs)
         done[name, split] = row
         if follow is not None:
             follow(number, len(pending), row)
     rows = [done[name, split] for name in names for split in range(n_splits)]
-    return Comparison(pd.DataFrame(rows, columns=COLUMNS), test_size, len(classes))
+    return Comparison(pd.DataFrame(rows, columns=COLUMNS), test_size, labels.n_classes)
 
 
 def _as_rows(known: pd.DataFrame | None) -> dict[tuple[str, int], dict[str, Any]]:
@@ -162,6 +160,7 @@ def _score(
     name: str,
     X: Any,
     y: NDArray[np.intp],
+    labels: Labels,
     groups: NDArray[np.intp] | None,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
@@ -169,7 +168,6 @@ def _score(
     n_jobs: int | None,
 ) -> dict[str, Any]:
     """F1, average precision and the seconds of a fit, or a note on what went wrong."""
-    n_classes = int(y.max()) + 1
     X_train, X_test = take_rows(X, train), take_rows(X, test)
     start = time.perf_counter()
     try:
@@ -177,21 +175,25 @@ def _score(
             warnings.simplefilter("ignore")
             model = make_contender(name, random_state=seed, n_jobs=n_jobs)
             folds = _folds(y[train], None if groups is None else groups[train], seed)
-            model = _tuned(name, model, folds, n_classes).fit(X_train, y[train])
+            model = _tuned(name, model, folds, labels).fit(X_train, y[train])
             seconds = time.perf_counter() - start
             predicted = np.asarray(model.predict(X_test)).ravel().astype(np.intp)
             chances = model.predict_proba(X_test)
     except Exception as error:
         note = " ".join(f"{type(error).__name__}: {error}".split())
         return {"f1": np.nan, "ap": np.nan, "fit_seconds": np.nan, "note": note[:300]}
-    return {"fit_seconds": seconds, **_measure(y[test], predicted, chances)}
+    return {"fit_seconds": seconds, **_measure(y[test], predicted, chances, labels)}
 
 
 def _measure(
-    y: NDArray[np.intp], predicted: NDArray[np.intp], chances: NDArray[np.float64]
+    y: NDArray[np.intp],
+    predicted: NDArray[np.intp],
+    chances: NDArray[np.float64],
+    labels: Labels,
 ) -> dict[str, float]:
-    """Of the positive class; of three or more, the means over the classes that occur."""
-    there = [1] if chances.shape[1] == 2 else np.unique(y).tolist()
+    """The means over the classes that are looked for, and occur."""
+    reported = labels.reported.tolist()
+    there = [c for c in reported if (y == c).any()] or reported
     f1 = f1_score(y, predicted, labels=there, average="macro", zero_division=0)
     ap = np.mean([average_precision_score(y == c, chances[:, c]) for c in there])
     return {"f1": float(f1), "ap": float(ap)}
@@ -204,28 +206,28 @@ def _folds(y: NDArray[np.intp], groups: NDArray[np.intp] | None, seed: int) -> F
     return list(folds.split(np.zeros(len(y)), y, groups))
 
 
-def _tuned(name: str, model: Any, folds: Folds, n_classes: int) -> Any:
+def _tuned(name: str, model: Any, folds: Folds, labels: Labels) -> Any:
     """The model with a decision tuned for F1 (macro F1) on rows it has not seen."""
-    objective = "f1" if n_classes == 2 else "macro_f1"
+    objective = labels.tuned_for
     if name == "DAMVI-strong":
         return model.set_params(threshold=objective, cv=folds)
     if name in ("DAMVI", "uniform"):
         return model.set_params(threshold=objective, stratified=True)
-    return _TunedClassifier(make_pipeline(NumberEncoder(), model), objective, folds)
+    return _TunedClassifier(make_pipeline(NumberEncoder(), model), labels, folds)
 
 
 class _TunedClassifier(ClassifierMixin, BaseEstimator):
     """A model with the threshold, or the class factors, that are best out of fold."""
 
-    def __init__(self, estimator: Any, objective: str, cv: Folds) -> None:
+    def __init__(self, estimator: Any, labels: Labels, cv: Folds) -> None:
         self.estimator = estimator
-        self.objective = objective
+        self.labels = labels
         self.cv = cv
 
     def fit(self, X: Any, y: NDArray[np.intp]) -> Self:
         unseen = cross_val_predict(self.estimator, X, y, cv=self.cv, method="predict_proba")
         self.classes_ = np.unique(y)
-        self.threshold_ = tune_threshold(_vote(unseen), y, self.objective)
+        self.threshold_ = tune_threshold(self._vote(unseen), y, self.labels.tuned_for)
         self.estimator_ = clone(self.estimator).fit(X, y)
         return self
 
@@ -233,12 +235,11 @@ class _TunedClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.estimator_.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        return decide(_vote(self.predict_proba(X)), self.threshold_)
+        return decide(self._vote(self.predict_proba(X)), self.threshold_)
 
-
-def _vote(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of two classes, the vote is the chance of the positive one."""
-    return chances[:, 1] if chances.shape[1] == 2 else chances
+    def _vote(self, chances: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The chances of the classes that are looked for."""
+        return self.labels.as_vote(chances[:, self.labels.reported])
 
 
 def paired_p(differences: ArrayLike, test_size: float) -> float:

@@ -239,17 +239,18 @@ def explain(
     X = model.schema.encode(frame)
     features = [column.name for column in model.schema.used for _ in column.features]
     vote = classifier.vote(X)
-    chosen = _chosen_rows(rows, _score(fitted, vote) if place is None else vote[:, place])
+    score = _score(fitted, vote) if place is None else vote[:, place]
+    chosen = _chosen_rows(rows, score)
     _, decided = fitted.decide(vote[chosen])
-    told = decided if place is None else np.full(len(chosen), place)
-    if fitted.n_classes == 2:
-        told = np.ones(len(chosen), np.intp)
+    told = np.full(len(chosen), place) if place is not None else decided
+    # Of two classes, the votes for the positive one are all there is to explain.
+    reported = fitted.labels.reported
+    told = np.where(np.isin(told, reported), told, reported[0])
     parts: dict[int, Contributions] = {}
-    for c in np.unique(told):
+    for c in np.unique(told).tolist():
         here = np.flatnonzero(told == c)
-        asked = classifier if fitted.n_classes == 2 else _OneClass(classifier, int(c))
         found = contributions(
-            asked, X.iloc[chosen[here]], X, features, fitted.names, seed=seed
+            _OneClass(fitted, c), X.iloc[chosen[here]], X, features, fitted.names, seed=seed
         )
         parts |= {int(i): found.row(at) for at, i in enumerate(here)}
     known = are_of_fit(model, X.iloc[chosen]).any()
@@ -268,7 +269,7 @@ def explain(
         ],
         ranked=importances(classifier, X, features, seed=seed),
         notes=notes,
-        words=_method(parts[0], fitted.n_classes > 2),
+        words=_method(parts[0], fitted),
     )
 
 
@@ -370,8 +371,8 @@ def importances(
         method, words = "own", OWN
     else:
         rows = _rows_to_shuffle(fitted, X, len(names), seed)
-        found = _shuffled(classifier, _take_rows(X, rows), names, seed)
-        method, words = "shuffled", _words_of_shuffled(classifier, X, len(rows))
+        found = _shuffled(fitted, _take_rows(X, rows), names, seed)
+        method, words = "shuffled", _words_of_shuffled(fitted, len(rows))
     order = sorted(found, key=lambda name: -found[name])
     return Importances(tuple(order), tuple(found[name] for name in order), method, words)
 
@@ -395,26 +396,30 @@ def as_text(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _OneClass:
-    """A classifier of many classes that votes for one of them alone, from 0 to 1."""
+    """A classifier that votes for one of the classes it looks for alone."""
 
-    classifier: Any
-    place: int
+    fitted: FittedVote
+    target: int
 
     @property
     def weights_(self) -> Any:
-        return self.classifier.weights_
+        return self.fitted.weights
 
     def vote(self, X: Any) -> Any:
-        return self.classifier.vote(X)[:, self.place]
+        vote = self.fitted.classifier.vote(X)
+        column = np.flatnonzero(self.fitted.labels.reported == self.target)[0]
+        return vote.reshape(len(vote), -1)[:, column]
 
     def cast_votes(self, X: Any) -> Any:
-        votes = self.classifier.cast_votes(X)
-        return votes[:, :, self.place] if votes.ndim == 3 else votes == self.place
+        votes = self.fitted.classifier.cast_votes(X)
+        return self.fitted.labels.votes_for(votes, self.target)
 
 
 def _score(fitted: FittedVote, vote: Floats) -> Floats:
-    """High where a rare class is likely: the vote, or what the largest class leaves."""
-    return vote if vote.ndim == 1 else 1 - vote[:, fitted.tie_order[0]]
+    """High where a rare class is likely: what is voted for all but the most frequent."""
+    looked_for = fitted.labels.reported != fitted.labels.usual
+    score: Floats = vote.reshape(len(vote), -1)[:, looked_for].sum(axis=1)
+    return score
 
 
 def _place_of(target: Any, label: str | None) -> int | None:
@@ -444,9 +449,10 @@ def _chosen_rows(rows: Sequence[int] | None, score: Floats) -> Places:
     return np.array(list(dict.fromkeys(rows)), dtype=np.intp) - 1
 
 
-def _method(parts: Contributions, many: bool) -> str:
-    start = "The score is the share of the vote for the class. " if many else ""
-    mean = "its mean" if many else f"{parts.base:.3f}, the mean score"
+def _method(parts: Contributions, fitted: FittedVote) -> str:
+    start, mean = "", f"{parts.base:.3f}, the mean score"
+    if not fitted.labels.is_binary:
+        start, mean = "The score is the share of the vote for the class. ", "its mean"
     return (
         f"{start}Columns: Shapley values sampled against {parts.background} rows of the "
         f"data ({2 * parts.background} orders of the columns); they sum to the score less "
@@ -477,13 +483,12 @@ def _one_row(
     return credit.mean(axis=0), spread
 
 
-def _words_of_shuffled(classifier: Any, X: Any, n_rows: int) -> str:
-    if classifier.vote(_take_rows(X, np.zeros(1, np.intp))).ndim == 1:
+def _words_of_shuffled(fitted: FittedVote, n_rows: int) -> str:
+    what, scale = "What part of the vote goes to other classes", ""
+    which = "those with the least vote for the most frequent class"
+    if fitted.labels.is_binary:
         what, which = "How far the vote moves", "the highest scored"
         scale = "; the vote runs from -1 to 1"
-    else:
-        what, scale = "What part of the vote goes to other classes", ""
-        which = "those with the least vote for the most frequent class"
     return SHUFFLED.format(what=what, which=which, scale=scale, rows=n_rows)
 
 
@@ -500,18 +505,22 @@ def _rows_to_shuffle(fitted: FittedVote, X: Any, n_names: int, seed: int) -> Pla
     return np.sort(np.concatenate([top, others[: most - len(top)]]))
 
 
-def _shuffled(classifier: Any, X: Any, names: Sequence[str], seed: int) -> dict[str, float]:
+def _shuffled(
+    fitted: FittedVote, X: Any, names: Sequence[str], seed: int
+) -> dict[str, float]:
     rng = np.random.default_rng(seed)
-    n = X.shape[0]
-    before = classifier.vote(X)
+    n, vote = X.shape[0], fitted.classifier.vote
+    before = vote(X)
+    low, high = fitted.labels.vote_limits
     moved = {}
     for name in dict.fromkeys(names):
         columns = np.array([other == name for other in names])
         others = _take_rows(X, rng.permutation(n))
         swapped = np.broadcast_to(columns, (n, len(columns)))
-        apart = np.abs(classifier.vote(_replace_columns(X, others, swapped)) - before)
-        # What one class loses another gains: of many, half of it all.
-        moved[name] = float((apart if apart.ndim == 1 else apart.sum(axis=1) / 2).mean())
+        apart = np.abs(vote(_replace_columns(X, others, swapped)) - before)
+        # What one class loses another gains: half of it all. A vote from -1 to 1 has both
+        # in one number.
+        moved[name] = float((apart.reshape(n, -1).sum(axis=1) * (high - low) / 2).mean())
     return moved
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,10 @@ class ClassTotals:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The classes of a table: which is the positive one, and which wins a tie.
+    """The classes of a table: which of them are looked for, and which wins a tie.
+
+    All that depends on how many there are is asked of this: each of three or more classes
+    is looked for, and of two the positive one alone, see :class:`BinaryLabels`.
 
     Attributes
     ----------
@@ -112,12 +115,18 @@ class Labels:
     pos_label: Any
     order: NDArray[np.intp]
 
+    is_binary: ClassVar[bool] = False
+    tuned_for: ClassVar[str] = "macro_f1"
+    """What a threshold is tuned for if nothing else is asked for."""
+    vote_limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    _target_type: ClassVar[type[np.signedinteger[Any]]] = np.intp
+
     @classmethod
     def read(cls, y: Any, pos_label: Any = None) -> tuple[Labels, Targets]:
         """The classes of ``y``, and each row's target."""
         classes, places, counts = read_classes(y)
         labels = cls.from_counts(classes, counts, pos_label)
-        return labels, labels._targets(places)
+        return labels, labels.targets_at(places)
 
     @classmethod
     def from_counts(
@@ -132,39 +141,54 @@ class Labels:
                     f"{pos_label!r}, and y has {len(classes)} classes; leave it out, or "
                     f"name one class against the rest, as in y == {pos_label!r}"
                 )
-            return cls(classes, None, np.argsort(-counts, kind="stable"))
+            return Labels(classes, None, np.argsort(-counts, kind="stable"))
         positive = _positive_place(classes, counts, pos_label)
         # The larger one wins a tie; of two equal classes, the negative one.
         is_larger = counts[positive] > counts[1 - positive]
         majority = positive if is_larger else 1 - positive
-        return cls(classes, classes[positive], np.array([majority, 1 - majority]))
+        order = np.array([majority, 1 - majority])
+        return BinaryLabels(classes, classes[positive], order)
+
+    @staticmethod
+    def restored(classes: NDArray[Any], pos_label: Any, order: NDArray[np.intp]) -> Labels:
+        """As they were before they were written to a file."""
+        kind = Labels if pos_label is None else BinaryLabels
+        return kind(classes, pos_label, order)
 
     @property
     def n_classes(self) -> int:
         return len(self.classes)
 
     @property
-    def is_binary(self) -> bool:
-        return len(self.classes) == 2
+    def reported(self) -> NDArray[np.intp]:
+        """The targets that are looked for: figures are theirs, and votes for them."""
+        return np.arange(self.n_classes)
+
+    @property
+    def usual(self) -> int:
+        """The target that nobody is looking for: the most frequent one."""
+        return int(self.target_order[0])
+
+    @property
+    def _places(self) -> NDArray[Any]:
+        """The place of each target in ``classes``, and the target of each place."""
+        places = np.arange(self.n_classes, dtype=self._target_type)
+        return places[::-1] if self.pos_label == self.classes[0] else places
 
     @property
     def by_target(self) -> NDArray[Any]:
         """The labels in the order of targets: of two, the positive one last."""
-        if self.is_binary and self.pos_label == self.classes[0]:
-            return self.classes[::-1]
-        return self.classes
+        return self.classes[self._places]
 
     @property
     def target_order(self) -> NDArray[np.intp]:
         """The same as ``order``, as targets."""
-        if self.is_binary and self.pos_label == self.classes[0]:
-            return 1 - self.order
-        return self.order
+        return self._places[self.order].astype(np.intp)
 
-    @property
-    def tuned_for(self) -> str:
-        """What a threshold is tuned for if nothing else is asked for."""
-        return "f1" if self.is_binary else "macro_f1"
+    def targets_at(self, places: NDArray[np.intp]) -> Targets:
+        """The targets of rows whose labels have these places in ``classes``."""
+        targets: Targets = self._places[places]
+        return targets
 
     def targets_of(self, y: Any) -> Targets:
         """The targets of rows that come after the fit, whose labels must be known."""
@@ -179,12 +203,7 @@ class Labels:
                 f"the model are {labels}; give labels of these (unknown in {len(unknown)} "
                 f"of {len(y)} rows), and leave out rows without one"
             )
-        return self._targets(found)
-
-    def _targets(self, places: NDArray[np.intp]) -> Targets:
-        if not self.is_binary:
-            return places.astype(np.intp)
-        return (places == (self.pos_label == self.classes[1])).astype(np.int8)
+        return self.targets_at(found)
 
     def totals(self, targets: Targets, weights: Numbers | None) -> ClassTotals:
         return ClassTotals.of(targets, self.n_classes, weights)
@@ -195,23 +214,18 @@ class Labels:
         At ``balance`` 0 all rows count alike, at 1 all classes do.
         """
         weight = totals.weight
-        if self.is_binary:  # the positive one, in units of the other
-            return np.array([1.0, float(weight[0] / weight[1]) ** balance])
         return np.asarray((weight.max() / weight) ** balance)
 
-    def reweighted(self, totals: ClassTotals) -> NDArray[np.bool_]:
-        """The classes whose missed rows gain weight in step 2.
+    def rare(self, sizes: NDArray[Any]) -> NDArray[np.bool_]:
+        """The targets whose misses matter most: of less than their even share of rows.
 
-        The positive one of two, as in the paper; of more, those below their even share.
+        Of two classes it is the positive one.
         """
-        if self.is_binary:
-            return np.array([False, True])
-        weight = totals.weight
-        return np.asarray(weight * len(weight) < weight.sum())
+        return np.asarray(sizes * self.n_classes < sizes.sum())
 
-    @property
-    def vote_limits(self) -> tuple[float, float]:
-        return (-1.0, 1.0) if self.is_binary else (0.0, 1.0)
+    def reweighted(self, totals: ClassTotals) -> NDArray[np.bool_]:
+        """The targets whose missed rows gain weight in step 2; the paper's positive one."""
+        return self.rare(totals.weight)
 
     def scores(self, vote: Numbers, threshold: Any) -> Numbers:
         """The decision function: votes cut or multiplied by the threshold, ties settled.
@@ -219,33 +233,44 @@ class Labels:
         Of two classes (n,), above 0 for ``classes[1]``; of more (n, C), the largest one
         decides.
         """
-        if self.is_binary:
-            return self._towards_last(vote - threshold)
         return settle(vote * threshold, self.order)
 
     def predict(self, scores: Numbers) -> NDArray[Any]:
         """The label that the decision function speaks for."""
-        if self.is_binary:
-            return self.classes[(scores > 0).astype(np.intp)]
         return self.classes[scores.argmax(axis=1)]
 
     def probabilities(self, vote: Numbers, calibrator: Any = None) -> Numbers:
         """The vote on a scale from 0 to 1, calibrated or not: (n, C)."""
-        if not self.is_binary:
-            if calibrator is not None:
-                return np.asarray(calibrator(vote))
-            return settle(vote, self.order)
-        if calibrator is None:
-            last = (1 + self._towards_last(vote)) / 2
-        else:
-            positive = calibrator(vote)
-            last = positive if self.pos_label == self.classes[1] else 1 - positive
-        return np.column_stack([1 - last, last])
+        return settle(vote, self.order) if calibrator is None else calibrator(vote)
 
-    def _towards_last(self, vote: Numbers) -> Numbers:
-        """From a vote for ``pos_label`` to one for ``classes[1]``, ties settled."""
-        towards_last = vote if self.pos_label == self.classes[1] else -vote
-        return settle(towards_last, self.order)
+    def chances(self, vote: Numbers, calibrator: Any = None) -> Numbers:
+        """The same of the classes that are looked for, in the shape of ``vote``."""
+        return self.probabilities(vote, calibrator)
+
+    def told(self, threshold: Any) -> dict[str, Any]:
+        """The threshold by the name that users know it by, as plain values."""
+        return {"factors": threshold.tolist()}
+
+    def flags_above(self, threshold: Any) -> float:
+        """Votes for a class above it, strictly, flag a row.
+
+        Of three or more classes, none does by its votes alone.
+        """
+        return self.vote_limits[1]
+
+    def as_vote(self, columns: Numbers) -> Numbers:
+        """Columns (n, R) of the R classes looked for, in the shape of a vote."""
+        return columns
+
+    def votes_for(self, votes: NDArray[Any], target: int) -> NDArray[Any]:
+        """What K voters say for one of the classes looked for, (n, K)."""
+        is_hard = votes.dtype.kind == "u"
+        return votes == target if is_hard else votes[:, :, target]
+
+    def decided_by_each(self, votes: NDArray[Any], threshold: Any) -> NDArray[np.intp]:
+        """The target that each of K voters alone decides for, (n, K)."""
+        is_hard = votes.dtype.kind == "u"
+        return (votes if is_hard else (votes * threshold).argmax(axis=2)).astype(np.intp)
 
     def unseen_class_warning(
         self, n_without_class: NDArray[np.intp], n_voters: int, rows: NDArray[np.int64]
@@ -262,6 +287,77 @@ class Labels:
             f"{n_rows} of class {self.by_target.tolist()[worst]!r}, so these voters never "
             f"vote for it{others}; stratified=True draws within each class"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryLabels(Labels):
+    """Two classes: the positive one is looked for, and a vote is one number a row.
+
+    It is target 1, whatever its label. All that two classes have of their own is here.
+    """
+
+    is_binary: ClassVar[bool] = True
+    tuned_for: ClassVar[str] = "f1"
+    vote_limits: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    _target_type: ClassVar[type[np.signedinteger[Any]]] = np.int8
+
+    @property
+    def reported(self) -> NDArray[np.intp]:
+        return np.array([1])
+
+    @property
+    def usual(self) -> int:
+        return 0
+
+    def class_weight(self, totals: ClassTotals, balance: float) -> Numbers:
+        weight = totals.weight  # the positive one counts in units of the other
+        return np.array([1.0, float(weight[0] / weight[1]) ** balance])
+
+    def rare(self, sizes: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.array([False, True])
+
+    def scores(self, vote: Numbers, threshold: Any) -> Numbers:
+        return self._towards_last(vote - threshold)
+
+    def predict(self, scores: Numbers) -> NDArray[Any]:
+        return self.classes[(scores > 0).astype(np.intp)]
+
+    def probabilities(self, vote: Numbers, calibrator: Any = None) -> Numbers:
+        if calibrator is None:
+            last = (1 + self._towards_last(vote)) / 2
+        else:
+            positive = calibrator(vote)
+            last = positive if self.pos_label == self.classes[1] else 1 - positive
+        return np.column_stack([1 - last, last])
+
+    def chances(self, vote: Numbers, calibrator: Any = None) -> Numbers:
+        return (1 + vote) / 2 if calibrator is None else calibrator(vote)
+
+    def told(self, threshold: Any) -> dict[str, Any]:
+        return {"threshold": float(threshold)}
+
+    def flags_above(self, threshold: Any) -> float:
+        # Positives that win ties are flagged at the threshold too.
+        wins_ties = self.target_order[0] == 1
+        return float(np.nextafter(threshold, -np.inf)) if wins_ties else float(threshold)
+
+    def as_vote(self, columns: Numbers) -> Numbers:
+        return columns[:, 0]
+
+    def votes_for(self, votes: NDArray[Any], target: int) -> NDArray[Any]:
+        return votes
+
+    def decided_by_each(self, votes: NDArray[Any], threshold: Any) -> NDArray[np.intp]:
+        return (votes > self.flags_above(threshold)).astype(np.intp)
+
+    def _towards_last(self, vote: Numbers) -> Numbers:
+        """From a vote for ``pos_label`` to one for ``classes[1]``.
+
+        A tie is 0, and becomes ``TIE`` where ``classes[1]`` wins it.
+        """
+        towards_last = vote if self.pos_label == self.classes[1] else -vote
+        tie = TIE if self.order[0] == 1 else 0.0
+        return np.where(towards_last == 0, tie, towards_last)
 
 
 def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
@@ -309,15 +405,12 @@ def _positive_place(classes: NDArray[Any], counts: NDArray[Any], pos_label: Any)
 
 
 def settle(scores: Numbers, order: Any) -> Numbers:
-    """Scores in which ties go to the class that is first in ``order``.
+    """Scores (n, C) in which ties go to the class that is first in ``order``.
 
-    Scores (n,) of two classes are for class 1, and a tie is 0; it becomes ``TIE`` where
-    class 1 wins. Of scores (n, C) the winner of a tie is raised by the smallest step there
-    is. So the sign, or the largest score, always decides.
+    The winner of a tie is raised by the smallest step there is, so that the largest score
+    always decides.
     """
     classes = np.asarray(order, dtype=np.intp)
-    if scores.ndim == 1:
-        return np.where(scores == 0, TIE if classes[0] == 1 else 0.0, scores)
     best = scores.max(axis=1, keepdims=True)
     ties = scores == best
     tied = np.flatnonzero(ties.sum(axis=1) > 1)

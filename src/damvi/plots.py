@@ -26,6 +26,7 @@ from .diversity import (
     voter_errors,
 )
 from .diversity import margins as vote_margins
+from .labels import Labels
 
 __all__ = [
     "DisagreementDisplay",
@@ -81,26 +82,28 @@ class VotesDisplay:
             )
         options = {"pos_label": model.pos_label_, "ax": ax, **options}
         votes = model.cast_votes(X)
-        if len(model.classes_) > 2:
-            votes, y = against_the_rest(votes, y, model.classes_, options["pos_label"])
+        if not model.labels_.is_binary:
+            votes, y = against_the_rest(votes, y, model.labels_, options["pos_label"])
             options["pos_label"] = True
         display: Self = cls.from_predictions(votes, y, model.weights_, **options)
         return display
 
 
 def against_the_rest(
-    votes: NDArray[Any], y: Any, classes: NDArray[Any], label: Any
+    votes: NDArray[Any], y: Any, labels: Labels, label: Any
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Votes on many classes as votes for one of them, and which rows are of it."""
+    """Votes on several classes as votes for one of them, and which rows are of it."""
+    classes = labels.classes
     places = np.flatnonzero(classes == label)
     if not len(places):
         raise ValueError(
             f"of the {len(classes)} classes one is shown against the rest; say which, "
             f"as in pos_label={classes.tolist()[-1]!r}"
         )
-    if votes.ndim == 3:
-        return 2 * votes[:, :, places[0]] - 1, np.asarray(y) == label
-    return np.where(votes == places[0], 1, -1).astype(np.int8), np.asarray(y) == label
+    shares = labels.votes_for(votes, int(places[0]))
+    # Hard votes stay whole numbers.
+    shares = shares.astype(np.result_type(shares, np.int8))
+    return 2 * shares - 1, np.asarray(y) == label
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:

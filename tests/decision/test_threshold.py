@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 from damvi.decision import decide, tune_threshold
 from damvi.decision.objectives import confusion, f1_by_class
 from damvi.decision.threshold import FactorSearch
-from damvi.labels import settle
+from damvi.labels import Labels, settle
 
 from .simulate import rare_votes
 
@@ -320,9 +320,10 @@ def test_ties_are_settled_by_the_smallest_step():
     assert found[:2].argmax(axis=1).tolist() == [1, 2]
     np.testing.assert_allclose(found, scores, rtol=1e-15)
     two = np.array([-0.5, 0.0, 0.5, np.nan])
-    np.testing.assert_array_equal(settle(two, (0, 1)), two)
-    np.testing.assert_array_equal(settle(two, (1, 0)) > 0, [False, True, True, False])
     for order, tied in (((0, 1), 0), ((1, 0), 1)):
+        found = Labels.restored(np.array([0, 1]), 1, np.array(order)).scores(two, 0.0)
+        assert (found > 0).tolist() == [False, tied == 1, True, False]
+        np.testing.assert_allclose(found, two, atol=1e-15)
         assert decide(two[:3], 0.0, order).tolist() == [0, tied, 1]
 
 

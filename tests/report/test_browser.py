@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from damvi.evaluation import FittedVote, share
+from damvi.evaluation import share
 from damvi.report import write_report
 from damvi.report.curves import OWN, STEPS, offer_cuts
 from damvi.report.page import RATIOS
@@ -269,7 +269,7 @@ def check_page(page, class_report, place=0, step=1.0):
     _, _, classifier, X, labels = class_report
     factors = classifier.threshold_.copy()
     factors[place] *= step
-    order = FittedVote(classifier).tie_order
+    order = classifier.labels_.order
     decided = order[(classifier.vote(X) * factors)[:, order].argmax(axis=1)]
     scores = []
     for c in range(4):

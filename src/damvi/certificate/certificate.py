@@ -311,7 +311,7 @@ def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certifi
     refuse_training_rows(hashes, model.row_hashes_)
 
     # Of two classes, what the one misses the other flags: two rates, not four.
-    n_rates = 2 if labels.is_binary else 2 * labels.n_classes
+    n_rates = 2 * len(labels.reported)
     missed, flagged = [], []
     for c in range(labels.n_classes):
         own = targets == c

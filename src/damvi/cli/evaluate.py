@@ -41,8 +41,8 @@ def evaluate(
     output = current_output()
     loaded, frame = load_with_table(model, data, target, output)
     names, fitted = class_names(loaded.target), FittedVote(loaded.classifier)
-    two = len(names) == 2
-    cost = tuple(loaded.scores.get("cost") or ()) if two else ()
+    two = fitted.labels.is_binary
+    cost = tuple(loaded.scores.get("cost") or ())
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
         if not two:
@@ -55,7 +55,7 @@ def evaluate(
         output.note(f"Dropped {(~answered).sum():,} rows whose {name!r} is missing.")
         frame = frame.loc[answered].reset_index(drop=True)
     judged = honest_rows(loaded, frame, name)
-    some, cut = judged.has_vote, loaded.classifier.threshold_
+    some = judged.has_vote
     labels = judged.labels[some]  # type: ignore[index]
     figures = measure(
         labels,
@@ -64,36 +64,36 @@ def evaluate(
         judged.probability[some],
         cost=cost or None,
     )
-    _show_counts(output, data, names, figures.confusion.sum(axis=1))
+    say = _OneClass() if two else _EachClass()
+    for line in say.counts(data, names, figures.confusion.sum(axis=1)):
+        output.say(line)
     output.say(judged.words)
-    if judged.of_fit.any():
-        known = _tuned_on_rows(fitted, two)
-        if known:
-            output.say(f"{known} on these rows too: new rows may do a bit worse.")
+    tuned = say.tuned(fitted)
+    if judged.of_fit.any() and tuned:
+        output.say(f"{tuned} on these rows too: new rows may do a bit worse.")
     output.say()
     output.show(interval_table(figures.overall))
     output.say()
-    show = _show_flagged if two else _show_classes
-    show(output, figures, names)
+    say.show(output, figures, names)
     output.result(
         {
             "rows": int(some.sum()),
             "training_rows": judged.n_of_fit,
             "rows_without_vote": int((~some).sum()),
-            **_plain(figures, names),
-            **({"threshold": float(cut)} if two else {"factors": cut.tolist()}),
+            **_plain(figures, names, fitted.labels.reported.tolist()),
+            **fitted.labels.told(fitted.threshold),
         }
     )
 
 
-def _plain(figures: Any, names: tuple[str, ...]) -> dict[str, Any]:
+def _plain(figures: Any, names: tuple[str, ...], reported: list[int]) -> dict[str, Any]:
     """The figures for machines; of two classes, those of the positive one."""
     summary, table = figures.as_dict(), figures.confusion
     sizes, named = table.sum(axis=1).tolist(), table.sum(axis=0).tolist()
-    own = summary["by_class"] if len(names) > 2 else [{}, *summary["by_class"]]
+    own = dict(zip(reported, summary["by_class"], strict=True))
     return {
         "classes": [
-            {"class": name, "rows": sizes[c], "named": named[c], **own[c]}
+            {"class": name, "rows": sizes[c], "named": named[c], **own.get(c, {})}
             for c, name in enumerate(names)
         ],
         "figures": summary["overall"],
@@ -102,56 +102,59 @@ def _plain(figures: Any, names: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _show_counts(output: Output, data: Path, names: tuple[str, ...], sizes: Any) -> None:
-    """How many rows there are of what."""
-    total = int(sizes.sum())
-    if len(names) == 2:
-        found = int(sizes[1])
-        output.say(
-            f"{data}: {total:,} rows, {found:,} of them {names[1]!r} ({found / total:.2%})."
-        )
-        return
-    output.say(f"{data}: {total:,} rows of {(sizes > 0).sum()} classes.")
-    lacking = [repr(printable(name)) for name, n in zip(names, sizes, strict=True) if not n]
-    if lacking:
-        output.say(f"No row is {' or '.join(lacking[:5])}: the means are over the others.")
+class _OneClass:
+    """What is printed of a positive class and the rest."""
 
+    def counts(self, data: Path, names: tuple[str, ...], sizes: Any) -> list[str]:
+        """How many rows there are of what."""
+        n, found = int(sizes.sum()), int(sizes[1])
+        return [f"{data}: {n:,} rows, {found:,} of them {names[1]!r} ({found / n:.2%})."]
 
-def _tuned_on_rows(fitted: Any, two: bool) -> str:
-    """What was learned from training rows beside voters and weights."""
-    if two:
+    def tuned(self, fitted: Any) -> str:
+        """What was learned from training rows beside voters and weights."""
         return "The threshold was tuned"
-    if not (fitted.factors != 1).any():
-        return "Probabilities were calibrated" if fitted.calibrates else ""
-    calibrated = ", and probabilities calibrated," if fitted.calibrates else ""
-    return f"The factors of the classes were tuned{calibrated}"
+
+    def show(self, output: Output, figures: Any, names: tuple[str, ...]) -> None:
+        """What was flagged, by what is true."""
+        from .figures import plain_table
+
+        (passed, alarms), (missed, found) = figures.confusion.tolist()
+        rows = [
+            [names[1], f"{found:,} found", f"{missed:,} missed"],
+            ["others", f"{alarms:,} false alarms", f"{passed:,} passed"],
+        ]
+        output.show(plain_table(["", "flagged", "not flagged"], rows))
 
 
-def _show_flagged(output: Output, figures: Any, names: tuple[str, ...]) -> None:
-    """What was flagged, by what is true."""
-    from .figures import plain_table
+class _EachClass:
+    """What is printed of several classes."""
 
-    (passed, alarms), (missed, found) = figures.confusion.tolist()
-    rows = [
-        [names[1], f"{found:,} found", f"{missed:,} missed"],
-        ["others", f"{alarms:,} false alarms", f"{passed:,} passed"],
-    ]
-    output.show(plain_table(["", "flagged", "not flagged"], rows))
+    def counts(self, data: Path, names: tuple[str, ...], sizes: Any) -> list[str]:
+        first = f"{data}: {int(sizes.sum()):,} rows of {(sizes > 0).sum()} classes."
+        lacking = [repr(printable(names[c])) for c in (sizes == 0).nonzero()[0]]
+        if not lacking:
+            return [first]
+        them = " or ".join(lacking[:5])
+        return [first, f"No row is {them}: the means are over the others."]
 
+    def tuned(self, fitted: Any) -> str:
+        if not (fitted.threshold != 1).any():
+            return "Probabilities were calibrated" if fitted.calibrates else ""
+        calibrated = ", and probabilities calibrated," if fitted.calibrates else ""
+        return f"The factors of the classes were tuned{calibrated}"
 
-def _show_classes(output: Output, figures: Any, names: tuple[str, ...]) -> None:
-    """Each class against the rest, and which are taken for which."""
-    from .figures import class_table, mistakes, plain_table
+    def show(self, output: Output, figures: Any, names: tuple[str, ...]) -> None:
+        """Each class against the rest, and which are taken for which."""
+        from .figures import class_table, mistakes, plain_table
 
-    output.show(class_table(figures, names, output.columns))
-    output.say()
-    if len(names) > MOST_CLASSES:
-        output.show(
-            plain_table(["true", "decided", "rows"], mistakes(figures.confusion, names), 2)
-        )
-        return
-    rows = [
-        [name, *(f"{count:,}" for count in row)]
-        for name, row in zip(names, figures.confusion.tolist(), strict=True)
-    ]
-    output.show(plain_table(["true \\ decided", *names], rows))
+        output.show(class_table(figures, names, output.columns))
+        output.say()
+        if len(names) > MOST_CLASSES:
+            pairs = mistakes(figures.confusion, names)
+            output.show(plain_table(["true", "decided", "rows"], pairs, 2))
+            return
+        rows = [
+            [name, *(f"{count:,}" for count in row)]
+            for name, row in zip(names, figures.confusion.tolist(), strict=True)
+        ]
+        output.show(plain_table(["true \\ decided", *names], rows))

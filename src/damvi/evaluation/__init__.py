@@ -4,16 +4,18 @@ Of two classes the positive one is reported; its number is 1 and that of the oth
 or more classes are each judged against the rest, and means over them count each alike.
 """
 
-from .measures import MEASURES, Figure, Figures, compare, confusion, measure, share
-from .rows import (
-    FittedVote,
-    Judged,
-    are_of_fit,
-    class_names,
-    honest_rows,
-    table_fingerprint,
+from .measures import (
+    MEASURES,
+    Figure,
+    Figures,
+    compare,
+    confusion,
+    headlines,
+    measure,
+    share,
 )
-from .voters import rare_classes, voter_figures, voter_weights, voters_of_fit, voters_on
+from .rows import Judged, are_of_fit, class_names, honest_rows, table_fingerprint
+from .voters import FittedVote, voter_figures, voter_weights, voters_of_fit, voters_on
 
 __all__ = [
     "MEASURES",
@@ -25,9 +27,9 @@ __all__ = [
     "class_names",
     "compare",
     "confusion",
+    "headlines",
     "honest_rows",
     "measure",
-    "rare_classes",
     "share",
     "table_fingerprint",
     "voter_figures",

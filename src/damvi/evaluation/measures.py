@@ -2,14 +2,17 @@
 
 The intervals come from a bootstrap in which each class keeps its size. Figures of decisions
 only need the table of decisions, so tables are drawn, from a multinomial, and never rows.
-With two classes the same goes for rankings: a draw matters by how many rows of each class
-fall into each cell of equal votes. With more classes a row has a place in the ranking of
-each, and rows are drawn; very many are thinned, and then count for more. The figures
-themselves always come from all rows.
+The same goes for one ranking: a draw matters by how many rows of each class fall into each
+cell of equal votes. In several rankings a row has a place in each, and rows are drawn; very
+many are thinned, and then count for more. The figures themselves always come from all rows.
+
+Votes are columns here, one for each class that is looked for: each of three or more, and of
+two the positive one, which is 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from math import sqrt
 from typing import Any
@@ -27,7 +30,7 @@ LEVEL = 0.9
 Z = 1.6448536269514722
 """Of a 90 % interval, as everywhere here."""
 MOST_CELLS = 5000
-"""Distinct votes that are told apart in the draws of two classes."""
+"""Distinct votes that are told apart in the draws of one ranking."""
 MOST_WORK = 100_000_000
 """Rows times classes times draws, of the draws of rows."""
 FEWEST_OF_CLASS = 200
@@ -51,6 +54,11 @@ MEASURES = {
     "cost": "cost a row",
 }
 """The names of the figures, and what to call them."""
+HEADLINES = (
+    ("precision", "recall", "f1", "ap"),
+    ("macro_f1", "balanced_accuracy", "macro_ap"),
+)
+"""The main figures: of one class, or means over several."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +129,17 @@ class Figures:
         }
 
 
+def headlines(figures: Collection[str]) -> tuple[str, ...]:
+    """Which of these figures are the main ones.
+
+    Examples
+    --------
+    >>> headlines({"macro_f1", "balanced_accuracy", "macro_ap", "mcc"})
+    ('macro_f1', 'balanced_accuracy', 'macro_ap')
+    """
+    return next((names for names in HEADLINES if {*names} <= {*figures}), ())
+
+
 def share(part: int, whole: int) -> dict[str, Any]:
     """``part / whole`` with Wilson's 90 % interval; None of nothing.
 
@@ -173,7 +192,7 @@ def measure(
     ----------
     labels : array of int or bool, shape (n,)
         The number of each row's class, of two classes at least.
-    vote : array of shape (n,) for two classes, (n, C) for more
+    vote : array of shape (n,) or (n, 1) for two classes, (n, C) for more
         Ranks the rows, for the positive class or class by class.
     decided : array of int or bool, shape (n,)
         The number of the class decided for.
@@ -198,9 +217,7 @@ def measure(
     ['precision', 'recall', 'f1', 'ap']
     """
     truth, named = np.asarray(labels, np.intp), np.asarray(decided, np.intp)
-    votes = np.asarray(vote, np.float64)
-    two = votes.ndim == 1
-    n_classes = 2 if two else votes.shape[1]
+    votes, reported, classes = _columns(vote)
     if len(np.unique(truth)) < 2:
         raise ValueError(
             f"rows of two classes are needed to measure anything; all {len(truth):,} here "
@@ -210,43 +227,50 @@ def measure(
         raise ValueError("some rows have no vote; leave them out")
     errors = None
     if probability is not None:
-        goal = truth if two else np.eye(n_classes)[truth]
-        squares = (np.asarray(probability, np.float64) - goal) ** 2
-        errors = squares if two else squares.sum(axis=1)
-    table = confusion(truth, named, n_classes)
+        chances, _, _ = _columns(probability)
+        errors = ((chances - (truth[:, None] == reported)) ** 2).sum(axis=1)
+    table = confusion(truth, named, len(classes))
     ranks = _ranks(truth, votes, np.ones((1, len(truth))))[:, :, 0]
-    rng = np.random.RandomState([seed, 11 if two else 17])
-    if two:
-        tables, drawn_ranks, drawn_errors = _draw_cells(rng, truth, votes, named, errors)
-    else:
-        tables = _draw_tables(rng, table)
-        drawn_ranks, drawn_errors = _draw_rows(rng, truth, votes, errors, ranks)
+    alone = len(reported) == 1
+    draw = _draw_cells if alone else _draw_rows
+    tables, drawn_ranks, drawn_errors = draw(seed, truth, votes, named, errors, ranks)
     exact, drawn = _of_tables(table[None].astype(float), cost), _of_tables(tables, cost)
-    there = table.sum(axis=1) > 0
+    there = table.sum(axis=1)[reported] > 0
     by_class: list[dict[str, Figure | None]] = []
-    for at, c in enumerate([1] if two else range(n_classes)):
+    for at, c in enumerate(reported):
         own: dict[str, Figure | None] = {}
         for name in ("precision", "recall", "f1"):
             own[name] = Figure.around(float(exact[name][0, c]), drawn[name][:, c])
         for k, name in enumerate(("ap", "roc_auc")):
             own[name] = Figure.around(float(ranks[k, at]), drawn_ranks[k, at], 0.0, 1.0)
-        if not there[c]:
-            own = dict.fromkeys(own)
-        if not two:
-            own["precision"] = Figure.counted(int(table[c, c]), int(table[:, c].sum()))
-            own["recall"] = Figure.counted(int(table[c, c]), int(table[c].sum()))
-        by_class.append(own)
-    means = ["balanced_accuracy", "mcc"]
-    means += (["cost"] if cost else []) if two else ["macro_f1", "accuracy"]
-    found: dict[str, Any] = dict(by_class[0]) if two else {}
-    found |= {name: Figure.around(float(exact[name][0]), drawn[name]) for name in means}
-    for k, name in enumerate(() if two else ("macro_ap", "macro_roc_auc")):
-        mean, moved = float(ranks[k, there].mean()), drawn_ranks[k, there].mean(axis=0)
-        found[name] = Figure.around(mean, moved, 0.0, 1.0)
+        by_class.append(own if there[at] else dict.fromkeys(own))
+    means = ["balanced_accuracy", "mcc", *(["cost"] if cost else [])]
+    means += [] if alone else ["macro_f1", "accuracy"]
+    found: dict[str, Any] = {
+        name: Figure.around(float(exact[name][0]), drawn[name]) for name in means
+    }
     if errors is not None and drawn_errors is not None:
         found["brier"] = Figure.around(float(errors.mean()), drawn_errors, 0.0)
+    if alone:  # its figures stand for all
+        found |= by_class[0]
+    else:
+        for k, name in enumerate(("macro_ap", "macro_roc_auc")):
+            mean, moved = float(ranks[k, there].mean()), drawn_ranks[k, there].mean(axis=0)
+            found[name] = Figure.around(mean, moved, 0.0, 1.0)
+        for c, own in enumerate(by_class):
+            own["precision"] = Figure.counted(int(table[c, c]), int(table[:, c].sum()))
+            own["recall"] = Figure.counted(int(table[c, c]), int(table[c].sum()))
     overall = {name: found[name] for name in MEASURES if name in found}
     return Figures(overall, tuple(by_class), table)
+
+
+def _columns(vote: ArrayLike) -> tuple[Floats, Labels, Labels]:
+    """A vote as columns, the class of each column, and all classes, these first."""
+    votes = np.asarray(vote, np.float64)
+    votes = votes.reshape(len(votes), -1)
+    n_columns = votes.shape[1]
+    classes = np.roll(np.arange(max(n_columns, 2)), n_columns)
+    return votes, classes[:n_columns], classes
 
 
 def compare(
@@ -286,29 +310,22 @@ def compare(
     True
     """
     truth = np.asarray(labels, np.intp)
-    two = np.ndim(ours[0]) == 1
-    rng = np.random.RandomState([seed, 13 if two else 19])
+    rng = np.random.RandomState([seed, 13])
     if measure in ("ap", "macro_ap"):
-        votes = [np.asarray(vote, np.float64) for vote, _ in (ours, other)]
-        value, draws = _gain_of_rows(rng, truth, votes)
+        value, draws = _gain_of_rows(rng, truth, ours[0], other[0])
     else:
-        n_classes = 2 if two else np.shape(ours[0])[1]
         decided = [np.asarray(named, np.intp) for _, named in (ours, other)]
+        n_classes = len(_columns(ours[0])[2])
         found = [
             _of_tables(tables, cost)[measure]
             for tables in _paired_tables(rng, truth, decided, n_classes)
         ]
         gain = found[1] - found[0] if measure == "cost" else found[0] - found[1]
-        gain = gain if gain.ndim == 1 else gain[:, 1]
+        # One figure a table, or the last class's: that is the positive one.
+        gain = gain.reshape(1 + N_DRAWS, -1)[:, -1]
         value, draws = float(gain[0]), gain[1:]
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Figure(value, float(low), float(high), float(draws.std()))
-
-
-def rows_by_class(labels: Labels, n_classes: int) -> list[Labels]:
-    """The rows of each class, in the order in which they are drawn: the positive first."""
-    order = (1, 0) if n_classes == 2 else range(n_classes)
-    return [np.flatnonzero(labels == c) for c in order]
 
 
 def _of_tables(tables: Floats, cost: tuple[float, float] | None) -> dict[str, Floats]:
@@ -344,12 +361,13 @@ def _part(part: Floats, whole: Floats) -> Floats:
 def _ranks(truth: Labels, vote: Floats, weight: Floats, only_ap: bool = False) -> Floats:
     """Average precision and ROC AUC (2, classes, draws) by these weights of the rows.
 
-    For the positive class of a vote (n,), or for each class of votes (n, C); 0 for a class
-    without rows. A tie counts half in the ROC AUC.
+    For the class of each column of the votes; 0 for one without rows. A tie counts half in
+    the ROC AUC.
     """
-    votes = {1: vote} if vote.ndim == 1 else dict(enumerate(vote.T))
-    ranks = np.zeros((2, len(votes), len(weight)))
-    for at, (c, column) in enumerate(votes.items()):
+    votes, reported, _ = _columns(vote)
+    ranks = np.zeros((2, len(reported), len(weight)))
+    for at, c in enumerate(reported):
+        column = votes[:, at]
         if not (truth == c).any():
             continue
         order = np.argsort(-column, kind="stable")
@@ -367,13 +385,14 @@ def _ranks(truth: Labels, vote: Floats, weight: Floats, only_ap: bool = False) -
 
 
 def _draw_cells(
-    rng: np.random.RandomState, truth: Labels, vote: Floats, named: Labels, errors: Any
+    seed: int, truth: Labels, vote: Floats, named: Labels, errors: Any, ranks: Floats
 ) -> tuple[Floats, Floats, Floats | None]:
-    """Tables, ranks and errors of draws of two classes, by cells of rows that are alike.
+    """Tables, ranks and errors of draws of one ranking, by cells of rows that are alike.
 
     Rows of a cell share class, decision and vote; neighbouring votes, if there are more
     than ``MOST_CELLS``.
     """
+    rng = np.random.RandomState([seed, 11])
     distinct, level = np.unique(-vote, return_inverse=True)
     level = level.reshape(-1)
     if len(distinct) > MOST_CELLS:
@@ -394,31 +413,29 @@ def _draw_cells(
     tables = np.zeros((N_DRAWS, 2, 2))
     for y, c in np.ndindex(2, 2):
         tables[:, y, c] = counts[:, (kind == y) & (decided == c)].sum(axis=1)
-    ranks = _ranks(kind, -(keys // 4).astype(np.float64), counts)
+    drawn = _ranks(kind, -(keys // 4).astype(np.float64), counts)
     if errors is None:
-        return tables, ranks, None
+        return tables, drawn, None
     mean_error = np.bincount(cell.reshape(-1), errors) / members
-    return tables, ranks, counts @ mean_error / len(truth)
-
-
-def _draw_tables(rng: np.random.RandomState, table: NDArray[np.int64]) -> Floats:
-    """Tables of decisions in which each class keeps its rows."""
-    drawn = np.zeros((N_DRAWS, *table.shape))
-    for c, row in enumerate(table):
-        if row.sum():
-            drawn[:, c] = rng.multinomial(row.sum(), row / row.sum(), size=N_DRAWS)
-    return drawn
+    return tables, drawn, counts @ mean_error / len(truth)
 
 
 def _draw_rows(
-    rng: np.random.RandomState, truth: Labels, vote: Floats, errors: Any, ranks: Floats
-) -> tuple[Floats, Floats | None]:
-    """Ranks and errors of draws of rows, around those of all rows."""
-    rows, scale = _thinned(rng, truth, vote.shape[1])
+    seed: int, truth: Labels, vote: Floats, named: Labels, errors: Any, ranks: Floats
+) -> tuple[Floats, Floats, Floats | None]:
+    """Tables in which each class keeps its rows, and ranks and errors of draws of rows."""
+    rng = np.random.RandomState([seed, 17])
+    table = confusion(truth, named, vote.shape[1])
+    tables = np.zeros((N_DRAWS, *table.shape))
+    for c, row in enumerate(table):
+        if row.sum():
+            tables[:, c] = rng.multinomial(row.sum(), row / row.sum(), size=N_DRAWS)
+    classes = np.arange(vote.shape[1])
+    rows, scale = _thinned(rng, truth, classes)
     some, votes = truth[rows], vote[rows]
     drawn = np.empty((*ranks.shape, N_DRAWS))
     faults = np.empty(N_DRAWS)
-    for block, weight in _weights_of_rows(rng, some, vote.shape[1], scale):
+    for block, weight in _weights_of_rows(rng, some, classes, scale):
         drawn[:, :, block] = _ranks(some, votes, weight)
         if errors is not None:
             faults[block] = weight @ errors[rows] / len(truth)
@@ -426,16 +443,16 @@ def _draw_rows(
     # kept of the draws is how far they lie apart.
     drawn += (ranks - drawn.mean(axis=2))[:, :, None]
     if errors is None:
-        return drawn, None
-    return drawn, faults + (float(errors.mean()) - faults.mean())
+        return tables, drawn, None
+    return tables, drawn, faults + (float(errors.mean()) - faults.mean())
 
 
 def _thinned(
-    rng: np.random.RandomState, truth: Labels, n_classes: int, n_votes: int = 1
+    rng: np.random.RandomState, truth: Labels, classes: Labels, n_votes: int = 1
 ) -> tuple[Labels, Floats]:
     """Rows to draw from, and how many each stands for: rare classes keep all of theirs."""
-    room = max(MOST_WORK // (N_DRAWS * n_classes * n_votes), 1)
-    groups = rows_by_class(truth, n_classes)
+    room = max(MOST_WORK // (N_DRAWS * len(classes) * n_votes), 1)
+    groups = [np.flatnonzero(truth == c) for c in classes]
     sizes = np.array([len(group) for group in groups])
     kept = sizes
     if len(truth) > room:
@@ -449,13 +466,13 @@ def _thinned(
 
 
 def _weights_of_rows(
-    rng: np.random.RandomState, truth: Labels, n_classes: int, scale: Floats
+    rng: np.random.RandomState, truth: Labels, classes: Labels, scale: Floats
 ) -> Any:
     """Blocks of draws: which they are, and how often each row is in them, (draws, rows)."""
     for start in range(0, N_DRAWS, BLOCK):
         n = min(BLOCK, N_DRAWS - start)
         weight = np.empty((n, len(truth)))
-        for rows in rows_by_class(truth, n_classes):
+        for rows in (np.flatnonzero(truth == c) for c in classes):
             if not len(rows):
                 continue
             taken = rng.randint(len(rows), size=(n, len(rows)))
@@ -483,22 +500,25 @@ def _paired_tables(
 
 
 def _gain_of_rows(
-    rng: np.random.RandomState, truth: Labels, votes: list[Floats]
+    rng: np.random.RandomState, truth: Labels, ours: ArrayLike, other: ArrayLike
 ) -> tuple[float, Floats]:
     """The difference of the mean average precision, and draws of it."""
-    two = votes[0].ndim == 1
-    n_classes = 2 if two else votes[0].shape[1]
-    there = np.array([0]) if two else np.unique(truth)
+    votes, reported, classes = _columns(ours)
+    others, _, _ = _columns(other)
+    there = np.isin(reported, truth)
 
     def gain(some: Labels, weight: Floats) -> Floats:
-        found = [_ranks(truth[some], vote[some], weight, only_ap=True) for vote in votes]
-        return np.asarray((found[0] - found[1])[0, there].mean(axis=0))
+        found, theirs = (
+            _ranks(truth[some], vote[some], weight, only_ap=True)
+            for vote in (votes, others)
+        )
+        return np.asarray((found - theirs)[0, there].mean(axis=0))
 
-    rows, scale = _thinned(rng, truth, n_classes, len(votes))
+    rows, scale = _thinned(rng, truth, classes, 2)
     exact = float(gain(np.arange(len(truth)), np.ones((1, len(truth))))[0])
     plain = float(gain(rows, scale[None, :])[0])
     draws = np.empty(N_DRAWS)
-    for block, weight in _weights_of_rows(rng, truth[rows], n_classes, scale):
+    for block, weight in _weights_of_rows(rng, truth[rows], classes, scale):
         draws[block] = gain(rows, weight)
     # Around the figure of all rows, not of the thinned ones.
     return exact, draws + (exact - plain)

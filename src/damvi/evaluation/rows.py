@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..hashing import kept, row_hashes, without_labels
 from ..tables import label_texts, pick
-from ..voting import DAMVIVotingClassifier
+from .voters import FittedVote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,118 +28,6 @@ LEAST_TOLD = 10
 STEP = np.uint64(0x9E3779B97F4A7C15)
 """What a label adds to a hash; odd, so that no two labels add the same."""
 MOST_NAMED = 10
-
-
-@dataclass(frozen=True, eq=False)
-class FittedVote:
-    """All that figures, explanations and reports ask of a fitted classifier.
-
-    Labels and decisions are numbers of classes. Of two classes the positive one is 1, and
-    votes and probabilities (n,) are those of it; of more classes they are (n, C).
-
-    Attributes
-    ----------
-    classifier : DAMVIClassifier
-    """
-
-    classifier: Any
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.classifier.classes_)
-
-    @property
-    def weights(self) -> Floats:
-        weights: Floats = self.classifier.weights_
-        return weights
-
-    @property
-    def names(self) -> list[str]:
-        """The names of a pool's voters; trees are numbered from 1."""
-        named = getattr(self.classifier.voters_, "names", None)
-        return list(named or (f"tree {k + 1}" for k in range(len(self.weights))))
-
-    @property
-    def is_pool(self) -> bool:
-        return isinstance(self.classifier, DAMVIVotingClassifier)
-
-    @property
-    def calibrates(self) -> bool:
-        """Whether the probabilities are more than the vote on another scale."""
-        return self.classifier.decision_.calibrator is not None
-
-    @property
-    def remembers(self) -> int:
-        """Of how many training rows one is remembered: 1, unless there were very many."""
-        return int(self.classifier.row_hash_step_)
-
-    @property
-    def tie_order(self) -> Labels:
-        """The places of the classes by their claim to a tie: the most frequent first."""
-        return self.classifier.labels_.order
-
-    @property
-    def factors(self) -> Floats:
-        """What a vote for each class counts by, of three or more."""
-        return np.asarray(self.classifier.threshold_)
-
-    @property
-    def threshold(self) -> float:
-        """Of two classes: votes above it are flagged, strictly."""
-        own = float(self.classifier.threshold_)
-        # Where the positives are the majority, they win a tie.
-        wins_ties = self.tie_order[0] == self._positive
-        return float(np.nextafter(own, -np.inf)) if wins_ties else own
-
-    def decide(self, vote: Floats) -> tuple[Floats, Labels]:
-        """The probabilities and the decisions that votes stand for; none without a vote."""
-        labels, calibrator = self.classifier.labels_, self.classifier.decision_.calibrator
-        decided = _winners(labels.scores(vote, self.classifier.threshold_))
-        if self.n_classes > 2:
-            return labels.probabilities(vote, calibrator), decided
-        chance = (1 + vote) / 2 if calibrator is None else calibrator(vote)
-        return chance, decided if self._positive else 1 - decided
-
-    def decided_by_each(self, votes: NDArray[Any]) -> Labels:
-        """The class that each voter alone would decide for, (n, K)."""
-        if self.n_classes == 2:
-            return (votes > self.threshold).astype(np.intp)
-        if votes.ndim == 2:
-            return votes.astype(np.intp)
-        return np.asarray((votes * self.factors).argmax(axis=2), dtype=np.intp)
-
-    def training_labels(self) -> Labels:
-        """Of a model that was fitted just now."""
-        targets: Labels = self.classifier.votes_.targets.astype(np.intp)
-        return targets
-
-    def training_decisions(self) -> tuple[Labels, Mask]:
-        """Decisions by voters and weights that do not know the row, and where there are."""
-        scores = self.classifier.oob_decision_function_
-        decided = _winners(scores)
-        has_vote = ~np.isnan(scores).reshape(len(scores), -1).any(axis=1)
-        return decided if self.n_classes > 2 or self._positive else 1 - decided, has_vote
-
-    def training_votes(self, rows: Labels) -> tuple[NDArray[Any], Mask | None]:
-        """The votes on some training rows, and which of them count; None for all."""
-        votes = self.classifier.votes_
-        if not votes.in_memory:  # cast again
-            return votes.votes_at(rows)
-        if votes.out_of_bag is None:
-            return votes.votes[rows], None
-        n = len(votes.targets)
-        known = [np.unpackbits(bits, count=n)[rows] for bits in votes.out_of_bag]
-        return votes.votes[rows], np.stack(known, axis=1).astype(bool)
-
-    @property
-    def _positive(self) -> int:
-        """The place of the positive class in ``classes_``."""
-        return int(self.classifier.classes_[1] == self.classifier.pos_label_)
-
-
-def _winners(scores: Floats) -> Labels:
-    """The places of the classes that a decision function speaks for."""
-    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,8 +68,12 @@ class Judged:
     @property
     def has_vote(self) -> Mask:
         """Rows that can be judged."""
-        missing = np.isnan(self.vote).reshape(len(self), -1)
-        return np.asarray(~missing.any(axis=1))
+        return np.asarray(~np.isnan(self.columns).any(axis=1))
+
+    @property
+    def columns(self) -> Floats:
+        """The vote, with a column for each class that is looked for."""
+        return self.vote.reshape(len(self.vote), -1)
 
     @property
     def n_of_fit(self) -> int:

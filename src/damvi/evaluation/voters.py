@@ -1,14 +1,16 @@
-"""The voters: who carries the vote, how they differ, and what they say of hard cases."""
+"""What is asked of a fitted vote, and of its voters: who carries it, how they differ."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .measures import rows_by_class
-from .rows import FittedVote
+from ..decision import decide
+from ..labels import Labels
+from ..voting import DAMVIVotingClassifier
 
 MAX_ROWS = 20_000
 MOST_WORK = 400_000
@@ -18,8 +20,95 @@ MAX_LISTED = 20
 MAX_HARD = 40
 
 Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
+Numbers = NDArray[np.intp]
+"""Of classes, or of rows."""
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedVote:
+    """All that figures, explanations and reports ask of a fitted classifier.
+
+    Labels and decisions are numbers of classes, and of two classes the positive one is 1.
+    Votes and probabilities are as the classifier gives them: (n,) for the positive one of
+    two classes, (n, C) for more.
+
+    Attributes
+    ----------
+    classifier : DAMVIClassifier or DAMVIVotingClassifier
+    """
+
+    classifier: Any
+
+    @property
+    def labels(self) -> Labels:
+        labels: Labels = self.classifier.labels_
+        return labels
+
+    @property
+    def n_classes(self) -> int:
+        return self.labels.n_classes
+
+    @property
+    def weights(self) -> Floats:
+        weights: Floats = self.classifier.weights_
+        return weights
+
+    @property
+    def names(self) -> list[str]:
+        """The names of a pool's voters; trees are numbered from 1."""
+        named = getattr(self.classifier.voters_, "names", None)
+        return list(named or (f"tree {k + 1}" for k in range(len(self.weights))))
+
+    @property
+    def is_pool(self) -> bool:
+        return isinstance(self.classifier, DAMVIVotingClassifier)
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether the probabilities are more than the vote on another scale."""
+        return self.classifier.decision_.calibrator is not None
+
+    @property
+    def remembers(self) -> int:
+        """Of how many training rows one is remembered: 1, unless there were very many."""
+        return int(self.classifier.row_hash_step_)
+
+    @property
+    def threshold(self) -> Any:
+        """Where the vote is cut, or what a vote for each of more classes counts by."""
+        return self.classifier.threshold_
+
+    def decide(self, vote: Floats) -> tuple[Floats, Numbers]:
+        """The probabilities and the decisions that votes stand for; none without a vote."""
+        chance = self.labels.chances(vote, self.classifier.decision_.calibrator)
+        return chance, decide(vote, self.threshold, self.labels.target_order)
+
+    def decided_by_each(self, votes: NDArray[Any]) -> Numbers:
+        """The class that each voter alone would decide for, (n, K)."""
+        return self.labels.decided_by_each(votes, self.threshold)
+
+    def training_labels(self) -> Numbers:
+        """Of a model that was fitted just now."""
+        targets: Numbers = self.classifier.votes_.targets.astype(np.intp)
+        return targets
+
+    def training_decisions(self) -> tuple[Numbers, Mask]:
+        """Decisions by voters and weights that do not know the row, and where there are."""
+        vote = self.classifier.decision_.out_of_sample_vote
+        has_vote = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
+        return decide(vote, self.threshold, self.labels.target_order), has_vote
+
+    def training_votes(self, rows: Numbers) -> tuple[NDArray[Any], Mask | None]:
+        """The votes on some training rows, and which of them count; None for all."""
+        votes = self.classifier.votes_
+        if not votes.in_memory:  # cast again
+            return votes.votes_at(rows)
+        if votes.out_of_bag is None:
+            return votes.votes[rows], None
+        n = len(votes.targets)
+        known = [np.unpackbits(bits, count=n)[rows] for bits in votes.out_of_bag]
+        return votes.votes[rows], np.stack(known, axis=1).astype(bool)
 
 
 def voters_of_fit(classifier: Any) -> dict[str, Any]:
@@ -30,7 +119,7 @@ def voters_of_fit(classifier: Any) -> dict[str, Any]:
     fitted = FittedVote(classifier)
     labels = fitted.training_labels()
     decided, has_vote = fitted.training_decisions()
-    rare = rare_classes(labels, fitted.n_classes)[labels]
+    rare = fitted.labels.rare(np.bincount(labels, minlength=fitted.n_classes))[labels]
     rows = rows_to_look_at(labels, fitted.n_classes)
     votes, unseen = fitted.training_votes(rows)
     figures = voter_figures(
@@ -46,7 +135,7 @@ def voters_of_fit(classifier: Any) -> dict[str, Any]:
 
 
 def voters_on(
-    classifier: Any, X: Any, labels: Labels, decided: Labels, new: Mask
+    classifier: Any, X: Any, labels: Numbers, decided: Numbers, new: Mask
 ) -> dict[str, Any] | None:
     """The voters' figures on the ``new`` rows of a table; None where these are too few."""
     fitted = FittedVote(classifier)
@@ -54,7 +143,7 @@ def voters_on(
     if 2 * len(rows) <= len(labels) or len(np.unique(labels[rows])) < 2:
         return None
     rows = rows[rows_to_look_at(labels[rows], fitted.n_classes)]
-    rare = rare_classes(labels, fitted.n_classes)[labels]
+    rare = fitted.labels.rare(np.bincount(labels, minlength=fitted.n_classes))[labels]
     return voter_figures(
         fitted.decided_by_each(classifier.cast_votes(X.iloc[rows])),
         labels[rows],
@@ -66,8 +155,8 @@ def voters_on(
 
 
 def voter_figures(
-    decided: Labels,
-    labels: Labels,
+    decided: Numbers,
+    labels: Numbers,
     weights: Floats,
     names: list[str],
     n_classes: int,
@@ -142,27 +231,21 @@ def voter_weights(weights: Floats, names: list[str]) -> dict[str, Any]:
     }
 
 
-def rows_to_look_at(labels: Labels, n_classes: int, seed: int = 0) -> Labels:
+def rows_to_look_at(labels: Numbers, n_classes: int, seed: int = 0) -> Numbers:
     """Rows of every class, of each at most its even share of the room while others wait."""
     rng = np.random.default_rng(seed)
     room = min(MAX_ROWS, max(MOST_WORK // n_classes, n_classes))
-    groups = [rng.permutation(group) for group in rows_by_class(labels, n_classes)]
-    taken: list[Labels] = []
+    groups = [
+        rng.permutation(np.flatnonzero(labels == c)) for c in reversed(range(n_classes))
+    ]
+    taken: list[Numbers] = []
     for left, group in enumerate(sorted(groups, key=len)):
         taken.append(group[: room // (n_classes - left)])
         room -= len(taken[-1])
     return np.sort(np.concatenate(taken))
 
 
-def rare_classes(labels: Labels, n_classes: int) -> Mask:
-    """The classes below their even share of the rows; of two, the positive one."""
-    if n_classes == 2:
-        return np.array([False, True])
-    sizes = np.bincount(labels, minlength=n_classes)
-    return np.asarray(sizes * n_classes < len(labels))
-
-
-def _errors(right: Mask, labels: Labels, counts: Mask) -> Floats:
+def _errors(right: Mask, labels: Numbers, counts: Mask) -> Floats:
     """Each voter's error, the mean over the classes of which it was asked."""
     total, known = np.zeros(right.shape[1]), np.zeros(right.shape[1])
     for c in np.unique(labels):
@@ -173,7 +256,7 @@ def _errors(right: Mask, labels: Labels, counts: Mask) -> Floats:
     return np.asarray(total / np.maximum(known, 1))
 
 
-def _kappas(decided: Labels, labels: Labels, counts: Mask, n_classes: int) -> Floats:
+def _kappas(decided: Numbers, labels: Numbers, counts: Mask, n_classes: int) -> Floats:
     """Cohen's kappa of each pair, each class of rows counting alike.
 
     A pair is compared on the rows that count for both.

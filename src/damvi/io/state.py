@@ -157,7 +157,7 @@ def read_estimator(reader: Reader, stored: dict[str, Json]) -> Estimator:
         del decided[VOTE]
     vars(model).update(
         fitted,
-        labels_=Labels(**classes),
+        labels_=Labels.restored(**classes),
         classes_=classes["classes"],
         pos_label_=classes["pos_label"],
         decision_=Decision.restored(**decided),

@@ -120,30 +120,26 @@ def render(summary: dict[str, Any]) -> str:
 
 def _values(summary: dict[str, Any]) -> dict[str, Any]:
     """What the template needs beside the summary and the tables."""
-    voters, two, labelled = summary["voters"], words.is_two(summary), summary["labelled"]
+    voters, labelled, say = summary["voters"], summary["labelled"], words.wording(summary)
     order = _order(summary)
-    drawn = charts.of_model(summary, "that it is real" if two else "for its true class")
+    drawn = charts.of_model(summary, say.speaks)
     frequent = [summary["classes"][c] for c in order[::-1]][: charts.MOST_BARS]
-    drawn["classes"] = (
-        ""
-        if two
-        else charts.bars(
-            "classes",
-            "How frequent the classes are",
-            [one["name"] for one in frequent],
-            [one["rate"] if labelled else one["named"]["value"] for one in frequent],
-            "share of the rows",
-        )
+    drawn["classes"] = charts.bars(
+        "classes",
+        "How frequent the classes are",
+        [one["name"] for one in frequent],
+        [one["rate"] if labelled else one["named"]["value"] for one in frequent],
+        "share of the rows",
     )
     says = voters["hard"]["says"] if voters["known"] else []
     promised = labelled and not summary["certificate"]["why"]
     return {
-        "two": two,
+        "say": say,
         "order": order,
         "judged_rows": summary["data"]["judged"],
         "charts": drawn,
         "views": [
-            {"charts": charts.of_view(view), **view, **_view_tables(view, two)}
+            {"charts": charts.of_view(view), **view, **_view_tables(view, say.distribution)}
             for view in summary["views"]
         ],
         "row_tables": [(*ROW_TABLES[name], rows) for name, rows in summary["rows"].items()],
@@ -161,30 +157,32 @@ def _values(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _live(summary: dict[str, Any]) -> dict[str, Any] | None:
-    """What the script moves: thresholds of two classes, or weights of more."""
+    """What the script moves: thresholds of one class, or weights of several."""
     if not summary["labelled"]:
         return None
     table = [n for row in summary["decision"]["confusion"] for n in row]
-    live = {"confusion": table, "weights": summary["weights"], "cuts": None}
-    if words.is_two(summary):
+    cuts = next((view["cuts"] for view in summary["views"]), None)
+    if cuts:
         # The slider starts at the costs that the model was fitted for, if these are known.
         cost = summary["cost"]
         alarm, miss = cost if cost and cost[0] > 0 else (1.0, 10.0)
         ratios = sorted({*RATIOS, miss / alarm})
-        slider = {"ratios": ratios, "start": ratios.index(miss / alarm), "unit": alarm}
-        live["cuts"] = summary["views"][0]["cuts"] | slider
-    return live
+        cuts |= {"ratios": ratios, "start": ratios.index(miss / alarm), "unit": alarm}
+    return {"confusion": table, "weights": summary["weights"], "cuts": cuts}
 
 
 def _order(summary: dict[str, Any]) -> list[int]:
-    """The classes as the page lists them: the rarest first, of two the positive."""
-    classes = summary["classes"]
-    if words.is_two(summary):
-        return [1, 0]
-    sizes = [
-        one["named"]["part"] if one["rows"] is None else one["rows"] for one in classes
-    ]
-    return sorted(range(len(sizes)), key=lambda c: (sizes[c], c))
+    """The classes as the page lists them: those that matter most first, then the rarest."""
+    return sorted(
+        range(len(summary["classes"])),
+        key=lambda c: (not summary["classes"][c]["rare"], _size(summary["classes"][c]), c),
+    )
+
+
+def _size(one: dict[str, Any]) -> int:
+    """How many rows are of a class or, where that is not known, are given it."""
+    rows: int = one["named"]["part"] if one["rows"] is None else one["rows"]
+    return rows
 
 
 def heat(part: int, whole: int) -> int:
@@ -302,18 +300,12 @@ def _class_scores(one: dict[str, Any]) -> list[str]:
     return cells
 
 
-def _view_tables(view: dict[str, Any], two: bool) -> dict[str, Any]:
+def _view_tables(view: dict[str, Any], caption: str) -> dict[str, Any]:
     """The numbers of the charts of one class."""
     found = view["distribution"]
     groups = [name for name in ("positive", "negative", "all") if name in found]
     called = {"positive": "real", "negative": "not", "all": "rows"}
     edges, curve = found["edges"], view.get("curves")
-    caption = (
-        "How many rows have each score. The dashed line is the model's own threshold."
-        if two
-        else "How many rows have each share of the vote for this class. The class with the "
-        "largest share, times its factor, is decided for."
-    )
     if "positive" in found:
         caption += " Orange: real ones; blue: the others."
     last = len(curve["recall"]) - 1 if curve else -1
@@ -350,28 +342,11 @@ def _view_tables(view: dict[str, Any], two: bool) -> dict[str, Any]:
 
 def _promise(summary: dict[str, Any]) -> dict[str, Any]:
     """The certificate's rates, class by class, and its bounds."""
-    found, classes = summary["certificate"], summary["classes"]
+    found, say = summary["certificate"], words.wording(summary)
     if found["why"]:
         return {"promise_rows": [], "bound_headings": [], "bound_rows": []}
     made = found["pac_bayes"] or {}
-    rates = {"all decisions": found["overall"]}
-    if words.is_two(summary):
-        rates = {
-            "real ones missed": found["missed_by_class"][1],
-            "others flagged": found["flagged_by_class"][1],
-            **rates,
-        }
-        headings = ["at most", "missed", "false alarms", "all decisions"]
-        bounds = [_bound(name, made[key]) for key, name in BOUNDS.items() if made]
-    else:
-        for c in _order(summary):
-            name = classes[c]["name"]
-            rates[f"{name}: missed"] = found["missed_by_class"][c]
-            rates[f"others taken for {name}"] = found["flagged_by_class"][c]
-        headings = ["bound", "all decisions"]
-        bounds = [
-            [name, percent(made[key]["overall"])] for key, name in BOUNDS.items() if made
-        ]
+    bounds = [[name, *say.bound(made[key])] for key, name in BOUNDS.items() if made]
     rows = [
         [
             name,
@@ -381,20 +356,10 @@ def _promise(summary: dict[str, Any]) -> dict[str, Any]:
             percent(rate["upper"]),
             "says nothing: vacuous" if rate["vacuous"] else "",
         ]
-        for name, rate in rates.items()
+        for name, rate in say.rates(summary, _order(summary)).items()
     ]
+    headings = say.bound_headings
     return {"promise_rows": rows, "bound_headings": headings, "bound_rows": bounds}
-
-
-def _bound(name: str, bound: dict[str, Any]) -> list[str]:
-    by_class = " (vacuous)" if bound["vacuous_by_class"] else ""
-    overall = " (vacuous)" if bound["vacuous_overall"] else ""
-    return [
-        name,
-        percent(bound["missed"]) + by_class,
-        percent(bound["false_alarms"]) + by_class,
-        percent(bound["overall"]) + overall,
-    ]
 
 
 def _flat(value: Any) -> str:

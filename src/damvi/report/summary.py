@@ -19,9 +19,9 @@ from ..evaluation import (
     Judged,
     class_names,
     confusion,
+    headlines,
     honest_rows,
     measure,
-    rare_classes,
     share,
     table_fingerprint,
     voter_weights,
@@ -57,8 +57,6 @@ POINTS = 150
 """Of a curve of one class of many; the corners of its hull are kept beside."""
 MOST_WEIGHED = 16
 """Of more classes the tables of the slider would take too much of the page."""
-PEER_FIGURES = ("precision", "recall", "f1", "ap")
-CLASS_PEER_FIGURES = ("macro_f1", "balanced_accuracy", "macro_ap")
 
 UNLABELLED = "Without the true classes nobody can say which voter is right."
 KNOWN_ROWS = (
@@ -107,17 +105,18 @@ def summarise(
     table = _Table.judged_by(model, frame, target)
     features = [column.name for column in model.schema.used for _ in column.features]
     ranked = importances(model.classifier, table.X, features)
-    two, judged = table.two, table.judged
+    judged = table.judged
     summary: dict[str, Any] = {
         "name": name,
         "target": {
             "name": table.target,
-            "positive": model.target.positive if two else None,
-            "negative": model.target.negative if two else None,
+            "positive": model.target.positive or None,
+            "negative": model.target.negative or None,
         },
         "labelled": judged.labels is not None,
-        "threshold": float(model.classifier.threshold_) if two else None,
-        "factors": None if two else table.fitted.factors.tolist(),
+        "threshold": None,
+        "factors": None,
+        **table.fitted.labels.told(table.fitted.threshold),
         "data": _data(table),
         "importances": ranked.as_dict(),
         "repeat": {
@@ -184,20 +183,16 @@ class _Table:
         )
 
     @property
-    def two(self) -> bool:
-        return self.fitted.n_classes == 2
-
-    @property
     def names(self) -> tuple[str, ...]:
         return class_names(self.model.target)
 
     def score(self, rows: Labels, classes: Labels) -> Floats:
         """The vote on each of the rows for its class; of two classes, for the positive."""
-        vote = self.judged.vote[rows]
-        return vote if self.two else vote[np.arange(len(rows)), classes]
+        vote = self.judged.columns[rows]
+        return vote[np.arange(len(rows)), np.minimum(classes, vote.shape[1] - 1)]
 
     def probabilities(self) -> tuple[Floats, str]:
-        """Of each row (and class), and what they are.
+        """Of each row and class looked for, as votes are, and what they are.
 
         A calibrator flatters the votes it was learned on, so training rows get theirs from
         one that was learned on other rows.
@@ -211,16 +206,13 @@ class _Table:
         labels, vote = judged.labels[known], judged.vote[known]
         sizes = np.bincount(labels, minlength=C)
         # Each calibrator needs rows of its class, and others.
-        if sizes.min() < (1 if self.two else N_FOLDS) or len(known) < N_FOLDS:
+        if sizes.min() < 2 or len(known) < N_FOLDS:
             return judged.probability, TOO_FEW
         rng = np.random.default_rng(0)
-        if self.two:
-            folds = rng.permutation(len(labels)) % N_FOLDS
-        else:
-            folds = np.empty(len(labels), np.intp)
-            for c in range(C):
-                rows = rng.permutation(np.flatnonzero(labels == c))
-                folds[rows] = np.arange(sizes[c]) % N_FOLDS
+        folds = np.empty(len(labels), np.intp)
+        for c in range(C):
+            rows = rng.permutation(np.flatnonzero(labels == c))
+            folds[rows] = np.arange(sizes[c]) % N_FOLDS
         probability = judged.probability.copy()
         probability[known] = crossfit_probability(vote, labels, folds)
         return probability, CROSSFITTED
@@ -278,17 +270,19 @@ def _without_truth(table: _Table, ranked: list[str]) -> dict[str, Any]:
     judged, fitted = table.judged, table.fitted
     known = judged.has_vote
     named = np.bincount(judged.decided[known], minlength=fitted.n_classes)
-    # Of two classes the flagged; of more, all but the most frequent class.
-    usual = 0 if table.two else fitted.tie_order[0]
-    rows = np.flatnonzero(known & (judged.decided != usual))
-    order = np.argsort(-table.score(rows, judged.decided[rows]), kind="stable")
+    rare = fitted.labels.rare(named)
     return {
         "classes": [
-            {"name": name, "rows": None, "named": share(int(count), int(known.sum()))}
-            for name, count in zip(table.names, named, strict=True)
+            {
+                "name": name,
+                "rows": None,
+                "rare": bool(rare[c]),
+                "named": share(int(named[c]), int(known.sum())),
+            }
+            for c, name in enumerate(table.names)
         ],
         "views": _views(table, None, None),
-        "rows": {"flagged" if table.two else "named": _rows(table, rows[order], ranked)},
+        "rows": _rows_to_look_at(table, ranked),
         "voters": {
             "known": False,
             "why": UNLABELLED,
@@ -299,25 +293,15 @@ def _without_truth(table: _Table, ranked: list[str]) -> dict[str, Any]:
 
 def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, Any]:
     judged, fitted, scores = table.judged, table.fitted, table.model.scores
-    known, two, C = judged.has_vote, table.two, fitted.n_classes
+    known = judged.has_vote
     truth, decided, vote = labels[known], judged.decided[known], judged.vote[known]
     probability, words = table.probabilities()
-    chance = probability[known]
-    counts = confusion(truth, decided, C)
+    chance = probability[known].reshape(len(truth), -1)
+    counts = confusion(truth, decided, fitted.n_classes)
     figures = None
     if (counts.sum(axis=1) > 0).sum() > 1:
         figures = measure(truth, vote, decided, chance if fitted.calibrates else None)
-    classes = _classes(table.names, truth, counts, figures)
-    weights = None
-    if not two and C <= MOST_WEIGHED:
-        offered = offer_weights(vote, truth, fitted.factors, fitted.tie_order)
-        weights = {
-            "steps": list(STEPS),
-            "own": OWN,
-            "factors": fitted.factors.tolist(),
-            # Flat, line by line.
-            "tables": [[each.reshape(-1).tolist() for each in steps] for steps in offered],
-        }
+    classes = _classes(table, counts, figures)
     overall = {} if figures is None else figures.overall
     means = {"mean_found": "balanced_accuracy", "macro_f1": "macro_f1"}
     return {
@@ -330,29 +314,44 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
                 for name, key in means.items()
             },
         },
-        "weights": weights,
+        "weights": _weights(fitted, vote, truth),
         "cost": scores.get("cost"),
-        "scores": _scores(figures, classes[1] if two else {}),
+        "scores": _scores(figures, classes[-1]),
         "calibration_words": words,
         "views": _views(table, truth, chance),
-        "peers": _peers(scores, PEER_FIGURES if two else CLASS_PEER_FIGURES),
+        "peers": _peers(scores),
         "voters": _voters(table, labels),
-        "mixed_up": [] if two else _mixed_up(counts, table.names),
-        "rows": _wrong_rows(table, labels, ranked),
+        "mixed_up": _mixed_up(counts, table.names),
+        "rows": _rows_to_look_at(table, ranked),
         "certificate": _promise(table, labels),
     }
 
 
+def _weights(fitted: FittedVote, vote: Floats, truth: Labels) -> dict[str, Any] | None:
+    """What is decided where one of several classes counts for more, for the slider."""
+    reported, factors = fitted.labels.reported, fitted.threshold
+    if len(reported) == 1 or len(reported) > MOST_WEIGHED:
+        return None
+    offered = offer_weights(vote, truth, factors, fitted.labels.target_order)
+    return {
+        "steps": list(STEPS),
+        "own": OWN,
+        "factors": factors.tolist(),
+        # Flat, line by line.
+        "tables": [[each.reshape(-1).tolist() for each in steps] for steps in offered],
+    }
+
+
 def _classes(
-    names: tuple[str, ...], truth: Labels, counts: NDArray[Any], figures: Figures | None
+    table: _Table, counts: NDArray[Any], figures: Figures | None
 ) -> list[dict[str, Any]]:
     """Each class: how frequent it is, and how well it is found."""
-    rare = rare_classes(truth, len(names))
+    labels, total = table.fitted.labels, int(counts.sum())
+    rare = labels.rare(counts.sum(axis=1))
     by_class = () if figures is None else figures.by_class
-    # Of two classes the positive one alone is reported.
-    reported = dict(enumerate(by_class, start=len(names) - len(by_class)))
+    reported = dict(zip(labels.reported.tolist(), by_class, strict=False))
     classes = []
-    for c, name in enumerate(names):
+    for c, name in enumerate(table.names):
         rows, named, found = (
             int(counts[c].sum()),
             int(counts[:, c].sum()),
@@ -364,9 +363,9 @@ def _classes(
             {
                 "name": name,
                 "rows": rows,
-                "rate": rows / max(len(truth), 1),
+                "rate": rows / max(total, 1),
                 "rare": bool(rare[c]),
-                "named": share(named, len(truth)),
+                "named": share(named, total),
                 "precision": share(found, named),
                 "recall": share(found, rows),
                 **{key: known.get(key) for key in ("f1", "ap", "roc_auc")},
@@ -376,7 +375,11 @@ def _classes(
 
 
 def _scores(figures: Figures | None, counted: dict[str, Any]) -> list[dict[str, Any]]:
-    """The figures; those of counted rows with the interval that the page shows above."""
+    """The figures; those of counted rows with the interval that the page shows above.
+
+    ``counted`` are those of the positive class, the last of two; of more classes, only
+    means are among the figures.
+    """
     scores = []
     for key, figure in ({} if figures is None else figures.overall).items():
         low, high = figure.low, figure.high
@@ -402,27 +405,29 @@ def _views(
 
     ``truth`` and ``chance`` are those of the rows with a vote.
     """
-    judged, two, C = table.judged, table.two, table.fitted.n_classes
-    known = judged.has_vote
-    votes, decided = judged.vote[known], judged.decided[known]
+    judged, labels = table.judged, table.fitted.labels
+    known, reported = judged.has_vote, labels.reported
+    votes, decided = judged.columns[known], judged.decided[known]
     counted = decided if truth is None else truth
-    sizes = np.bincount(counted, minlength=C)
-    order = [int(c) for c in np.argsort(sizes, kind="stable") if sizes[c] < len(counted)]
-    order = [1] if two else [c for c in order if truth is None or sizes[c]]
+    sizes = np.bincount(counted, minlength=labels.n_classes)
+    alone, least = len(reported) == 1, 0 if truth is None else 1
+    order = np.argsort(sizes[reported], kind="stable").tolist()
+    if not alone:  # a class needs rows, and others, for its charts
+        order = [at for at in order if least <= sizes[at] < len(counted)]
+    told = labels.told(table.fitted.threshold)
     views = []
-    for c in order[:MOST_VIEWS]:
-        vote = votes if two else votes[:, c]
+    for at in order[:MOST_VIEWS]:
+        c, vote = int(reported[at]), votes[:, at]
         own = None if truth is None else truth == c
         view: dict[str, Any] = {
             "class": c,
             "name": table.names[c],
-            "threshold": float(table.model.classifier.threshold_) if two else None,
-            "distribution": distribution(vote, own, (-1.0 if two else 0.0, 1.0)),
+            "threshold": told.get("threshold"),
+            "distribution": distribution(vote, own, labels.vote_limits),
         }
         if own is not None and chance is not None:
-            # No vote is above 1: with many classes no cut of one vote alone decides.
-            cut = (table.fitted.threshold, MAX_CUTS) if two else (1.0, POINTS)
-            cuts = offer_cuts(vote, own, *cut)
+            cut = labels.flags_above(table.fitted.threshold)
+            cuts = offer_cuts(vote, own, cut, MAX_CUTS if alone else POINTS)
             named = decided == c
             found, alarms = int((own & named).sum()), int((~own & named).sum())
             view |= {
@@ -430,15 +435,15 @@ def _views(
                 "precision": share(found, found + alarms),
                 "recall": share(found, cuts.positives),
                 "alarm_rate": alarms / max(cuts.negatives, 1),
-                "cuts": cuts.as_dict() if two else None,
+                "cuts": cuts.as_dict() if alone else None,
                 "curves": cuts.curves() if own.any() and not own.all() else None,
-                "calibration": calibration(chance if two else chance[:, c], own),
+                "calibration": calibration(chance[:, at], own),
             }
         views.append(view)
     return views
 
 
-def _peers(scores: dict[str, Any], shown: tuple[str, ...]) -> dict[str, Any] | None:
+def _peers(scores: dict[str, Any]) -> dict[str, Any] | None:
     """How plain models did beside this one when it was fitted, if that was measured."""
     if not scores.get("models"):
         return None
@@ -446,7 +451,7 @@ def _peers(scores: dict[str, Any], shown: tuple[str, ...]) -> dict[str, Any] | N
         "rows": scores.get("rows_judged"),
         "verdicts": list(scores.get("verdicts", ())),
         "models": {
-            name: {key: figures[key]["value"] for key in shown if key in figures}
+            name: {key: figures[key]["value"] for key in headlines(figures)}
             for name, figures in scores["models"].items()
         },
     }
@@ -480,31 +485,38 @@ def _mixed_up(counts: NDArray[Any], names: tuple[str, ...]) -> list[dict[str, An
     ]
 
 
-def _wrong_rows(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, Any]:
-    """Wrong decisions, the surest first.
+def _rows_to_look_at(table: _Table, ranked: list[str]) -> dict[str, Any]:
+    """Wrong decisions, the surest first; without the truth, what was found.
 
-    Of two classes the missed positives, and apart from them the false alarms. Of more,
-    missed rows of the rarer classes first; sure is a decision with many votes for the
-    wrong class and few for the right one.
+    Of one class that is looked for its misses, and apart from them the false alarms. Of
+    several, missed rows of the rarer ones first; sure is a decision with many votes for
+    the wrong class and few for the right one.
     """
-    judged = table.judged
-    wrong = np.flatnonzero(judged.has_vote & (judged.decided != labels))
-    truth, decided = labels[wrong], judged.decided[wrong]
-    if table.two:
-        score, missed = judged.vote[wrong], truth == 1
+    judged, classes = table.judged, table.fitted.labels
+    alone = len(classes.reported) == 1
+    if judged.labels is None:
+        found = np.flatnonzero(judged.has_vote & (judged.decided != classes.usual))
+        score = table.score(found, judged.decided[found])
+        found = found[np.argsort(-score, kind="stable")]
+        return {"flagged" if alone else "named": _rows(table, found, ranked)}
+    wrong = np.flatnonzero(judged.has_vote & (judged.decided != judged.labels))
+    truth, decided = judged.labels[wrong], judged.decided[wrong]
+    score = table.score(wrong, decided)
+    if alone:
+        missed = truth != classes.usual
         low = wrong[missed][np.argsort(score[missed], kind="stable")]
         high = wrong[~missed][np.argsort(-score[~missed], kind="stable")]
         return {
             "missed": _rows(table, low, ranked),
             "false_alarms": _rows(table, high, ranked),
         }
-    sure = table.score(wrong, decided) - table.score(wrong, truth)
-    rare = rare_classes(labels, table.fitted.n_classes)[truth]
+    sure = score - table.score(wrong, truth)
+    rare = classes.rare(np.bincount(judged.labels, minlength=classes.n_classes))[truth]
     return {"mistakes": _rows(table, wrong[np.lexsort((-sure, ~rare))], ranked)}
 
 
 def _rows(table: _Table, rows: Labels, ranked: list[str]) -> dict[str, Any]:
-    """Rows for the eye: their scores, their classes if there are many, their values.
+    """Rows for the eye: their scores, their classes, their values.
 
     Row numbers count from 1, as in the file below its header. The columns that matter
     most come first; others, such as ids, follow while there is room.
@@ -520,29 +532,26 @@ def _rows(table: _Table, rows: Labels, ranked: list[str]) -> dict[str, Any]:
     matter = matter[: MAX_COLUMNS - min(len(ids), 2)]
     columns = list(dict.fromkeys([*matter, *ids, *others]))[:MAX_COLUMNS]
     shown = rows[:MAX_ROWS]
-    told = [
-        {"row": number, "score": score}
-        for number, score in zip(
-            table.numbers[shown].tolist(),
-            table.score(shown, judged.decided[shown]).tolist(),
-            strict=True,
-        )
-    ]
-    for i, row in zip(shown, told, strict=True):
-        if not table.two:
-            row["decided"] = names[judged.decided[i]]
-            if judged.labels is not None:
-                label = judged.labels[i]
-                row |= {
-                    "truth": names[label],
-                    "score_of_truth": float(judged.vote[i, label]),
-                }
-        row["values"] = [as_text(frame[name].iloc[i]) for name in columns]
+    decided = judged.decided[shown]
+    told: dict[str, Any] = {
+        "row": table.numbers[shown].tolist(),
+        "score": table.score(shown, decided).tolist(),
+        "decided": [names[c] for c in decided],
+    }
+    if judged.labels is not None:
+        truth = judged.labels[shown]
+        told["truth"] = [names[c] for c in truth]
+        # None for a class that nobody votes for: the negative one of two.
+        known = np.isin(truth, table.fitted.labels.reported).tolist()
+        scores = zip(table.score(shown, truth).tolist(), known, strict=True)
+        told["score_of_truth"] = [score if voted else None for score, voted in scores]
+    told["values"] = [[as_text(frame[name].iloc[i]) for name in columns] for i in shown]
+    each = zip(*told.values(), strict=True)
     return {
         "total": len(rows),
         "columns": columns,
         "left_out": max(0, len(others) - len(columns)),
-        "rows": told,
+        "rows": [dict(zip(told, row, strict=True)) for row in each],
     }
 
 
@@ -557,7 +566,7 @@ def _promise(table: _Table, labels: Labels) -> dict[str, Any]:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            truth = labels == 1 if table.two else labels
+            truth = table.fitted.labels.by_target[labels]
             found = certify(table.model.classifier, table.X, truth)
     except ValueError as error:
         return {"why": f"{NO_PROMISE} ({error}.)"}

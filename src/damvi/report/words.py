@@ -21,11 +21,6 @@ MEANINGS = {
 MOST_LISTED = 5
 
 
-def is_two(summary: dict[str, Any]) -> bool:
-    """Whether a summary is about a positive class and the other."""
-    return summary["target"]["positive"] is not None
-
-
 def per_hundred(share: float | None) -> str:
     """A share as a number out of 100 that hides neither a few nor a rest.
 
@@ -57,10 +52,9 @@ def percent(share: float | None) -> str:
 
 def basis(summary: dict[str, Any]) -> dict[str, str]:
     """Which rows this is about, in words that nobody can miss."""
-    data, two = summary["data"], is_two(summary)
+    data, say = summary["data"], wording(summary)
     if not summary["labelled"]:
-        shows = "flags" if two else "decides"
-        text = f"The page shows what the model {shows}, not how often it is right."
+        text = f"The page shows what the model {say.acts}, not how often it is right."
         title = "These rows come without the truth."
         return {"title": title, "text": f"{text} {data['words']}"}
     if data["of_fit"] == 0:
@@ -70,11 +64,9 @@ def basis(summary: dict[str, Any]) -> dict[str, str]:
     else:
         title = "Some of these rows, or rows with the same values, were in the fit."
     text = data["words"]
-    tuned = two or any(factor != 1 for factor in summary["factors"])
-    if data["of_fit"] and tuned:
-        what = "threshold was" if two else "factors of the classes were"
-        text += f" The model's {what} tuned on training rows: new rows may do a bit worse."
-        text += _crossfitted(summary)
+    if data["of_fit"] and say.was_tuned(summary):
+        text += f" The model's {say.tuned} tuned on training rows: new rows may do a bit "
+        text += f"worse.{_crossfitted(summary)}"
     if data["without_truth"]:
         text += f" {data['without_truth']:,} rows without a truth are left out."
     return {"title": title, "text": text}
@@ -91,57 +83,6 @@ def _crossfitted(summary: dict[str, Any]) -> str:
         f" With thresholds tuned on other rows than they judge, of 100 flagged rows about "
         f"{per_hundred(own['precision'])} are real, and of 100 real ones about "
         f"{per_hundred(own['recall'])} are found."
-    )
-
-
-def lead(summary: dict[str, Any]) -> str:
-    """What a manager wants to know, in two or three sentences."""
-    classes, two = summary["classes"], is_two(summary)
-    if not summary["labelled"]:
-        if two:
-            flagged = classes[1]["named"]
-            return (
-                f"The model flags {flagged['part']:,} of {flagged['whole']:,} rows "
-                f"({percent(flagged['value'])}) as {summary['target']['positive']}."
-            )
-        return f"The model gives {_shared_out(classes)}."
-    return _lead_of_two(summary) if two else _lead_of_many(summary)
-
-
-def _lead_of_two(summary: dict[str, Any]) -> str:
-    target, real = summary["target"], summary["classes"][1]
-    flagged = real["named"]["part"]
-    if not real["rows"]:
-        return f"None of these rows is {target['positive']}; {flagged:,} were flagged."
-    if not flagged:
-        return (
-            f"Nothing is flagged: all {real['rows']:,} real ones are missed at the model's "
-            f"threshold."
-        )
-    return (
-        f"As the model decides: of 100 flagged rows about "
-        f"{per_hundred(real['precision']['value'])} are real; of 100 real ones about "
-        f"{per_hundred(real['recall']['value'])} are found. Real means that "
-        f"'{target['name']}' is '{target['positive']}', as in "
-        f"{percent(real['rate'])} of these rows."
-    )
-
-
-def _lead_of_many(summary: dict[str, Any]) -> str:
-    decision, classes = summary["decision"], there(summary)
-    words = (
-        f"As the model decides: of 100 rows about "
-        f"{per_hundred(decision['right']['value'])} are given their right class."
-    )
-    if len(classes) < 2:
-        return f"{words} All of them are {_quoted(classes[0])}, so little can be said."
-    hardest = min(classes, key=lambda one: one["recall"]["value"])
-    easiest = max(classes, key=lambda one: one["recall"]["value"])
-    return (
-        f"{words} Large classes make up most of that. Class by class, of 100 rows about "
-        f"{per_hundred(decision['mean_found']['value'])} are found on average: most of "
-        f"{_quoted(easiest)} ({per_hundred(easiest['recall']['value'])} of 100), fewest of "
-        f"{_quoted(hardest)} ({per_hundred(hardest['recall']['value'])} of 100)."
     )
 
 
@@ -168,21 +109,10 @@ def there(summary: dict[str, Any]) -> list[dict[str, Any]]:
 
 def data_words(summary: dict[str, Any]) -> str:
     """Rows, classes and columns."""
-    data, classes = summary["data"], summary["classes"]
+    data = summary["data"]
     words = f"{data['rows']:,} rows"
-    if summary["labelled"] and is_two(summary):
-        words += f", {classes[1]['rows']:,} of them real ({percent(classes[1]['rate'])})"
-    elif summary["labelled"]:
-        known = there(summary)
-        words += f" of {len(known)} classes"
-        if len(known) < len(classes):
-            words += f" ({len(classes) - len(known)} more are known to the model)"
-        largest = max(known, key=lambda one: one["rows"])
-        rarest = min(known, key=lambda one: one["rows"])
-        words += (
-            f", from {_quoted(rarest)} ({percent(rarest['rate'])}) to {_quoted(largest)} "
-            f"({percent(largest['rate'])})"
-        )
+    if summary["labelled"]:
+        words += wording(summary).extent(summary)
     kinds = [column["kind"] for column in data["columns"]]
     words += f"; {len(kinds) - kinds.count('dropped')} columns are used"
     if kinds.count("dropped"):
@@ -214,15 +144,13 @@ def voter_words(summary: dict[str, Any]) -> str:
 
 def hard_words(summary: dict[str, Any]) -> str:
     """What the voters say of the rows that the vote misses."""
-    hard, two = summary["voters"].get("hard"), is_two(summary)
-    which = "real ones" if two else "rows of rarer classes"
+    hard, say = summary["voters"].get("hard"), wording(summary)
     if not hard or not hard["total"]:
-        return f"The vote misses none of the {which}."
+        return f"The vote misses none of the {say.hard}."
     total, none = hard["total"], hard["found_by_none"]
-    done = "would be flagged" if two else "are given their class"
     return (
-        f"Of the {total:,} {which} that the vote misses, {total - none:,} {done} by at "
-        f"least one voter alone, and {none:,} by none: for these the columns, or the "
+        f"Of the {total:,} {say.hard} that the vote misses, {total - none:,} {say.found} "
+        f"by at least one voter alone, and {none:,} by none: for these the columns, or the "
         f"label, should be looked at."
     )
 
@@ -231,27 +159,216 @@ def promise_words(summary: dict[str, Any]) -> str:
     """The certificate's headline."""
     found = summary["certificate"]
     words = f"With {percent(1 - found['delta'])} confidence, on new rows drawn like these "
-    if is_two(summary):
+    return words + wording(summary).promise(summary)
+
+
+def lead(summary: dict[str, Any]) -> str:
+    """What a manager wants to know, in two or three sentences."""
+    say = wording(summary)
+    return say.lead(summary) if summary["labelled"] else say.decisions(summary)
+
+
+class OneClass:
+    """How a page speaks of one class that is looked for: what is flagged is it, or not."""
+
+    several = False
+    acts = "flags"
+    tuned = "threshold was"
+    thresholds = "thresholds"
+    hard = "real ones"
+    found = "would be flagged"
+    speaks = "that it is real"
+    would = "flagged it."
+    classes = "both"
+    curve = (
+        "Each point is a threshold you could set. The dot is the one chosen above; the "
+        "dashed line is what chance would give."
+    )
+    roc = (
+        "The same thresholds, by how many of the others are flagged by mistake. With rare "
+        "real ones this curve flatters; trust the one before."
+    )
+    distribution = (
+        "How many rows have each score. The dashed line is the model's own threshold."
+    )
+    covered = (
+        "They are for rows drawn like these, if they were used for nothing before: not to "
+        "train, tune, calibrate or choose. They are about how often decisions are wrong at "
+        "the model's own threshold, not at one chosen above."
+    )
+    bound_headings = ("at most", "missed", "false alarms", "all decisions")
+
+    def decided(self, summary: dict[str, Any]) -> str:
+        return f"At the model's own threshold (score above {summary['threshold']:.4g})"
+
+    def was_tuned(self, summary: dict[str, Any]) -> bool:
+        return True
+
+    def decisions(self, summary: dict[str, Any]) -> str:
+        flagged = summary["classes"][1]["named"]
+        return (
+            f"The model flags {flagged['part']:,} of {flagged['whole']:,} rows "
+            f"({percent(flagged['value'])}) as {summary['target']['positive']}."
+        )
+
+    def lead(self, summary: dict[str, Any]) -> str:
+        target, real = summary["target"], summary["classes"][1]
+        flagged = real["named"]["part"]
+        if not real["rows"]:
+            return f"None of these rows is {target['positive']}; {flagged:,} were flagged."
+        if not flagged:
+            return (
+                f"Nothing is flagged: all {real['rows']:,} real ones are missed at the "
+                f"model's threshold."
+            )
+        return (
+            f"As the model decides: of 100 flagged rows about "
+            f"{per_hundred(real['precision']['value'])} are real; of 100 real ones about "
+            f"{per_hundred(real['recall']['value'])} are found. Real means that "
+            f"'{target['name']}' is '{target['positive']}', as in "
+            f"{percent(real['rate'])} of these rows."
+        )
+
+    def extent(self, summary: dict[str, Any]) -> str:
+        real = summary["classes"][1]
+        return f", {real['rows']:,} of them real ({percent(real['rate'])})"
+
+    def promise(self, summary: dict[str, Any]) -> str:
+        found = summary["certificate"]
         missed, alarms = found["missed_by_class"][1], found["flagged_by_class"][1]
-        words += (
+        words = (
             f"at most {percent(missed['upper'])} of the real ones are missed and at most "
             f"{percent(alarms['upper'])} of the others are flagged."
         )
-        vacuous, guess = missed["vacuous"], "flagging at random"
-    else:
-        overall = found["overall"]
-        words += f"at most {percent(overall['upper'])} of all decisions are wrong."
-        vacuous, guess = overall["vacuous"], "always naming the largest class"
-    if vacuous:
-        words += f" That promises no more than {guess} would: there are too few rows."
-    if is_two(summary):
-        return words
-    told = [k for k, one in enumerate(found["missed_by_class"]) if not one["vacuous"]]
-    if told:
-        best = min(told, key=lambda k: found["missed_by_class"][k]["upper"])
-        words += (
-            f" Class by class the promises are below; the firmest is that at most "
-            f"{percent(found['missed_by_class'][best]['upper'])} of "
-            f"{_quoted(summary['classes'][best])} are missed."
+        return words + _if_vacuous(missed, "flagging at random")
+
+    def rates(self, summary: dict[str, Any], order: list[int]) -> dict[str, Any]:
+        """The promised rates, by what they are of."""
+        found = summary["certificate"]
+        return {
+            "real ones missed": found["missed_by_class"][1],
+            "others flagged": found["flagged_by_class"][1],
+            "all decisions": found["overall"],
+        }
+
+    def bound(self, made: dict[str, Any]) -> list[str]:
+        """A PAC-Bayes bound, as cells below ``bound_headings``."""
+        by_class = " (vacuous)" if made["vacuous_by_class"] else ""
+        overall = " (vacuous)" if made["vacuous_overall"] else ""
+        return [
+            percent(made["missed"]) + by_class,
+            percent(made["false_alarms"]) + by_class,
+            percent(made["overall"]) + overall,
+        ]
+
+
+class EachClass:
+    """How a page speaks of several classes, each of which is looked for."""
+
+    several = True
+    acts = "decides"
+    tuned = "factors of the classes were"
+    thresholds = "the factors of the classes"
+    hard = "rows of rarer classes"
+    found = "are given their class"
+    speaks = "for its true class"
+    would = "given it its class."
+    classes = "all"
+    curve = (
+        "Each point is a share of the vote from which on rows would be given this class, "
+        "if it alone were asked for. The dot is what is decided, which weighs all classes "
+        "at once, so it may lie beside the curve. The dashed line is what chance would "
+        "give."
+    )
+    roc = (
+        "The same, by how many of the others are taken for it. For a rare class this curve "
+        "flatters; trust the one before."
+    )
+    distribution = (
+        "How many rows have each share of the vote for this class. The class with the "
+        "largest share, times its factor, is decided for."
+    )
+    covered = (
+        "The promises for the classes hold together. They are for rows drawn like these, "
+        "if they were used for nothing before: not to train, tune, calibrate or choose. "
+        "They are about how often decisions are wrong as the model decides, not with a "
+        "weight chosen above."
+    )
+    bound_headings = ("bound", "all decisions")
+
+    def decided(self, summary: dict[str, Any]) -> str:
+        return "As the model decides"
+
+    def was_tuned(self, summary: dict[str, Any]) -> bool:
+        return any(factor != 1 for factor in summary["factors"])
+
+    def decisions(self, summary: dict[str, Any]) -> str:
+        return f"The model gives {_shared_out(summary['classes'])}."
+
+    def lead(self, summary: dict[str, Any]) -> str:
+        decision, classes = summary["decision"], there(summary)
+        words = (
+            f"As the model decides: of 100 rows about "
+            f"{per_hundred(decision['right']['value'])} are given their right class."
         )
-    return words
+        if not decision["mean_found"]:
+            return f"{words} All of them are {_quoted(classes[0])}, so little can be said."
+        hardest = min(classes, key=lambda one: one["recall"]["value"])
+        easiest = max(classes, key=lambda one: one["recall"]["value"])
+        return (
+            f"{words} Large classes make up most of that. Class by class, of 100 rows "
+            f"about {per_hundred(decision['mean_found']['value'])} are found on average: "
+            f"most of {_quoted(easiest)} ({per_hundred(easiest['recall']['value'])} of "
+            f"100), fewest of {_quoted(hardest)} "
+            f"({per_hundred(hardest['recall']['value'])} of 100)."
+        )
+
+    def extent(self, summary: dict[str, Any]) -> str:
+        classes, known = summary["classes"], there(summary)
+        words = f" of {len(known)} classes"
+        if len(known) < len(classes):
+            words += f" ({len(classes) - len(known)} more are known to the model)"
+        largest = max(known, key=lambda one: one["rows"])
+        rarest = min(known, key=lambda one: one["rows"])
+        return (
+            f"{words}, from {_quoted(rarest)} ({percent(rarest['rate'])}) to "
+            f"{_quoted(largest)} ({percent(largest['rate'])})"
+        )
+
+    def promise(self, summary: dict[str, Any]) -> str:
+        found, overall = summary["certificate"], summary["certificate"]["overall"]
+        words = f"at most {percent(overall['upper'])} of all decisions are wrong."
+        words += _if_vacuous(overall, "always naming the largest class")
+        told = [k for k, one in enumerate(found["missed_by_class"]) if not one["vacuous"]]
+        if told:
+            best = min(told, key=lambda k: found["missed_by_class"][k]["upper"])
+            words += (
+                f" Class by class the promises are below; the firmest is that at most "
+                f"{percent(found['missed_by_class'][best]['upper'])} of "
+                f"{_quoted(summary['classes'][best])} are missed."
+            )
+        return words
+
+    def rates(self, summary: dict[str, Any], order: list[int]) -> dict[str, Any]:
+        found, classes = summary["certificate"], summary["classes"]
+        rates = {"all decisions": found["overall"]}
+        for c in order:
+            name = classes[c]["name"]
+            rates[f"{name}: missed"] = found["missed_by_class"][c]
+            rates[f"others taken for {name}"] = found["flagged_by_class"][c]
+        return rates
+
+    def bound(self, made: dict[str, Any]) -> list[str]:
+        return [percent(made["overall"])]
+
+
+def wording(summary: dict[str, Any]) -> OneClass | EachClass:
+    """How to speak of what the summary is about."""
+    many = summary["target"]["positive"] is None
+    return EachClass() if many else OneClass()
+
+
+def _if_vacuous(rate: dict[str, Any], guess: str) -> str:
+    if not rate["vacuous"]:
+        return ""
+    return f" That promises no more than {guess} would: there are too few rows."
