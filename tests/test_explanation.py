@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.evaluation import FittedVote
-from damvi.labels import Labels
 from damvi.explanation import as_text, contributions, explain, importances
+from damvi.labels import Labels
 from tests.report.toy import (
     CLASSES,
     make_class_model,
