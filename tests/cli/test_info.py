@@ -67,7 +67,7 @@ def test_what_people_see(path):
         "2 (GaussianNB, LogisticRegression)",
         "bayes [bold]",
         "tuned for F1",
-        "DAMVI  precision 0.25, recall 0.75, f1 0.375, ap unknown",
+        "DAMVI  precision 0.25, recall 0.75, F1 0.375, AP unknown",
         "DAMVI and a plain forest tie.",
         "command: damvi fit data.csv --target 'is fraud'",
         "scikit-learn",

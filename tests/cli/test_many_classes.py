@@ -14,7 +14,7 @@ from damvi.cli import main
 from damvi.cli.console import FORMULA, no_formula
 from damvi.evaluation import FittedVote
 from damvi.io import load
-from damvi.model import metrics
+from damvi.model import fitting
 
 from .conftest import crops as crops_of
 from .test_first_minutes import check
@@ -35,7 +35,7 @@ def fitted(tmp_path_factory):
     command = ["fit", path / "crops.csv", "--target", "crop", "--pool", "trees"]
     command = [*command, "-o", path / "model.damvi", "--quiet"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metrics, "find_spec", lambda name: None)  # LightGBM takes long
+        patch.setattr(fitting, "find_spec", lambda name: None)  # LightGBM takes long
         result = CliRunner().invoke(main, [str(word) for word in command])
     assert result.exit_code == 0, (result.output, result.exception)
     return path
@@ -62,7 +62,7 @@ def test_fit_says_which_classes_there_are_and_how_well_they_are_told_apart(damvi
 
 
 def test_one_against_the_rest(damvi, folder, fitted, monkeypatch):
-    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
+    monkeypatch.setattr(fitting, "find_spec", lambda name: None)
     command = ["fit", fitted / "crops.csv", "--target", "crop", "--pool", "trees"]
     said = damvi(*command, "--positive", "maize").output
     assert "Positive is crop = 'maize' against the rest: 125 rows, 25.00%." in said
@@ -169,7 +169,7 @@ def test_info_of_a_classifier_alone(damvi, folder):
 
 
 def test_many_classes_are_listed_in_part(damvi, folder, monkeypatch):
-    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
+    monkeypatch.setattr(fitting, "find_spec", lambda name: None)
     rng = np.random.default_rng(0)
     kinds = np.sort(np.concatenate([np.arange(40).repeat(3), np.zeros(200, int)]))
     frame = pd.DataFrame({"x": kinds + rng.normal(size=320), "kind": kinds}).sample(

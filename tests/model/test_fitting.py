@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.model import fit_table, fitting, metrics, parse_metric, prepare
+from damvi.model import fit_table, fitting, parse_metric, prepare
 from damvi.voters import FastForestClassifier
 
 
@@ -109,7 +109,7 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
         fitting, "voters_in_time", lambda named, *rest, **more: (named, ["catboost"])
     )
     monkeypatch.setattr(
-        metrics.PoolVoters, "train", classmethod(counted(metrics.PoolVoters.train))
+        fitting.PoolVoters, "train", classmethod(counted(fitting.PoolVoters.train))
     )
     said = []
     groups = table().assign(who=np.arange(400) // 4)

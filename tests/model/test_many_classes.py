@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
-from damvi.model import fit_table, fitting, metric_for, metrics, parse_metric, prepare
+from damvi.model import fit_table, fitting, metric_for, parse_metric, prepare
 from damvi.voters import FastForestClassifier
 
 COUNTS = {"10": 260, "2": 100, "x": 40}
@@ -54,7 +54,7 @@ def test_metrics_and_classes_must_go_together():
         metric_for(two, parse_metric("macro_f1"))
     with pytest.raises(ValueError, match="leave out one"):
         parse_metric("macro_f1", (1, 20))
-    with pytest.raises(ValueError, match="does not go with these classes"):
+    with pytest.raises(ValueError, match="the metric f1 is for two classes, and 'y' has"):
         fit_table(prepare(table(), "y"), parse_metric("f1"), pool="trees")
 
 
@@ -94,7 +94,7 @@ def test_in_sample_figures_are_better(fitted):
 
 
 def test_coin_flips_are_worth_nothing(monkeypatch):
-    monkeypatch.setattr(metrics, "find_spec", lambda name: None)  # LightGBM takes long
+    monkeypatch.setattr(fitting, "find_spec", lambda name: None)  # LightGBM takes long
     prepared = prepare(table(3, {"a": 540, "b": 240, "c": 120}, distance=0), "y")
     _, comparison = fit_table(prepared, parse_metric("macro_ap"), pool="trees")
     assert set(comparison.figures) == {"DAMVI", "plain forest"}
@@ -106,7 +106,7 @@ def test_coin_flips_are_worth_nothing(monkeypatch):
 
 def test_classes_of_two_rows(monkeypatch):
     prepared = prepare(table(1, {"a": 80, "b": 30, "c": 2}), "y")
-    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
+    monkeypatch.setattr(fitting, "find_spec", lambda name: None)
     model, comparison = fit_table(prepared, metric_for(prepared.target), pool="trees")
     assert model.scores["classes"]["c"] == 2
     assert 0 <= comparison.by_class["DAMVI"][2]["recall"].value <= 1
@@ -119,7 +119,7 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
         trained.append(1)
         return original(cls, *arguments, **options)
 
-    original = metrics.PoolVoters.train.__func__
+    original = fitting.PoolVoters.train.__func__
     pool = [
         ("forest", FastForestClassifier(20, n_jobs=1)),
         ("other", FastForestClassifier(20, n_jobs=1, balanced=True)),
@@ -128,7 +128,7 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
     monkeypatch.setattr(
         fitting, "voters_in_time", lambda named, *a, **k: (named, ["catboost"])
     )
-    monkeypatch.setattr(metrics.PoolVoters, "train", classmethod(train))
+    monkeypatch.setattr(fitting.PoolVoters, "train", classmethod(train))
     said = []
     prepared = prepare(table().assign(who=np.arange(400) // 4), "y", group="who")
     model, found = fit_table(
@@ -150,7 +150,7 @@ def test_a_trial_has_rows_of_every_class():
 
 
 def test_beside_trees_lightgbm_is_left_out_where_classes_are_many(monkeypatch):
-    monkeypatch.setattr(metrics, "MOST_CLASSES", 2)
+    monkeypatch.setattr(fitting, "MOST_CLASSES", 2)
     found = prepare(table(), "y")
     _, comparison = fit_table(found, metric_for(found.target), pool="trees")
     assert list(comparison.figures) == ["DAMVI", "plain forest"]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.model import fit_table, metrics, parse_metric, prepare, with_unlabeled
+from damvi.model import fit_table, fitting, parse_metric, prepare, with_unlabeled
 from damvi.model.table import describe_unlabeled
 from damvi.voters import FastForestClassifier
 
@@ -15,7 +15,7 @@ POOL = [("forest", None), ("shallow", 2)]
 @pytest.fixture(autouse=True)
 def _without_lightgbm(monkeypatch):
     """Which takes most of the time, and is no part of this."""
-    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
+    monkeypatch.setattr(fitting, "find_spec", lambda name: None)
 
 
 def table(n=300, seed=0, distance=2.0):

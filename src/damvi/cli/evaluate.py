@@ -71,6 +71,9 @@ def evaluate(
     tuned = say.tuned(fitted)
     if judged.of_fit.any() and tuned:
         output.say(f"{tuned} on these rows too: new rows may do a bit worse.")
+        fitted_alone = _crossfitted(loaded.scores, int(some.sum()))
+        if judged.of_fit.all() and fitted_alone:
+            output.say(fitted_alone)
     output.say()
     output.show(interval_table(figures.overall))
     output.say()
@@ -100,6 +103,18 @@ def _plain(figures: Any, names: tuple[str, ...], reported: list[int]) -> dict[st
         "confusion": summary["confusion"],
         "confusion_shares": summary["shares"],
     }
+
+
+def _crossfitted(scores: dict[str, Any], n_judged: int) -> str:
+    """The figures of ``damvi fit`` on the same rows: nothing was tuned on what it judges."""
+    from ..evaluation import MEASURES, headlines
+    from .figures import digits
+
+    own = scores.get("models", {}).get("DAMVI", {})
+    told = [f"{MEASURES[name]} {digits(own[name]['value'])}" for name in headlines(own)]
+    if not told or scores.get("rows_judged") != n_judged:
+        return ""
+    return f"Tuned on other rows than they judge, as damvi fit said: {', '.join(told)}."
 
 
 class _OneClass:

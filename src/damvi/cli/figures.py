@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..model import Comparison, Metric, Prepared
     from ..tables import Schema
 
-HEADLINES = ("precision", "recall", "f1", "ap")
-MACRO_HEADLINES = ("macro_f1", "balanced_accuracy", "macro_ap")
+OF_CLASS = ("precision", "recall", "f1", "ap")
+"""The figures that are printed of a class."""
 FEW_ROWS = 50
 """Rows of a class below which its figures are rough."""
 MOST_COLUMNS = 40
@@ -47,7 +47,7 @@ def plain_table(
 
 def figure_table(
     rows: Mapping[str, Mapping[str, Figure | None]],
-    names: Sequence[str] = HEADLINES,
+    names: Sequence[str],
     corner: str = "",
 ) -> Any:
     """Models or classes by row, figures with their standard errors by column."""
@@ -94,7 +94,7 @@ def class_table(figures: Figures, names: Sequence[str], columns: int) -> Any:
     """Each class against the rest, the rarest first, with 90 % intervals."""
     from ..evaluation import MEASURES
 
-    measures = HEADLINES if columns >= NARROW else HEADLINES[:3]
+    measures = OF_CLASS if columns >= NARROW else OF_CLASS[:3]
     sizes = figures.confusion.sum(axis=1)
     order = sorted(range(len(names)), key=lambda c: (sizes[c], c))
     rows = []
@@ -190,20 +190,20 @@ def show_scores(
     output: Output, model: Model, comparison: Comparison, metric: Metric
 ) -> None:
     """Scores out of sample, beside those of other models."""
+    from ..evaluation import headlines
+
     scores = model.scores
-    names: tuple[str, ...] = HEADLINES
+    names = headlines(next(iter(comparison.figures.values())))
+    names += ("cost",) if metric.cost else ()
     left_out = scores["rows"] - scores["rows_judged"]
     some = f" ({left_out:,} that every tree was trained on left out)" if left_out else ""
     output.say(f"Out of sample, cross-fitted over the {scores['rows']:,} rows{some}:\n")
     terms = "AP is average precision."
-    if metric.many:
-        names = MACRO_HEADLINES
+    if "macro_ap" in names:
         terms = (
             "Macro: the mean over the classes, each counted alike. AP\nis average "
             "precision, and balanced accuracy the mean recall."
         )
-    elif metric.cost:
-        names = (*HEADLINES, "cost")
     output.show(figure_table(comparison.figures, names))
     output.say(f"\n± is the standard error, by bootstrap. {terms}")
     for verdict in comparison.verdicts:
@@ -229,7 +229,7 @@ def _show_classes(
         )
         for place in _places_to_list(sizes)
     }
-    output.show(figure_table(rows, corner="class"))
+    output.show(figure_table(rows, OF_CLASS, corner="class"))
     few = [label for label, n in counts.items() if n < FEW_ROWS]
     if few:
         which = "Class" if len(few) == 1 else "Classes"

@@ -12,12 +12,6 @@ MOST_VOTERS = 12
 """Voters shown; all are in the JSON."""
 MOST_CLASSES = 20
 """Likewise."""
-FIGURES = {name: name for name in ("precision", "recall", "f1", "ap")}
-CLASS_FIGURES = {
-    "macro_f1": "macro F1",
-    "balanced_accuracy": "balanced accuracy",
-    "macro_ap": "macro AP",
-}
 PLURALS = {"number": "numbers", "category": "categories", "date": "dates"}
 
 
@@ -42,14 +36,12 @@ def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
     if "columns" in summary:
         sections.append(("Columns", _column_lines(summary["columns"])))
     sections.append(("Voters", _voter_lines(summary["voters"])))
-    many = len(summary["classes"]) > 2
-    if many:
+    if len(summary["classes"]) > 2:
         sections.append(("Classes", _class_lines(summary)))
     else:
         sections.append(("Threshold", _threshold_lines(summary["threshold"])))
     if summary.get("scores"):
-        names = CLASS_FIGURES if many else FIGURES
-        sections.append(("Scores, out of sample", _score_lines(summary["scores"], names)))
+        sections.append(("Scores, out of sample", _score_lines(summary["scores"])))
     if summary.get("made"):
         sections.append(("Made by", _lines_of(summary["made"])))
     versions = ", ".join(f"{name} {value}" for name, value in summary["versions"].items())
@@ -158,13 +150,15 @@ def _class_lines(summary: dict[str, Any]) -> list[str]:
     ]
 
 
-def _score_lines(scores: dict[str, Any], names: dict[str, str]) -> list[str]:
+def _score_lines(scores: dict[str, Any]) -> list[str]:
     """The main figures of the model and its peers; the JSON has the rest."""
+    from ..evaluation import MEASURES, headlines
+
     models = scores.get("models", {})
     width = max((len(name) for name in models), default=0)
     lines = [
         f"{name:<{width}}  "
-        + ", ".join(f"{words} {_number(known[n]['value'])}" for n, words in names.items())
+        + ", ".join(f"{MEASURES[n]} {_number(known[n]['value'])}" for n in headlines(known))
         for name, known in models.items()
     ]
     return [*lines, *scores.get("verdicts", [])]

@@ -1,8 +1,14 @@
 """From a table to a model: columns judged, voters chosen, and both measured honestly."""
 
 from .dataset import prepare_dataset
-from .fitting import fit_dataset, fit_table
-from .metrics import Comparison, Metric, metric_for, parse_metric
+from .fitting import (
+    Comparison,
+    Metric,
+    fit_dataset,
+    fit_table,
+    metric_for,
+    parse_metric,
+)
 from .table import Prepared, prepare, with_unlabeled
 
 __all__ = [

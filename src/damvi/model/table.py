@@ -250,25 +250,23 @@ def with_unlabeled(table: Prepared, frame: pd.DataFrame, name: str) -> Prepared:
     return replace(table, unlabeled=pd.concat(parts, ignore_index=True), warnings=warnings)
 
 
-def check_unlabeled_weight(table: Prepared, weight: float | None) -> None:
-    """An error before the work if unlabelled rows cannot be used as asked."""
-    if not weight:
-        return
-    if table.unlabeled is None:
+def describe_unlabeled(table: Prepared, weight: float | None) -> str | None:
+    """What becomes of the rows without a label, for the user to read.
+
+    An error, before the work, if they cannot be used as asked.
+    """
+    many = table.n_classes > 2
+    if weight and table.unlabeled is None:
         raise ValueError(
             f"--unlabeled-weight {weight:g} needs rows without a label, and all have one; "
             f"name a file with --unlabeled, or leave it out"
         )
-    if table.n_classes > 2:
+    if weight and many:
         raise ValueError(
             f"--unlabeled-weight {weight:g} is for two classes so far, and "
             f"{table.target.name!r} has {table.n_classes}; leave it out, or name the one "
             f"to find with --positive"
         )
-
-
-def describe_unlabeled(table: Prepared, weight: float | None) -> str | None:
-    """What becomes of the rows without a label, for the user to read."""
     if table.unlabeled is None:
         return None
     n = len(table.unlabeled)
@@ -280,7 +278,7 @@ def describe_unlabeled(table: Prepared, weight: float | None) -> str | None:
         )
     if weight is not None:
         return f"{rows}left out, as asked."
-    if table.n_classes > 2:
+    if many:
         return f"{rows}left out, since they are of use with two classes only, so far."
     return (
         f"{rows}left out, since no use of them has been seen to help reliably. To try and "

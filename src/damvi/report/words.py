@@ -77,13 +77,7 @@ def _crossfitted(summary: dict[str, Any]) -> str:
     peers = summary.get("peers") or {}
     own = peers.get("models", {}).get("DAMVI", {})
     same_rows = peers.get("rows") == summary["data"]["judged"]
-    if not same_rows or not {"precision", "recall"} <= {*own}:
-        return ""
-    return (
-        f" With thresholds tuned on other rows than they judge, of 100 flagged rows about "
-        f"{per_hundred(own['precision'])} are real, and of 100 real ones about "
-        f"{per_hundred(own['recall'])} are found."
-    )
+    return f" {wording(summary).crossfitted(own)}" if own and same_rows else ""
 
 
 def _shared_out(classes: list[dict[str, Any]]) -> str:
@@ -204,6 +198,13 @@ class OneClass:
     def was_tuned(self, summary: dict[str, Any]) -> bool:
         return True
 
+    def crossfitted(self, own: dict[str, float]) -> str:
+        return (
+            f"With thresholds tuned on other rows than they judge, of 100 flagged rows "
+            f"about {per_hundred(own['precision'])} are real, and of 100 real ones about "
+            f"{per_hundred(own['recall'])} are found."
+        )
+
     def decisions(self, summary: dict[str, Any]) -> str:
         flagged = summary["classes"][1]["named"]
         return (
@@ -301,6 +302,13 @@ class EachClass:
 
     def was_tuned(self, summary: dict[str, Any]) -> bool:
         return any(factor != 1 for factor in summary["factors"])
+
+    def crossfitted(self, own: dict[str, float]) -> str:
+        return (
+            f"With factors tuned on other rows than they judge, of 100 rows of a class "
+            f"about {per_hundred(own['balanced_accuracy'])} are found, the mean over the "
+            f"classes, and macro F1 is {own['macro_f1']:.2f}."
+        )
 
     def decisions(self, summary: dict[str, Any]) -> str:
         return f"The model gives {_shared_out(summary['classes'])}."
