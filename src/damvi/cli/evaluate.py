@@ -106,7 +106,7 @@ def _plain(figures: Any, names: tuple[str, ...], reported: list[int]) -> dict[st
 
 
 def _crossfitted(scores: dict[str, Any], n_judged: int) -> str:
-    """The figures of ``damvi fit`` on the same rows: nothing was tuned on what it judges."""
+    """The figures of ``damvi fit`` on these rows, none of which was tuned on."""
     from ..evaluation import MEASURES, headlines
     from .figures import digits
 
