@@ -15,6 +15,7 @@ from damvi.cli.console import FORMULA, no_formula
 from damvi.evaluation import FittedVote
 from damvi.io import load
 from damvi.model import fitting
+from damvi.report.words import per_hundred
 
 from .conftest import crops as crops_of
 from .test_first_minutes import check
@@ -59,6 +60,21 @@ def test_fit_says_which_classes_there_are_and_how_well_they_are_told_apart(damvi
         assert 0.4 < figures["macro_f1"]["value"] < 0.95
     assert len(scores["by_class"]["DAMVI"]) == 4
     assert set(scores["models"]) == {"DAMVI", "plain forest", "LightGBM"}
+
+
+def test_fit_evaluate_and_report_say_the_same_of_training_rows(damvi, fitted):
+    """Factors that were tuned on the rows they judge flatter: the figures of fit do not."""
+    data, model = fitted / "crops.csv", fitted / "model.damvi"
+    own = load(model).scores["models"]["DAMVI"]
+    macro, mean = own["macro_f1"]["value"], own["balanced_accuracy"]["value"]
+    said = damvi("evaluate", model, data).output
+    assert (
+        f"as damvi fit measured it: macro F1 {macro:.3f}, balanced accuracy {mean:.3f}"
+        in said
+    )
+    said = damvi("report", model, data, "-o", fitted / "page.html").output
+    assert f"about {per_hundred(mean)} are found, the mean over the classes" in said
+    assert f"macro F1 is {macro:.2f}." in said
 
 
 def test_one_against_the_rest(damvi, folder, fitted, monkeypatch):

@@ -114,7 +114,7 @@ def _crossfitted(scores: dict[str, Any], n_judged: int) -> str:
     told = [f"{MEASURES[name]} {digits(own[name]['value'])}" for name in headlines(own)]
     if not told or scores.get("rows_judged") != n_judged:
         return ""
-    return f"Tuned on other rows than they judge, as damvi fit said: {', '.join(told)}."
+    return f"Without that advantage, as damvi fit measured it: {', '.join(told)}."
 
 
 class _OneClass:
