@@ -65,6 +65,16 @@ fuzz: .venv/test.stamp
 	  $(if $(CASES)$(SECONDS),,--seconds 60) $(if $(SECONDS),--seconds $(SECONDS)) \
 	  --log results/fuzz)
 
+# What has not been looked at has not passed: 1 if something is open, 3 if nobody was there
+# to ask. See benchmarks/audit.py; the output is in results/audit.
+audit: .venv/test.stamp .venv-audit/stamp
+	@rm -rf dist .venv-wheel
+	@.venv/bin/python $(PIP) wheel --no-deps --wheel-dir dist .
+	@$(PYTHON) -m venv .venv-wheel
+	@.venv-wheel/bin/python $(PIP) install dist/*.whl
+	.venv-audit/bin/python benchmarks/audit.py newest=.venv/bin/python \
+	  oldest=constraints-oldest.txt --wheel .venv-wheel/bin/python
+
 # Datasets that are not fetched are looked for in DATA, as in: make paper DATA=folder
 paper: .venv/bench.stamp
 	.venv/bin/python -m benchmarks.paper $(if $(DATA),--data $(DATA)) -o results/paper
@@ -108,6 +118,12 @@ size:
 	@.venv/bin/python $(PIP) install --editable '.[dask,paper]'
 	@touch $@ .venv/demo.stamp
 
+.venv-audit/stamp: pyproject.toml
+	@echo "Setting up the audit's tools (once)..."
+	@test -x .venv-audit/bin/python || $(PYTHON) -m venv .venv-audit
+	@.venv-audit/bin/python $(PIP) install --editable '.[audit]'
+	@touch $@
+
 .venv-oldest/test.stamp: pyproject.toml constraints-oldest.txt
 	@echo "Setting up the oldest supported environment (once)..."
 	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
@@ -115,4 +131,4 @@ size:
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
+	rm -rf .venv .venv-audit .venv-oldest .venv-wheel dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz

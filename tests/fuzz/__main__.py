@@ -109,7 +109,10 @@ def _fuzz(name: str, options: argparse.Namespace, of: int) -> int:
         folder = findings / f"{one.kind}-{one.seed}-{one.number}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "finding.json").write_text(json.dumps(asdict(one), indent=1))
-        kind.keep(kind.make(random_of(one.seed, one.number)), folder)
+        try:
+            kind.keep(kind.make(random_of(one.seed, one.number)), folder)
+        except Exception as error:  # the case itself cannot be made: our own mistake
+            print(f"  {type(error).__name__} while it was made: {error}")
         print(f"{one.what}: {folder}\n  {one.message.strip().splitlines()[-1][:200]}")
         sys.stdout.flush()
 
