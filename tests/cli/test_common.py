@@ -1,12 +1,16 @@
 """What all commands share: JSON, silence, exit codes, errors on one line, quick help."""
 
+import csv
 import json
 import subprocess
 import sys
 import time
 
 import click
+import numpy as np
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from damvi.cli import main
 from damvi.cli.console import Output, one_line
@@ -181,3 +185,71 @@ def test_help_is_quick():
 
     # 0.3 s on a calm machine; on a busy one, not much more than Python and click alone.
     assert min(seconds() for _ in range(5)) < max(0.3, 3 * min(bare() for _ in range(5)))
+
+
+STEER = "\x1b[31m\x9b5m\x07\u202e\r"
+"""Colour, blinking, a bell, the direction of text, and a return to the line's start."""
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def steering(request, tmp_path_factory):
+    """A model of names, labels, categories and a file that would steer a terminal."""
+    path = tmp_path_factory.mktemp("steering")
+    rng = np.random.default_rng(0)
+    places = np.arange(300) % 10 % request.param
+    frame = pd.DataFrame(
+        {
+            f"a{STEER}": rng.normal(size=300) + places,
+            f"b{STEER}": np.array([f"x{STEER}", f"y{STEER}", "z"])[rng.integers(0, 3, 300)],
+            f"c{STEER}": f"alike{STEER}",
+            f"t{STEER}": np.array([f"no{STEER}", f"yes{STEER}", "other"])[places],
+        }
+    )
+    data = path / "data\x1b[31m.csv"
+    frame.to_csv(data, index=False, quoting=csv.QUOTE_ALL)
+    new = frame.assign(**{f"b{STEER}": "new"})
+    new.to_csv(path / "new.csv", index=False, quoting=csv.QUOTE_ALL)
+    run_raw(path, "fit", data, "--target", f"t{STEER}", "--pool", "trees")
+    return path
+
+
+def run_raw(path, *arguments, code=0):
+    """What a terminal would be sent: colours stay."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(path)
+        words = [str(argument) for argument in arguments]
+        result = CliRunner().invoke(main, words, color=True)
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.output
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["fit", "data\x1b[31m.csv", "--target", f"t{STEER}", "--pool", "trees"], 0),
+        (["evaluate", "model.damvi", "data\x1b[31m.csv"], 0),
+        (["evaluate", "model.damvi", "new.csv", "--target", f"t{STEER}"], 0),
+        (["predict", "model.damvi", "data\x1b[31m.csv"], 0),
+        (["explain", "model.damvi", "data\x1b[31m.csv", "--row", "1"], 0),
+        (["info", "model.damvi"], 0),
+        (["report", "model.damvi", "data\x1b[31m.csv"], 0),
+        (["fit", "data\x1b[31m.csv", "--target", f"T{STEER}"], 1),
+        (["fit", f"gone{STEER}.csv", "--target", "t"], 1),
+        (["predict", "model.damvi", "new.csv", "-o", f"out.{STEER}"], 2),
+        (["evaluate", "model.damvi", "bad.csv"], 1),
+        (["info", f"gone{STEER}.damvi"], 1),
+        ([f"nonsense{STEER}"], 2),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_nothing_in_a_table_steers_the_terminal(steering, command, code, more):
+    (steering / "bad.csv").write_text(f'"a{STEER}","b{STEER}"\n1,"{STEER}",""\n')
+    said = run_raw(steering, *command, *(more if len(command) > 1 else []), code=code)
+    assert not [sign for sign in said if not sign.isprintable() and sign != "\n"]
+
+
+def test_a_traceback_does_not_steer_the_terminal(folder):
+    command = [sys.executable, "-m", "damvi", "info", f"gone{STEER}.damvi", "--debug"]
+    said = subprocess.run(command, capture_output=True, check=False).stderr.decode()
+    assert "Traceback" in said
+    assert not [sign for sign in said if not sign.isprintable() and sign != "\n"]
