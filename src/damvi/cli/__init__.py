@@ -9,6 +9,7 @@ import signal
 import sys
 from contextlib import suppress
 from threading import Timer
+from traceback import format_exception
 from typing import Any
 
 import click
@@ -16,7 +17,7 @@ import click
 from .. import __version__
 from .._files import remove_parts
 from .bench import bench
-from .console import Commands
+from .console import Commands, visible
 from .datasets import datasets
 from .demo import demo
 from .evaluate import evaluate
@@ -72,6 +73,7 @@ def run() -> None:
     """
     stop = _Stop()
     stop.listen()
+    sys.excepthook = _show_traceback
     try:
         main(prog_name="damvi")
     except _Stopped:
@@ -80,6 +82,11 @@ def run() -> None:
         if stop.number is not None:  # whatever became of the exception on its way
             _end(stop.number)
         stop.listen(signal.SIG_IGN)  # what is left takes no time, and all is written
+
+
+def _show_traceback(kind: Any, error: Any, where: Any) -> None:
+    """As Python does; but what is in a message may come from a table."""
+    click.echo(visible("".join(format_exception(kind, error, where))), err=True, nl=False)
 
 
 class _Stopped(BaseException):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ WIDE = 160
 """Characters to a line in a file or a pipe, which has no width of its own."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Signs by which a spreadsheet takes a cell for a formula."""
+STEERS = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What JSON need not escape, but terminals obey: C1 codes, and the direction of text."""
 FAULT = "this looks like a fault of damvi; --debug shows where"
 
 
@@ -36,12 +39,12 @@ class Output:
     def say(self, text: str = "") -> None:
         """For people, on the standard output."""
         if not (self.as_json or self.quiet):
-            click.echo(text)
+            click.echo(visible(text))
 
     def show(self, table: Any) -> None:
         """A rich table for people; no colour unless it goes to a terminal."""
         if not (self.as_json or self.quiet):
-            _console().print(table)
+            _console().print(_Visible(table))
 
     @property
     def columns(self) -> int:
@@ -51,7 +54,7 @@ class Output:
     def note(self, text: str) -> None:
         """Beside the point, on the standard error."""
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo(visible(text), err=True)
 
     def result(self, values: Any) -> None:
         """For machines."""
@@ -75,6 +78,19 @@ class Output:
             self.note(f"Note: {' '.join(text.split())}")
 
 
+class _Visible:
+    """What rich draws, without what in the user's data would steer a terminal."""
+
+    def __init__(self, drawn: Any) -> None:
+        self._drawn = drawn
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.segment import Segment
+
+        for part in console.render(self._drawn, options):
+            yield part if part.control else Segment(visible(part.text), part.style)
+
+
 def _console() -> Any:
     from rich.console import Console
 
@@ -92,8 +108,12 @@ def current_output(context: click.Context | None = None) -> Output:
 
 
 def to_json(values: Any) -> str:
-    """JSON that every reader takes: there is no NaN in it."""
-    return json.dumps(_plain(values), indent=2, ensure_ascii=False)
+    """JSON that every reader takes: there is no NaN in it.
+
+    Letters are themselves, but what would steer a terminal is written by its number.
+    """
+    text = json.dumps(_plain(values), indent=2, ensure_ascii=False)
+    return STEERS.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def _plain(values: Any) -> Any:
@@ -110,6 +130,11 @@ def _plain(values: Any) -> Any:
 def printable(text: str) -> str:
     """Text from the user's data, without what would steer a terminal."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def visible(text: str) -> str:
+    """The same for text of several lines."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def no_formula(text: str) -> str:
@@ -162,6 +187,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
+            error.message = visible(error.message)
             current_output(ctx).result({"error": error.format_message()})
             raise
         except (click.Abort, click.exceptions.Exit, BrokenPipeError):
@@ -170,7 +196,7 @@ class Commands(click.Group):
             output = current_output(ctx)
             if output.debug:
                 raise
-            message = one_line(error)
+            message = printable(one_line(error))
             output.result({"error": message})
             raise click.ClickException(message) from error
 
