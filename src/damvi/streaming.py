@@ -10,8 +10,11 @@ the means and the variances of Gibbs risk and disagreement.
 from __future__ import annotations
 
 import copy
+import os
 import warnings
+import zipfile
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from math import exp, nan
 from numbers import Real
 from typing import Any, NamedTuple
@@ -20,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from ._files import whole_file
 from ._threads import one_blas_thread
 from .classifier import DAMVIClassifier
 from .crossfit import crossfit_weights
@@ -42,6 +46,8 @@ ROOM = 2**62
 """Sums of whole numbers up to here; beyond it they go on as floats."""
 LEVEL = 0.01
 """How often chance alone may be called drift, at most, for all figures of a batch."""
+ROOM_IN_FILE = 2**16
+"""Bytes of a file beside the moments: names, and sums of a few numbers."""
 TESTED = ("positive_rate", "gibbs_risk", "disagreement", "gibbs_risk_positives")
 
 
@@ -130,6 +136,7 @@ class VoteStream:
         self.classes_, self.pos_label_ = model.classes_, model.pos_label_
         self.weights_, self.threshold_ = model.weights_, model.threshold_
         self.n_rows_seen_ = 0
+        self._made_from = sha256(model.weights_.tobytes()).hexdigest()
         # The voters, without the votes of the fit: what the model is put through later
         # does not reach them.
         self._model = copy.copy(model)
@@ -194,6 +201,86 @@ class VoteStream:
         self.n_rows_seen_ += len(signs)
         return Drift(len(signs), **changes, learned=learned, vote=vote)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Keep what was learned from the rows in a file, which holds numbers alone.
+
+        The voters are not in it: save the model too, by :func:`damvi.save_model`.
+
+        Parameters
+        ----------
+        path : path
+            The old file or the new one is there at any time, whole.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from sklearn.datasets import make_classification
+        >>> from damvi import DAMVIClassifier, VoteStream, load_model, save_model
+        >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+        >>> model = DAMVIClassifier(n_estimators=10, random_state=0).fit(X, y)
+        >>> stream = VoteStream(model)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_model(model, pathlib.Path(folder, "model.damvi"))
+        ...     stream.save(pathlib.Path(folder, "stream.npz"))
+        ...     model = load_model(pathlib.Path(folder, "model.damvi"))
+        ...     again = VoteStream.load(pathlib.Path(folder, "stream.npz"), model)
+        >>> bool((again.weights_ == stream.weights_).all())
+        True
+        """
+        with whole_file(path) as file:
+            np.savez(
+                file,
+                made_from=np.array(self._made_from),
+                half_life=np.array(nan if self.half_life is None else self.half_life),
+                min_rows=np.array(float(self.min_rows)),
+                n_rows_seen=np.array(self.n_rows_seen_),
+                threshold=np.array(float(self.threshold_)),
+                weights=self.weights_,
+                **self._memory.as_arrays(),
+            )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], model: Model) -> VoteStream:
+        """The stream of a file of :meth:`save`, on the model that it was made from.
+
+        Parameters
+        ----------
+        path : path
+        model : DAMVIClassifier or DAMVIVotingClassifier
+            As it was when the stream was made; a loaded one will do.
+        """
+        check_is_fitted(model, "weights_")
+        n_voters = len(model.weights_)
+        try:
+            arrays = _read_arrays(path, n_voters)
+            half_life, min_rows = float(arrays["half_life"]), float(arrays["min_rows"])
+            memory = Memory.from_arrays(arrays, n_voters)
+            n_rows, threshold = int(arrays["n_rows_seen"]), float(arrays["threshold"])
+            weights = arrays["weights"]
+            sound = weights.dtype == np.float64 and weights.shape == (n_voters,)
+            sound = sound and bool((weights >= 0).all()) and abs(weights.sum() - 1) < 1e-9
+            if not sound or n_rows < 0 or not np.isfinite(threshold):
+                raise ValueError("its numbers do not go together")
+        except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"{os.fspath(path)} is no stream of this model, or it is damaged: {error}"
+            ) from error
+        stream = cls(
+            model,
+            half_life=None if np.isnan(half_life) else half_life,
+            min_rows=min_rows,
+            prior_rows=0,
+        )
+        if arrays["made_from"].item() != stream._made_from:
+            raise ValueError(
+                f"{os.fspath(path)} is a stream of another model; give the one that it was "
+                f"made from, with the weights that it had"
+            )
+        stream.prior_rows = "auto"
+        stream.weights_, stream.threshold_ = weights, threshold
+        stream.n_rows_seen_, stream._memory = n_rows, memory
+        return stream
+
     @property
     def moments_(self) -> Moments:
         """Of the rows remembered, both classes, as the weights are learned from them."""
@@ -242,7 +329,7 @@ class VoteStream:
             raise ValueError(
                 f"prior_rows={self.prior_rows!r}, but the votes on the training rows are "
                 f"not saved with a model; make the stream where the model is fitted, and "
-                f"pickle the stream, or start from nothing with prior_rows=0"
+                f"keep it by its save, or start from nothing with prior_rows=0"
             )
         known = known_out_of_sample(votes, self._settings, rows)
         if known is None and self.prior_rows != "auto":
@@ -285,6 +372,16 @@ class VoteStream:
         if self._settings.joint:
             self.threshold_ = self._settings.threshold(whole, self.weights_)
         return True
+
+
+def _read_arrays(path: str | os.PathLike[str], n_voters: int) -> dict[str, Any]:
+    """The arrays of a file, if they are no larger than those of so many voters."""
+    with zipfile.ZipFile(path) as members:
+        size = sum(max(one.file_size, one.compress_size) for one in members.infolist())
+    if size > 2 * 8 * n_voters * (n_voters + 2) + ROOM_IN_FILE:
+        raise ValueError("it is too large")
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 def _check(
@@ -517,6 +614,38 @@ class Memory:
             Margins.of(signs * vote, signs > 0, base * faded),
             np.array([(faded * counted)[some].sum() for some in sides]),
             np.array([(faded * base)[some].sum() for some in sides]),
+        )
+
+    def as_arrays(self) -> dict[str, Any]:
+        """All of it by name."""
+        found = {"margins": self.margins.sums, "rows": self.rows, "mass": self.mass}
+        for name in ("negatives", "positives"):
+            side: Any = getattr(self.moments, name)
+            sums = {"m": side.m, "M": side.M, "total": np.array(side.total)}
+            found |= {f"{name}_{key}": value for key, value in sums.items()}
+        return found
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Any], n_voters: int) -> Memory:
+        """The same back, with the shapes that so many voters have; or a ValueError."""
+        none = cls.none(n_voters).as_arrays()
+        for name, expected in none.items():
+            found = arrays[name]
+            if found.shape != expected.shape or found.dtype not in (np.int64, np.float64):
+                raise ValueError(f"{name} is of another kind or size")
+            if not np.isfinite(found).all():
+                raise ValueError(f"{name} is not finite")
+        if min(arrays[name].min() for name in ("rows", "mass")) < 0:
+            raise ValueError("it counts fewer than no rows")
+        sides = [
+            Moments(
+                arrays[f"{name}_m"], arrays[f"{name}_M"], arrays[f"{name}_total"].item()
+            )
+            for name in ("negatives", "positives")
+        ]
+        margins = Margins(arrays["margins"])
+        return cls(
+            ClassMoments(sides[0], sides[1]), margins, arrays["rows"], arrays["mass"]
         )
 
     def __add__(self, other: Memory) -> Memory:

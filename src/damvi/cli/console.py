@@ -187,9 +187,14 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            error.message = visible(error.message)
-            current_output(ctx).result({"error": error.format_message()})
-            raise
+            text = error.format_message()
+            seen = visible(text)
+            current_output(ctx).result({"error": seen})
+            if seen == text:
+                raise
+            if isinstance(error, click.UsageError):
+                raise click.UsageError(seen, error.ctx) from error
+            raise click.ClickException(seen) from error
         except (click.Abort, click.exceptions.Exit, BrokenPipeError):
             raise
         except Exception as error:
