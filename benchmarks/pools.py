@@ -2,15 +2,17 @@
 
     python benchmarks/pools.py [--data FOLDER] [--out results/pools] [--splits 5]
         [--rows 30000] [--cap negatives] [--datasets ...] [--jobs 2]
-        [--votes FOLDER] [--report]
+        [--votes FOLDER] [--train VOTER ...] [--report]
 
 Each cell is one split of one dataset: the pool is trained once, out of fold and on all
-training rows, and all contenders share its votes. Cells are kept as they finish, and the
-same command goes on where it stopped; so does one with other contenders, which takes the
-votes from the folder of votes. After a change to the package, remove cells.jsonl (and the
-votes, if voters changed): settings tell cells apart, code does not. ``--rows 0`` takes
-all rows (give it an --out of its own). ``--report`` only writes the report of finished
-cells.
+training rows, and all contenders share its votes. Cells are kept as they finish, the
+first split of every dataset first, and the same command goes on where it stopped. The
+folder of votes has a file for each voter of a cell: whoever stays as it was is not
+trained again for other contenders, or beside voters that changed. After a change to the
+package, remove cells.jsonl (and the votes, if voters changed): settings tell cells apart,
+code does not. ``--rows 0`` takes all rows (give it an --out of its own). ``--train`` only
+trains these voters (all, if none is named) for the folder of votes. ``--report`` only
+writes the report of finished cells.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ class Task:
     data: Path
     votes: Path
     runner: int
+    only: list[str] | None
 
 
 def versions() -> dict[str, str]:
@@ -119,16 +122,15 @@ def plan(args: argparse.Namespace, protocol: Any) -> list[dict[str, Any]]:
 
     pool, found = pool_in_words(), versions()
     cells = []
-    for name in args.datasets:
-        X, y = read(name, args.data)
-        for split in range(args.splits):
-            votes = {
+    data = {name: fingerprint(*read(name, args.data)) for name in args.datasets}
+    for split in range(args.splits):
+        for name in args.datasets:
+            ground = {
                 "dataset": name,
-                "data": fingerprint(X, y),
+                "data": data[name],
                 "split": split,
                 "rows": args.rows,
                 "cap": args.cap,
-                "pool": pool,
                 "folds": FOLDS,
                 **protocol.as_dict(),
             }
@@ -137,11 +139,14 @@ def plan(args: argparse.Namespace, protocol: Any) -> list[dict[str, Any]]:
                 "default": default_setting()._asdict(),
                 "greedy_rounds": ROUNDS,
             }
-            settings = {**votes, "contenders": contenders}
+            settings = {**ground, "pool": pool, "contenders": contenders}
             cells.append(
                 {
                     "key": digest(settings),
-                    "votes_key": digest(votes),
+                    "votes": {
+                        voter: digest({**ground, "voter": voter, "words": words})
+                        for voter, words in pool.items()
+                    },
                     "dataset": name,
                     "split": split,
                     "settings": settings,
@@ -162,8 +167,10 @@ def load_kernels() -> None:
             model.set_params(n_estimators=2).fit(X, y).predict_proba(X)
 
 
-def train_pool(X: Any, y: np.ndarray, X_test: Any, seed: int) -> dict[str, Any]:
-    """The votes as DAMVIVotingClassifier(random_state=seed) takes them.
+def votes_of_pool(
+    task: Task, X: Any, y: np.ndarray, X_test: Any, seed: int
+) -> dict[str, dict[str, Any]]:
+    """The votes as DAMVIVotingClassifier(random_state=seed) takes them, by voter.
 
     Voters are trained one by one, for the seconds of each: a voter's seed comes from its
     name, and so it is the same in any pool.
@@ -173,26 +180,30 @@ def train_pool(X: Any, y: np.ndarray, X_test: Any, seed: int) -> dict[str, Any]:
     from damvi.voters import PoolVoters, strong_pool
 
     drawn = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
-    names, unseen, test, train_seconds, ask_seconds = [], [], [], [], []
+    found: dict[str, dict[str, Any]] = {}
     for name, model in strong_pool(drawn):
+        if task.only and name not in task.only:
+            continue
+        path = task.votes / f"{task.cell['votes'][name]}.npz"
+        if (known := kept_votes(path)) is not None:
+            found[name] = known
+            continue
+        if name.endswith("forest"):
+            load_kernels()
         start = time.process_time()
         voter, votes, folds = PoolVoters.train(
             [(name, model)], X, y, seed=drawn, cv=FOLDS, n_jobs=1
         )
         trained = time.process_time()
-        names.append(name)
-        unseen.append(votes[:, 0])
-        test.append(voter.votes(X_test, 1)[:, 0])
-        train_seconds.append(trained - start)
-        ask_seconds.append(time.process_time() - trained)
-    return {
-        "names": np.array(names),
-        "unseen": np.stack(unseen, axis=1),
-        "test": np.stack(test, axis=1),
-        "folds": folds,
-        "train_seconds": np.array(train_seconds),
-        "ask_seconds": np.array(ask_seconds),
-    }
+        found[name] = {
+            "unseen": votes[:, 0],
+            "test": voter.votes(X_test, 1)[:, 0],
+            "folds": folds.astype(np.int8),
+            "train_seconds": np.array(trained - start),
+            "ask_seconds": np.array(time.process_time() - trained),
+        }
+        keep_votes(path, found[name])
+    return found
 
 
 def kept_votes(path: Path) -> dict[str, Any] | None:
@@ -200,6 +211,15 @@ def kept_votes(path: Path) -> dict[str, Any] | None:
         return None
     with np.load(path, allow_pickle=False) as file:
         return dict(file)
+
+
+def keep_votes(path: Path, votes: dict[str, Any]) -> None:
+    from paper.store import write_whole
+
+    out = io.BytesIO()
+    np.savez_compressed(out, **votes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, out.getvalue())
 
 
 def end_with(runner: int) -> None:
@@ -212,7 +232,6 @@ def end_with(runner: int) -> None:
 def run_cell(task: Task) -> dict[str, Any]:
     """One split of one dataset: train the pool, let all contenders vote."""
     from paper.protocol import Protocol
-    from paper.store import write_whole
     from pool_contenders import Contest, Pool
     from threadpoolctl import threadpool_limits
 
@@ -227,25 +246,22 @@ def run_cell(task: Task) -> dict[str, Any]:
     )
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        path = task.votes / f"{task.cell['votes_key']}.npz"
-        said = kept_votes(path)
-        if said is None:
-            load_kernels()
-            said = train_pool(X[train], y[train], X[test], seed)
-            out = io.BytesIO()
-            np.savez_compressed(out, **said)
-            task.votes.mkdir(parents=True, exist_ok=True)
-            write_whole(path, out.getvalue())
-        names = tuple(map(str, said["names"]))
-        unseen, asked = (np.asfortranarray(said[part]) for part in ("unseen", "test"))
-        pool = Pool(names, unseen, asked, y[train], said["folds"])
+        said = votes_of_pool(task, X[train], y[train], X[test], seed)
+        if task.only is not None:
+            return {"status": "trained"}
+        unseen, asked = (
+            np.asfortranarray(np.stack([one[part] for one in said.values()], axis=1))
+            for part in ("unseen", "test")
+        )
+        folds = next(iter(said.values()))["folds"].astype(np.int32)
+        pool = Pool(tuple(said), unseen, asked, y[train], folds)
         contest, begun = Contest(pool, y[test]), time.process_time()
         scores = contest.run()
         calibration = contest.calibration()
         combining = time.process_time() - begun
 
-    def by_voter(seconds: np.ndarray) -> dict[str, float]:
-        return dict(zip(names, seconds.round(3).tolist(), strict=True))
+    def by_voter(part: str) -> dict[str, float]:
+        return {name: round(float(one[part]), 3) for name, one in said.items()}
 
     return {
         **task.cell,
@@ -255,8 +271,8 @@ def run_cell(task: Task) -> dict[str, Any]:
         "train_positives": int(y[train].sum()),
         "test_positives": int(y[test].sum()),
         "test_rows": len(test),
-        "train_seconds": by_voter(said["train_seconds"]),
-        "ask_seconds": by_voter(said["ask_seconds"]),
+        "train_seconds": by_voter("train_seconds"),
+        "ask_seconds": by_voter("ask_seconds"),
         "combining_seconds": round(combining, 3),
         "wall_seconds": round(time.perf_counter() - start, 1),
         "scores": scores,
@@ -280,7 +296,9 @@ def run_missing(args: argparse.Namespace) -> list[str]:
         context = multiprocessing.get_context("spawn")
         workers = ProcessPoolExecutor(args.jobs, mp_context=context, max_tasks_per_child=1)
         running: dict[Future[Any], dict[str, Any]] = {
-            workers.submit(run_cell, Task(cell, args.data, args.votes, os.getpid())): cell
+            workers.submit(
+                run_cell, Task(cell, args.data, args.votes, os.getpid(), args.train)
+            ): cell
             for cell in pending
         }
         try:
@@ -292,6 +310,9 @@ def run_missing(args: argparse.Namespace) -> list[str]:
                 except Exception as error:
                     wrong.append(f"{words}: {type(error).__name__}: {error}")
                     print(wrong[-1], flush=True)
+                    continue
+                if finished["status"] == "trained":
+                    print(f"{words}: trained", flush=True)
                     continue
                 store.add(finished)
                 trained = sum(finished["train_seconds"].values())
@@ -324,6 +345,9 @@ def main() -> int:
     )
     parser.add_argument("--datasets", nargs="*", default=(*PAPER, *EXTRA))
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--train", nargs="*", metavar="VOTER", help="train voters only, and keep votes"
+    )
     parser.add_argument("--report", action="store_true", help="write the report only")
     args = parser.parse_args()
     args.votes = args.votes or args.out / "votes"
@@ -331,7 +355,8 @@ def main() -> int:
     if not args.report:
         print_setting(*(name for name in PACKAGES if name != "catboost"))
         wrong = run_missing(args)
-    write_report(args.out)
+    if args.train is None:
+        write_report(args.out)
     for words in wrong:
         print(words, file=sys.stderr)
     return 1 if wrong else 0
