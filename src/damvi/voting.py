@@ -342,7 +342,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 f"{self.estimators!r} are yet to be; give a list of (name, fitted model)"
             )
         if isinstance(self.estimators, str):
-            named = strong_pool(seed, sparse=hasattr(X, "tocsr"))
+            is_sparse = hasattr(X, "tocsr")
+            named = strong_pool(seed, targets, sample_weight=weights, sparse=is_sparse)
         groups, own_params = self._route(named, fit_params)
         if self._is_prefit:
             voters = PoolVoters.prefit(named, classes=labels.by_target, voting=self.voting)

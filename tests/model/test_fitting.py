@@ -97,7 +97,7 @@ def test_coin_flips_are_worth_nothing_by_all_models():
 
 
 def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
-    def pool(seed):
+    def pool(seed, y):
         return [
             ("forest", FastForestClassifier(20, n_jobs=1)),
             ("other", FastForestClassifier(20, n_jobs=1, balanced=True)),

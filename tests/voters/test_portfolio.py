@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 
+from damvi import DAMVIVotingClassifier, load_model, save_model
 from damvi.voters import PoolVoters, out_of_fold_votes, portfolio
 from damvi.voters.estimators import weight_name
 from damvi.voters.portfolio import (
@@ -161,6 +162,68 @@ def test_two_positives_are_no_trouble(tables):
     rare[:2] = 1
     _, votes, _ = PoolVoters.train(small_pool(), X, rare, seed=0, cv=2)
     assert np.isfinite(votes).all()
+
+
+def start_of(name, *given, **options):
+    """What a booster is told of where to begin; None is the class rate."""
+    model = dict(strong_pool(0, *given, **options))[name][-1]
+    return model.get_params().get(START[name])
+
+
+START = {"lightgbm": "boost_from_average", "xgboost": "base_score"}
+EVEN = {"lightgbm": False, "xgboost": 0.5}
+
+
+@pytest.mark.parametrize("name", sorted(set(START) & installed()))
+def test_boosters_start_from_even_odds_where_a_class_is_rare(name):
+    y = np.repeat(["no", "yes"], [995, 5])
+    assert start_of(name) is None
+    assert start_of(name, y) == EVEN[name]
+    assert start_of(name, y == "no") == EVEN[name]
+    assert start_of(name, np.repeat([0, 1], [980, 20])) is None
+    assert start_of(name, np.repeat([0, 1, 2], [500, 495, 5])) == EVEN[name]
+    assert start_of(name, y, sample_weight=np.where(y == "yes", 9, 1)) is None
+    assert start_of(name, y, sample_weight=np.where(y == "yes", 0, 1)) is None
+
+
+def rare_cluster(n, seed):
+    """Ten thousand rows and more, 16 of which are positive and lie together."""
+    rng = np.random.RandomState(seed)
+    X, y = rng.normal(size=(n, 5)), np.arange(n) < 16
+    X[:16] = rng.normal(size=(16, 5)) * 0.7 + 2.2
+    return X, y.astype(np.int8)
+
+
+@pytest.mark.parametrize("name", sorted(set(START) & installed()))
+def test_boosters_bear_rare_positives(name):
+    found = []
+    for seed in (0, 2):
+        X, y = rare_cluster(10_000, seed)
+        Z, z = rare_cluster(20_000, seed + 100)
+        model = dict(strong_pool(0, y))[name].fit(X, y)
+        found.append(average_precision_score(z, model.predict_proba(Z)[:, 1]))
+    assert np.mean(found) > 0.8  # LightGBM had 0.44
+
+
+@pytest.mark.skipif("lightgbm" not in installed(), reason="needs LightGBM")
+def test_the_start_is_that_of_all_rows_and_kept_in_a_file(monkeypatch, tmp_path):
+    def two(*given, **options):
+        pool = strong_pool(*given, **options)
+        kept = [(name, model) for name, model in pool if name in ("lightgbm", "xgboost")]
+        for _, model in kept:
+            model[-1].set_params(n_estimators=5)
+        return kept
+
+    monkeypatch.setattr("damvi.voting.strong_pool", two)
+    X, y = rare_cluster(1600, 0)  # 1 %, of which no fold has more; and then less
+    for rows, start in ((np.arange(1600), None), (np.arange(1, 1600), False)):
+        model = DAMVIVotingClassifier(random_state=0).fit(X[rows], y[rows])
+        save_model(model, tmp_path / "model.damvi")
+        again = load_model(tmp_path / "model.damvi")
+        for one in (model, again):
+            told = one.named_estimators_["lightgbm"][-1].get_params()
+            assert told.get("boost_from_average") is start
+        np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
 
 
 def test_nobody_writes_or_warns(tables, capfd, tmp_path, monkeypatch):

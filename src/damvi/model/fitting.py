@@ -301,7 +301,7 @@ def _choose_pool(
         return None, []
     if time_limit is None:
         return "strong", []
-    named = strong_pool(seed)
+    named = strong_pool(seed, table.y)
     chosen, dropped = voters_in_time(
         named, table.X, table.y, time_limit, n_jobs=n_jobs, seed=seed
     )
@@ -548,7 +548,7 @@ def _peer_votes(
     n_classes = classifier.labels_.n_classes
     boosts = find_spec("lightgbm") is not None and n_classes <= MOST_CLASSES
     names = [name for name in PEERS if name != "lightgbm" or boosts]
-    pool = dict(strong_pool(seed))
+    pool = dict(strong_pool(seed, targets))
     splits = [
         (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
         for fold in range(int(folds.max()) + 1)

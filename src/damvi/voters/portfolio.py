@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -21,12 +21,29 @@ BOOSTERS = {"lightgbm": "lightgbm", "xgboost": "xgboost", "catboost": "catboost"
 """Voters that join if their package is there."""
 FEW = 5
 """Rows that a leaf of boosted trees needs; the usual 20 are many of a rare class."""
+LEARNING_RATE = 0.05
+"""Of boosted trees."""
+RARE = 0.01
+"""Below this share of the rarest class, boosted trees start from even odds.
+
+From a start at the class rate p, a tree's Newton step moves a leaf of positives by up to
+1 / p in log-odds, times the learning rate: at 1 % by 5, past even odds in one tree, since
+the start is log(1 / p) = 4.6 away. What few rows got wrong there is not made good again,
+for their second derivative p (1 - p) is gone by then.
+"""
+LEAST_HESSIAN = 0.1
+"""Sum of second derivatives, p (1 - p), that a leaf needs: a leaf's step is its sum of
+first derivatives divided by it. LightGBM's default, 0.001, allows any step."""
 MOST_CATEGORIES = 100
 """Of a column, that linear models tell apart; the rarest share a place."""
 
 
 def strong_pool(
-    random_state: int | None = None, *, sparse: bool = False
+    random_state: int | None = None,
+    y: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    sparse: bool = False,
 ) -> list[tuple[str, Any]]:
     """Models that are good alone and err in different ways, as (name, classifier).
 
@@ -39,6 +56,12 @@ def strong_pool(
     ----------
     random_state : int, optional
         A seed for each model.
+    y : array of shape (n,), optional
+        The labels to learn. Where a class is rarer than 1 %, LightGBM and XGBoost start
+        from even odds instead of the class rates, from which they would break down.
+        Without it, no class is taken to be that rare.
+    sample_weight : array of shape (n,), optional
+        If rows count differently, so do classes.
     sparse : bool, default=False
         For sparse tables: leave out what needs dense ones (``"hist_boosting"`` and
         ``"rank_linear"``), and scale without centring.
@@ -63,13 +86,14 @@ def strong_pool(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> pool = [*pool, ("bayes", GaussianNB())]
     """
+    is_rare = y is not None and _share_of_rarest(y, sample_weight) < RARE
     # The slow ones come first, so that none is left alone at the end.
     makers: dict[str, Callable[[int | None], Any]] = {
         "catboost": _catboost,
         "hist_boosting": _hist_boosting,
         "extra_trees": _extra_trees,
-        "xgboost": _xgboost,
-        "lightgbm": _lightgbm,
+        "xgboost": _xgboost(is_rare),
+        "lightgbm": _lightgbm(is_rare),
         "forest": _forest(),
         "random_forest": _forest(max_features=1),
         "balanced_forest": _forest(balanced=True),
@@ -83,6 +107,12 @@ def strong_pool(
     return [
         (name, make(random_state)) for name, make in makers.items() if name not in left_out
     ]
+
+
+def _share_of_rarest(y: ArrayLike, sample_weight: ArrayLike | None) -> float:
+    _, numbers = np.unique(y, return_inverse=True)
+    weight = np.bincount(numbers.ravel(), sample_weight)
+    return float(weight[weight > 0].min() / weight.sum())
 
 
 def _forest(**options: Any) -> Callable[[int | None], Any]:
@@ -111,7 +141,7 @@ def _hist_boosting(seed: int | None) -> Any:
     # Without early stopping, whose held-out rows would cost too many rare positives.
     return _on_numbers(
         HistGradientBoostingClassifier(
-            learning_rate=0.05,
+            learning_rate=LEARNING_RATE,
             max_iter=200,
             max_leaf_nodes=15,
             min_samples_leaf=FEW,
@@ -122,40 +152,53 @@ def _hist_boosting(seed: int | None) -> Any:
     )
 
 
-def _lightgbm(seed: int | None) -> Any:
-    from lightgbm import LGBMClassifier
+def _lightgbm(is_rare: bool) -> Callable[[int | None], Any]:
+    start: dict[str, Any] = {"boost_from_average": False} if is_rare else {}
 
-    return _on_numbers(
-        LGBMClassifier(
-            n_estimators=200,
-            learning_rate=0.05,
-            num_leaves=31,
-            min_child_samples=FEW,
-            subsample=0.8,
-            subsample_freq=1,
-            colsample_bytree=0.8,
-            n_jobs=1,
-            random_state=seed,
-            verbose=-1,
+    def make(seed: int | None) -> Any:
+        from lightgbm import LGBMClassifier
+
+        return _on_numbers(
+            LGBMClassifier(
+                n_estimators=200,
+                learning_rate=LEARNING_RATE,
+                num_leaves=31,
+                min_child_samples=FEW,
+                min_child_weight=LEAST_HESSIAN,
+                subsample=0.8,
+                subsample_freq=1,
+                colsample_bytree=0.8,
+                n_jobs=1,
+                random_state=seed,
+                verbose=-1,
+                **start,
+            )
         )
-    )
+
+    return make
 
 
-def _xgboost(seed: int | None) -> Any:
-    from xgboost import XGBClassifier
+def _xgboost(is_rare: bool) -> Callable[[int | None], Any]:
+    start: dict[str, Any] = {"base_score": 0.5} if is_rare else {}
 
-    return _on_numbers(
-        XGBClassifier(
-            n_estimators=200,
-            learning_rate=0.05,
-            max_depth=6,
-            min_child_weight=0.1,
-            subsample=0.8,
-            colsample_bytree=0.8,
-            n_jobs=1,
-            random_state=seed,
+    def make(seed: int | None) -> Any:
+        from xgboost import XGBClassifier
+
+        return _on_numbers(
+            XGBClassifier(
+                n_estimators=200,
+                learning_rate=LEARNING_RATE,
+                max_depth=6,
+                min_child_weight=LEAST_HESSIAN,
+                subsample=0.8,
+                colsample_bytree=0.8,
+                n_jobs=1,
+                random_state=seed,
+                **start,
+            )
         )
-    )
+
+    return make
 
 
 def _catboost(seed: int | None) -> Any:
@@ -164,7 +207,7 @@ def _catboost(seed: int | None) -> Any:
     return _on_numbers(
         CatBoostClassifier(
             iterations=300,
-            learning_rate=0.05,
+            learning_rate=LEARNING_RATE,
             depth=6,
             thread_count=1,
             random_state=0 if seed is None else seed,  # None would hide it from set_params
