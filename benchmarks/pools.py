@@ -99,7 +99,15 @@ def capped(y: np.ndarray, rows: int, cap: str, seed: int) -> np.ndarray:
     return np.sort(np.concatenate([some, others]))
 
 
-def pool_in_words() -> dict[str, str]:
+def split_of(y: np.ndarray, protocol: Any, rows: int, cap: str, split: int) -> Any:
+    """The training and the test rows, and the seed of the split."""
+    seed = protocol.seed + split
+    some = capped(y, rows, cap, seed)
+    train, test = (some[part] for part in protocol.split(y[some], None, split, None))
+    return train, test, seed
+
+
+def pool_in_words(y: np.ndarray) -> dict[str, str]:
     """The voters with what they were told, in a form that is the same in every run."""
     from damvi.voters import strong_pool
 
@@ -112,7 +120,7 @@ def pool_in_words() -> dict[str, str]:
         ]
         return f"{type(model).__name__}({', '.join(plain)})"
 
-    return {name: words(model) for name, model in strong_pool(0)}
+    return {name: words(model) for name, model in strong_pool(0, y)}
 
 
 def plan(args: argparse.Namespace, protocol: Any) -> list[dict[str, Any]]:
@@ -120,11 +128,16 @@ def plan(args: argparse.Namespace, protocol: Any) -> list[dict[str, Any]]:
     from paper.runner import fingerprint
     from pool_contenders import ROUNDS, contender_names, default_setting
 
-    pool, found = pool_in_words(), versions()
+    found = versions()
     cells = []
-    data = {name: fingerprint(*read(name, args.data)) for name in args.datasets}
+    tables = {name: read(name, args.data) for name in args.datasets}
+    data = {name: fingerprint(*table) for name, table in tables.items()}
+    labels = {name: y for name, (_, y) in tables.items()}
+    del tables
     for split in range(args.splits):
-        for name in args.datasets:
+        for name, y in labels.items():
+            train, _, _ = split_of(y, protocol, args.rows, args.cap, split)
+            pool = pool_in_words(y[train])
             ground = {
                 "dataset": name,
                 "data": data[name],
@@ -181,7 +194,7 @@ def votes_of_pool(
 
     drawn = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
     found: dict[str, dict[str, Any]] = {}
-    for name, model in strong_pool(drawn):
+    for name, model in strong_pool(drawn, y):
         if task.only and name not in task.only:
             continue
         path = task.votes / f"{task.cell['votes'][name]}.npz"
@@ -239,10 +252,8 @@ def run_cell(task: Task) -> dict[str, Any]:
     settings, start = task.cell["settings"], time.perf_counter()
     X, y = read(settings["dataset"], task.data)
     protocol = Protocol(settings["splits"], settings["test_size"], settings["seed"])
-    seed = protocol.seed + settings["split"]
-    rows = capped(y, settings["rows"], settings["cap"], seed)
-    train, test = (
-        rows[part] for part in protocol.split(y[rows], None, settings["split"], None)
+    train, test, seed = split_of(
+        y, protocol, settings["rows"], settings["cap"], settings["split"]
     )
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -266,7 +277,7 @@ def run_cell(task: Task) -> dict[str, Any]:
     return {
         **task.cell,
         "status": "done",
-        "rows": len(rows),
+        "rows": len(train) + len(test),
         "features": X.shape[1],
         "train_positives": int(y[train].sum()),
         "test_positives": int(y[test].sum()),
