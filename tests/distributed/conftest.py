@@ -18,6 +18,14 @@ def client():
         yield client
 
 
+@pytest.fixture(scope="session")
+def here():
+    """A cluster in this process."""
+    settings = {"n_workers": 1, "dashboard_address": ":0", "set_as_default": False}
+    with Client(processes=False, **settings) as client:
+        yield client
+
+
 def frame_of(n=900, n_classes=2, seed=0):
     """Numbers, whole numbers, flags, gaps and categories; weights, some of them 0."""
     rng = np.random.default_rng(seed)

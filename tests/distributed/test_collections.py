@@ -8,11 +8,10 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.distributed import decision_function, fit, predict, predict_proba, vote
 
 from .conftest import frame_of
@@ -73,6 +72,17 @@ def test_arrays_are_answered_lazily(n_classes):
         assert found.dtype == right.dtype
         assert np.array_equal(found, right)
     assert model.n_jobs == 2
+
+
+def test_a_pool_answers_too():
+    frame = frame_of(300)
+    X, y = frame[["a", "c"]], frame["label"]
+    voters = [(f"depth {d}", DecisionTreeClassifier(max_depth=d)) for d in (1, 2, 3)]
+    model = DAMVIVotingClassifier(voters, random_state=0).fit(X, y)
+    for ask in (predict, predict_proba, decision_function, vote):
+        found = ask(model, dd.from_pandas(X, npartitions=3)).compute(scheduler="sync")
+        assert np.array_equal(found.to_numpy(), getattr(model, ask.__name__)(X))
+        assert "DAMVIVotingClassifier" in ask.__doc__
 
 
 def bad(change=None, y="label", weight=None):
@@ -140,14 +150,6 @@ def with_negative_weight(frame):
 def test_bad_input_is_told(here, given, error, message):
     with pytest.raises(error, match=message):
         fit(DAMVIClassifier(n_estimators=3), *given, client=here)
-
-
-@pytest.fixture(scope="module")
-def here():
-    """A cluster in this process."""
-    settings = {"n_workers": 1, "dashboard_address": ":0", "set_as_default": False}
-    with Client(processes=False, **settings) as client:
-        yield client
 
 
 def test_unknown_categories(here):

@@ -115,7 +115,7 @@ def test_no_worker_left(staff, frame, tmp_path, monkeypatch):
     staff.dismiss()
     client = staff.of(1)
     monkeypatch.setattr(clusters, "LOOK_EVERY", 0.3)
-    monkeypatch.setattr(clusters, "PATIENCE", 1.0)
+    monkeypatch.setattr(clusters, "PATIENCE", 3.0)
     client.register_plugin(KillAt("codes", tmp_path / "killed"), name="leave none")
     table = dd.from_pandas(frame, npartitions=4)
     with pytest.raises(RuntimeError, match="no worker is left in the cluster, and none"):

@@ -16,6 +16,7 @@ except ImportError as error:
     ) from error
 
 from copy import copy
+from os import PathLike
 from typing import Any
 from uuid import uuid4
 
@@ -29,10 +30,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..classifier import DAMVIClassifier
 from ..outofcore import BlockFit, Trained
+from ..voting import DAMVIVotingClassifier
 from .cluster import Cluster
 from .training import in_rows, read_table, train_on_cluster
 
 __all__ = ["DaskTable", "decision_function", "fit", "predict", "predict_proba", "vote"]
+
+Estimator = DAMVIClassifier | DAMVIVotingClassifier
 
 
 class DaskTable:
@@ -43,9 +47,17 @@ class DaskTable:
     X : dask.dataframe.DataFrame or dask.array.Array
     client : distributed.Client, optional
         The current one by default.
+    cache : path, optional
+        See :func:`fit`.
     """
 
-    def __init__(self, X: Any, client: Client | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        client: Client | None = None,
+        *,
+        cache: str | PathLike[str] | None = None,
+    ) -> None:
         if client is None:
             try:
                 client = default_client()
@@ -54,12 +66,19 @@ class DaskTable:
                     "there is no Dask client; make one, as in client = "
                     "distributed.Client(address), or Client() for this machine"
                 ) from error
-        self.X, self.client = X, client
+        self.X, self.client, self.cache = X, client, cache
+        self._cluster = Cluster(client)
 
     def train(self, fit: BlockFit, y: Any, sample_weight: Any) -> Trained:
         """Step 1 of DAMVI; see :class:`~damvi.outofcore.BlockFit`."""
         table = read_table(self.X, y, sample_weight)
-        return train_on_cluster(Cluster(self.client), fit, table)
+        self._cluster = Cluster(self.client)
+        with self._cluster.cancelled_on_failure():
+            return train_on_cluster(self._cluster, fit, table, self.cache)
+
+    def cancel(self) -> None:
+        """Have the workers forget what they were given by the last fit."""
+        self._cluster.cancel()
 
 
 def fit(
@@ -68,6 +87,8 @@ def fit(
     y: Any,
     sample_weight: Any = None,
     client: Client | None = None,
+    *,
+    cache: str | PathLike[str] | None = None,
 ) -> DAMVIClassifier:
     """Fit a classifier on a table that is spread over a Dask cluster.
 
@@ -88,6 +109,12 @@ def fit(
         Only ratios matter. Or the name of a column of ``X``.
     client : distributed.Client, optional
         The current one by default.
+    cache : path, optional
+        A folder of the client for finished voters. A fit that ends early (an error, Ctrl-C,
+        a client that is lost) leaves them there, and another one of the same rows with the
+        same ``random_state`` goes on from them. It stays, for fits with other weights and
+        thresholds. By default one in the system's folder for temporary files, which is
+        removed when the fit has succeeded.
 
     Returns
     -------
@@ -113,15 +140,20 @@ def fit(
             f"{type(estimator).__name__}; of a pipeline, give the last step, and do the "
             f"others with Dask"
         )
-    return estimator.fit(DaskTable(X, client), y, sample_weight)
+    table = DaskTable(X, client, cache=cache)
+    try:
+        return estimator.fit(table, y, sample_weight)
+    except BaseException:  # Ctrl-C too: workers are not to go on for nobody
+        table.cancel()
+        raise
 
 
-def predict(model: DAMVIClassifier, X: Any) -> Any:
+def predict(model: Estimator, X: Any) -> Any:
     """The class of each row; see :meth:`damvi.DAMVIClassifier.predict`.
 
     Parameters
     ----------
-    model : DAMVIClassifier
+    model : DAMVIClassifier or DAMVIVotingClassifier
         Fitted, on a cluster or not.
     X : dask.dataframe.DataFrame or dask.array.Array
 
@@ -133,12 +165,12 @@ def predict(model: DAMVIClassifier, X: Any) -> Any:
     return _ask(model, "predict", X)
 
 
-def predict_proba(model: DAMVIClassifier, X: Any) -> Any:
+def predict_proba(model: Estimator, X: Any) -> Any:
     """The chance of each class; see :meth:`damvi.DAMVIClassifier.predict_proba`.
 
     Parameters
     ----------
-    model : DAMVIClassifier
+    model : DAMVIClassifier or DAMVIVotingClassifier
     X : dask.dataframe.DataFrame or dask.array.Array
 
     Returns
@@ -149,12 +181,12 @@ def predict_proba(model: DAMVIClassifier, X: Any) -> Any:
     return _ask(model, "predict_proba", X)
 
 
-def decision_function(model: DAMVIClassifier, X: Any) -> Any:
+def decision_function(model: Estimator, X: Any) -> Any:
     """Vote less threshold; see :meth:`damvi.DAMVIClassifier.decision_function`.
 
     Parameters
     ----------
-    model : DAMVIClassifier
+    model : DAMVIClassifier or DAMVIVotingClassifier
     X : dask.dataframe.DataFrame or dask.array.Array
 
     Returns
@@ -165,12 +197,12 @@ def decision_function(model: DAMVIClassifier, X: Any) -> Any:
     return _ask(model, "decision_function", X)
 
 
-def vote(model: DAMVIClassifier, X: Any) -> Any:
+def vote(model: Estimator, X: Any) -> Any:
     """The weighted vote on each row; see :meth:`damvi.DAMVIClassifier.vote`.
 
     Parameters
     ----------
-    model : DAMVIClassifier
+    model : DAMVIClassifier or DAMVIVotingClassifier
     X : dask.dataframe.DataFrame or dask.array.Array
 
     Returns
@@ -181,7 +213,7 @@ def vote(model: DAMVIClassifier, X: Any) -> Any:
     return _ask(model, "vote", X)
 
 
-def _ask(model: DAMVIClassifier, method: str, X: Any) -> Any:
+def _ask(model: Estimator, method: str, X: Any) -> Any:
     check_is_fitted(model, "weights_")
     wide = method == "predict_proba" or (method != "predict" and len(model.classes_) > 2)
     dtype = model.classes_.dtype if method == "predict" else np.dtype(np.float64)
@@ -206,12 +238,12 @@ def _ask(model: DAMVIClassifier, method: str, X: Any) -> Any:
     )
 
 
-def _nothing(model: DAMVIClassifier, wide: bool, dtype: Any) -> Any:
+def _nothing(model: Estimator, wide: bool, dtype: Any) -> Any:
     """The answer on no rows."""
     return np.empty((0, len(model.classes_)) if wide else 0, dtype)
 
 
-def _framed(answer: Any, model: DAMVIClassifier, X: Any) -> Any:
+def _framed(answer: Any, model: Estimator, X: Any) -> Any:
     """An answer with the index of the rows, and the classes as names of columns."""
     if answer.ndim == 2:
         return pd.DataFrame(answer, index=X.index, columns=model.classes_)
@@ -219,11 +251,11 @@ def _framed(answer: Any, model: DAMVIClassifier, X: Any) -> Any:
     return pd.Series(answer, index=X.index, dtype=labels)
 
 
-def _answer_frame(X: Any, model: DAMVIClassifier, method: str, nothing: Any) -> Any:
+def _answer_frame(X: Any, model: Estimator, method: str, nothing: Any) -> Any:
     if not len(X):
         return nothing
     return _framed(getattr(model, method)(X), model, X)
 
 
-def _answer_array(X: Any, model: DAMVIClassifier, method: str, nothing: Any) -> Any:
+def _answer_array(X: Any, model: Estimator, method: str, nothing: Any) -> Any:
     return getattr(model, method)(X) if len(X) else nothing

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from numbers import Integral
 from operator import add
+from os import PathLike
 from typing import Any, NamedTuple
 
 import dask.array as da
@@ -25,6 +26,7 @@ from ..voters.trees.features import Categories
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
 from . import work
+from .checkpoint import Checkpoint, key_of, missing
 from .cluster import Cluster, FutureBlocks
 from .work import Place
 
@@ -184,7 +186,9 @@ class Rows(NamedTuple):
     plan: BlockPlan
 
 
-def train_on_cluster(cluster: Cluster, fit: BlockFit, table: Table) -> Trained:
+def train_on_cluster(
+    cluster: Cluster, fit: BlockFit, table: Table, cache: str | PathLike[str] | None
+) -> Trained:
     """Train voters on a table, and have them vote where the rows are."""
     tree = fit.new_tree()
     categories, categorical = _categories(tree, table)
@@ -203,9 +207,15 @@ def train_on_cluster(cluster: Cluster, fit: BlockFit, table: Table) -> Trained:
     cluster.watch.wait(coded)
     plan = rows.plan
     del rows  # the labels as they were given are no longer needed
-    grown = _grow(cluster, fit, tree, plan, coded, there, table.n_features)
-    forest: Forest = cluster.result(grown)
-    blocks = FutureBlocks(cluster, coded, [(forest, grown)])
+    checkpoint = None
+    if fit.repeatable:  # no other fit could go on from these voters
+        prints = cluster.each("fingerprint", work.fingerprint_of, coded)
+        whole = cluster.total("add-fingerprints", work.add_fingerprints, prints)
+        key = key_of(tree, features.binning, plan, cluster.result(whole))
+        checkpoint = Checkpoint(cache, key)
+    grow = partial(_grow_lots, cluster, tree, plan, coded, there)
+    forest, grown = _grow(cluster, fit, plan, len(features), grow, checkpoint)
+    blocks = FutureBlocks(cluster.client, coded, [(forest, grown)], checkpoint)
     voters = TreeVoters(tree, features, forest)
     return Trained(voters, BlockVotes(blocks, plan, forest), hashes, names)
 
@@ -261,21 +271,37 @@ def _find_bins(
 def _grow(
     cluster: Cluster,
     fit: BlockFit,
-    tree: Any,
     plan: BlockPlan,
-    coded: list[Future],
-    features: Future,
     n_features: int,
-) -> Future:
-    """The forest, on the workers."""
-    lots = _lots(plan, fit.n_estimators, n_features, cluster.n_threads)
-    grown = _grow_lots(cluster, tree, plan, coded, features, lots)
+    grow: Callable[[list[range]], Iterator[tuple[range, Future]]],
+    checkpoint: Checkpoint | None,
+) -> tuple[Forest, Future]:
+    """The forest, here and on the workers; those of its trees that are kept are not grown.
+
+    Parameters
+    ----------
+    grow : callable
+        From lots of voters to each of them and its trees, as they are done.
+    """
+    n = fit.n_estimators
+    kept = checkpoint.load(n, (n_features, plan.n_classes)) if checkpoint else []
+    done = {there.start: (trees, cluster.hand("kept", trees)) for there, trees in kept}
+    lots = _lots(plan, n, n_features, cluster.n_threads, [voters for voters, _ in kept])
+    grown = grow(lots)
     if fit.verbose:
-        grown = progress_bar("Training voters")(grown, len(lots))
-    forests = dict(grown)
-    return cluster.submit(
-        "join", work.join, *(forests[number] for number in sorted(forests))
-    )
+        known = sum(len(voters) for voters, _ in kept)
+        what = f"Training voters ({known} of {n} are there)" if known else "Training voters"
+        grown = progress_bar(what)(grown, len(lots))
+    try:
+        for voters, future in grown:
+            trees: Forest = cluster.result(future)
+            if checkpoint is not None:
+                checkpoint.keep(voters, trees)
+            done[voters.start] = trees, future
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}{checkpoint or ''}") from error
+    forests, futures = zip(*(done[first] for first in sorted(done)), strict=True)
+    return Forest.join(forests), cluster.submit("join", work.join, *futures)
 
 
 def _grow_lots(
@@ -285,30 +311,36 @@ def _grow_lots(
     coded: list[Future],
     features: Future,
     lots: list[range],
-) -> Iterator[tuple[int, Future]]:
+) -> Iterator[tuple[range, Future]]:
     """Trees, a lot a task, as they are done; few at a time, since samples take room."""
-    running: dict[int, Future] = {}
-    for number, voters in enumerate(lots):
+    running: dict[range, Future] = {}
+    for voters in lots:
         samples = cluster.each("samples", work.samples_of, coded, plan=plan, voters=voters)
-        running[number] = cluster.submit(
+        running[voters] = cluster.submit(
             "grow", work.grow_lot, samples, voters, tree, features, plan
         )
         del samples
-        last = number == len(lots) - 1
+        last = voters == lots[-1]
         while running and (last or len(running) > cluster.n_threads):
             cluster.watch.wait([*running.values()], "FIRST_COMPLETED")
-            for done in [number for number, future in running.items() if future.done()]:
+            for done in [voters for voters, future in running.items() if future.done()]:
                 yield done, running.pop(done)
 
 
-def _lots(plan: BlockPlan, n_voters: int, n_features: int, n_threads: int) -> list[range]:
+def _lots(
+    plan: BlockPlan, n_voters: int, n_features: int, n_threads: int, kept: list[range]
+) -> list[range]:
     """Voters that are grown together: a task each would be too many, for small samples."""
     n = plan.totals.n_rows
     share = plan.max_samples
     n_draws = share if isinstance(share, Integral) else share * n
     room = LOT_BYTES / (min(n, n_draws) * (n_features + 2))
     size = max(1, min(int(room), n_voters // (LOTS_A_THREAD * n_threads)))
-    return [range(k, min(k + size, n_voters)) for k in range(0, n_voters, size)]
+    return [
+        range(first, min(first + size, run.stop))
+        for run in missing(n_voters, kept)
+        for first in range(run.start, run.stop, size)
+    ]
 
 
 def _categories(tree: Any, table: Table) -> tuple[Categories | None, NDArray[np.bool_]]:

@@ -155,6 +155,27 @@ def codes_of(
     )
 
 
+def fingerprint_of(block: CodedBlock) -> int:
+    """A number for the rows and their places; see :func:`add_fingerprints`."""
+    return add_fingerprints(*map(_fingerprint, pieces(block)))
+
+
+def add_fingerprints(*parts: int) -> int:
+    """That of a table, from those of its parts, however it is cut."""
+    return sum(parts) % 2**64
+
+
+def _fingerprint(block: CodedBlock) -> int:
+    n, d = block.codes.shape
+    words = np.zeros((n, -(-d // 4) * 4), np.uint8)  # four codes at a time
+    words[:, :d] = block.codes
+    weights = np.zeros(n) if block.weights is None else block.weights
+    places = np.arange(block.start, block.start + n)
+    parts = [words, block.targets.astype(np.uint32), weights, places]
+    known = np.concatenate([part.view(np.uint32).reshape(n, -1) for part in parts], axis=1)
+    return int(row_hashes(known, np.zeros(n, np.uint8)).sum())
+
+
 def samples_of(block: CodedBlock, plan: BlockPlan, voters: range) -> list[Sample]:
     """The rows of the partition that some voters are trained on."""
     samples = []

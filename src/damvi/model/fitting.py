@@ -433,6 +433,7 @@ def _fit_on_cluster(
     import dask.dataframe as dd
 
     from ..distributed import fit
+    from ..distributed.cluster import Cluster
 
     encoder = table.encoder
     # Workers run in other folders.
@@ -441,7 +442,9 @@ def _fit_on_cluster(
     frame = dd.from_map(EncodedGroup.read, groups, meta=meta, label="damvi-read")
     fit(classifier, frame, encoder.label, client=client)
     kept_rows = partial(EncodedGroup.kept_rows, step=classifier.row_hash_step_)
-    found = client.gather(client.map(kept_rows, groups, pure=False))
+    cluster = Cluster(client)
+    with cluster.cancelled_on_failure():
+        found = cluster.results("kept", cluster.each("kept-rows", kept_rows, groups))
     starts = np.cumsum([0, *(group.n_rows for group in groups)])
     places = [start + rows for start, (rows, _) in zip(starts, found, strict=False)]
     return np.concatenate(places), np.concatenate([hashes for _, hashes in found])

@@ -1,0 +1,187 @@
+"""Finished voters on the client's disk, so that a fit that failed can go on from them.
+
+They are a function of the rows' codes, the seed and the trees' settings. A file holds some
+of them, as arrays, under a digest of all that: one that is damaged, or of another fit, is
+passed over, and its voters are grown again.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import stat
+import tempfile
+import warnings
+from contextlib import suppress
+from dataclasses import fields
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from .._files import write_whole
+from ..outofcore.blocks import BlockPlan
+from ..voters.trees.binning import Binning
+from ..voters.trees.forest import Forest
+
+FIRST_LINE = b"damvi voters 1\n"
+DIGEST_BYTES = 32
+NAME = re.compile(r"([0-9]{1,9})-([0-9]{1,9})\.voters")
+ARRAYS = [field.name for field in fields(Forest)]
+
+
+def key_of(tree: Any, binning: Binning, plan: BlockPlan, fingerprint: int) -> str:
+    """All that a voter depends on, but its number.
+
+    Parameters
+    ----------
+    tree : FastTreeClassifier
+    binning : Binning
+    plan : BlockPlan
+    fingerprint : int
+        Of the codes, classes and weights of all rows, in their order; see
+        :func:`~damvi.distributed.work.fingerprint_of`.
+    """
+    grown_by = tree.max_depth, tree.min_samples_leaf, tree.max_features
+    drawn_by = plan.seed, plan.max_samples, plan.stratified, plan.totals.n_rows
+    said = repr((__version__, grown_by, drawn_by, plan.n_classes, fingerprint))
+    digest = sha256(said.encode())
+    for array in (getattr(binning, field.name) for field in fields(binning)):
+        digest.update(f"{array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+class Checkpoint:
+    """The finished voters of a fit.
+
+    Parameters
+    ----------
+    cache : path or None
+        A folder in which they get one of their own, which stays; None is the system's for
+        temporary files, and there it goes when the fit has succeeded.
+    key : str
+        See :func:`key_of`.
+    """
+
+    def __init__(self, cache: str | os.PathLike[str] | None, key: str) -> None:
+        self._key, self._is_temporary = key, cache is None
+        base = tempfile.gettempdir() if cache is None else cache
+        user = f"-{os.geteuid()}" if hasattr(os, "geteuid") and cache is None else ""
+        self.folder = Path(base) / f"damvi-voters{user}-{key[:32]}"
+        self._works = True
+        try:
+            _make_private(self.folder)
+        except OSError as error:
+            if cache is not None:
+                raise
+            self._give_up(error)
+
+    def load(self, n_voters: int, shape: tuple[int, int]) -> list[tuple[range, Forest]]:
+        """What is there of so many voters, in their order.
+
+        Parameters
+        ----------
+        n_voters : int
+        shape : (int, int)
+            The numbers of features and of classes.
+        """
+        found: list[tuple[range, Forest]] = []
+        for voters in sorted(self._there(), key=lambda there: (there.start, -there.stop)):
+            # Fits with other numbers of threads cut other lots, which may overlap.
+            free = found[-1][0].stop if found else 0
+            if free <= voters.start and voters.stop <= n_voters:
+                forest = self._read(voters, shape)
+                if forest is not None:
+                    found.append((voters, forest))
+        return found
+
+    def keep(self, voters: range, forest: Forest) -> None:
+        """Write finished voters; a disk that is full must not end the fit."""
+        if not self._works:
+            return
+        with io.BytesIO() as file:
+            np.savez(file, **{name: getattr(forest, name) for name in ARRAYS})
+            content = file.getvalue()
+        head = FIRST_LINE + self._digest(voters, content)
+        try:
+            _make_private(self.folder)  # another fit like this one may have removed it
+            write_whole(self._path(voters), head + content)
+        except OSError as error:
+            self._give_up(error)
+
+    def __str__(self) -> str:
+        """What is known of it to whoever is told that the fit has failed."""
+        n = sum(map(len, self._there()))
+        if not n:
+            return ""
+        return f"; {n} voters are kept in {self.folder}, and the same fit goes on from them"
+
+    def fit_succeeded(self) -> None:
+        """Nothing is to be resumed: what was kept for that alone goes."""
+        if self._works and self._is_temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _there(self) -> list[range]:
+        names: list[str] = []
+        with suppress(FileNotFoundError):
+            names = os.listdir(self.folder) if self._works else []
+        ends = [map(int, match.groups()) for match in map(NAME.fullmatch, names) if match]
+        return [there for there in (range(*pair) for pair in ends) if there]
+
+    def _read(self, voters: range, shape: tuple[int, int]) -> Forest | None:
+        """The voters, if the file is whole and holds just them."""
+        try:
+            stored = self._path(voters).read_bytes()
+        except OSError:
+            return None
+        start = len(FIRST_LINE) + DIGEST_BYTES
+        head, content = stored[:start], stored[start:]
+        if head != FIRST_LINE + self._digest(voters, content):
+            return None
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            forest = Forest(**{name: arrays[name] for name in ARRAYS})
+        known = len(forest), forest.importances.shape[1], forest.n_classes
+        return forest if known == (len(voters), *shape) else None
+
+    def _digest(self, voters: range, content: bytes) -> bytes:
+        whose = f"{self._key} {voters.start} {voters.stop}\n".encode()
+        return sha256(whose + content).digest()
+
+    def _path(self, voters: range) -> Path:
+        return self.folder / f"{voters.start}-{voters.stop}.voters"
+
+    def _give_up(self, error: OSError) -> None:
+        self._works = False
+        warnings.warn(
+            f"finished voters cannot be kept in {self.folder} ({error}), so this fit could "
+            f"not be resumed; name another folder with cache=",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def missing(n_voters: int, there: list[range]) -> list[range]:
+    """Runs of voters that are not there; those that are come in order."""
+    ends = [range(0), *there, range(n_voters, n_voters)]
+    gaps = [range(one.stop, other.start) for one, other in pairwise(ends)]
+    return [gap for gap in gaps if gap]
+
+
+def _make_private(folder: Path) -> None:
+    """A folder that nobody else can write to; one that is there must be such."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(f"{folder} is no folder; remove it")
+    if hasattr(os, "geteuid") and (
+        status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022
+    ):
+        raise PermissionError(f"others can write to {folder}; remove it")
