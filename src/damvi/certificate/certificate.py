@@ -175,45 +175,50 @@ class Certificate:
 
     def __str__(self) -> str:
         sure = f"{100 * (1 - self.delta):g} %"
-        two = len(self.labels) == 2
-        lines = [
-            f"What {self.overall.rows:,} rows kept apart promise, at {sure} confidence",
-            "",
-            _columns("", "rows", "wrong", "seen", "at most", "interval"),
-        ]
-        if two:
-            lines.append(_rate_line(f"{self.labels[1]!r} missed", self.missed))
-            lines.append(_rate_line(f"{self.labels[0]!r} flagged", self.false_alarms))
-        else:
-            rates = self.labels, self.missed_by_class, self.flagged_by_class
-            for label, missed, flagged in zip(*rates, strict=True):
-                lines.append(_rate_line(f"{label!r} missed", missed))
-                lines.append(_rate_line(f"{label!r} flagged", flagged))
-        lines.append(_rate_line("all decisions", self.overall))
+        rates, constant, why = self._by_class()
         share = _percent(self.constant_error)
-        if not two:
-            lines.append(f"Always the largest class: {share} of decisions wrong.")
-        elif self.missed.rows <= self.false_alarms.rows:
-            lines.append(f"Never flagging any: {share} of all decisions wrong.")
-        else:
-            lines.append(f"Always flagging: {share} of decisions wrong.")
-        return "\n".join([*lines, *self._pac_bayes_lines(), *_FINE_PRINT])
+        return "\n".join(
+            [
+                f"What {self.overall.rows:,} rows kept apart promise, at {sure} confidence",
+                "",
+                _columns("", "rows", "wrong", "seen", "at most", "interval"),
+                *(_rate_line(name, rate) for name, rate in rates.items()),
+                _rate_line("all decisions", self.overall),
+                f"{constant}: {share} of all decisions wrong.",
+                "",
+                *self._pac_bayes_lines(why),
+                *_FINE_PRINT,
+            ]
+        )
 
-    def _pac_bayes_lines(self) -> list[str]:
+    def _by_class(self) -> tuple[dict[str, Rate], str, str]:
+        """Rates by name, the constant decision, and why there may be no more bounds."""
+        if len(self.labels) == 2:
+            negative, positive = self.labels
+            flags = self.missed.rows > self.false_alarms.rows
+            return (
+                {
+                    f"{positive!r} missed": self.missed,
+                    f"{negative!r} flagged": self.false_alarms,
+                },
+                "Always flagging" if flags else "Never flagging any",
+                "decisions do not follow one threshold of the vote",
+            )
+        rates = {}
+        for c, label in enumerate(self.labels):
+            rates[f"{label!r} missed"] = self.missed_by_class[c]
+            rates[f"{label!r} flagged"] = self.flagged_by_class[c]
+        return rates, "Always the largest class", "votes count by factors other than 1"
+
+    def _pac_bayes_lines(self, why_not: str) -> list[str]:
         made = self.pac_bayes
         if made is None:
-            return [
-                "",
-                "No PAC-Bayes bounds: decisions do not follow one threshold of the vote."
-                if len(self.labels) == 2
-                else "No PAC-Bayes bounds: votes count by factors other than 1.",
-            ]
+            return [f"No PAC-Bayes bounds: {why_not}."]
         cut = f", threshold {made.threshold:.3g}" if made.threshold else ""
         lines = [
-            "",
             f"PAC-Bayes: {made.n_voters} voters{cut}; prior {made.prior}; KL {made.kl:.3g}",
         ]
-        if len(self.labels) == 2:
+        if made.tandem.missed is not None:
             lines.append(_columns("at most", "missed", "flagged", "all decisions"))
         for key, name in BOUNDS.items():
             bound: Bound = getattr(made, key)

@@ -134,13 +134,19 @@ class Predictions:
         self.labels = list(class_names(model.target))
         cells = [no_formula(label) for label in self.labels] if self.as_csv else self.labels
         self._cells = pa.array(cells, pa.string())
-        fields = [(name, pa.float64()) for name in ("score", "probability")]
-        fields.append(("decision", pa.string()))
+        places = {what: (what, 0) for what in ("score", "probability", "decision")}
         if len(self.labels) > 2:
-            fields = [("decision", pa.string())]
+            places = {"decision": ("decision", 0)}
             for what in ("probability", "score"):
-                fields += [(f"{what} {label}", pa.float64()) for label in self.labels]
-        self.schema = pa.schema(fields)
+                for c, label in enumerate(self.labels):
+                    places[f"{what} {label}"] = what, c
+        self._places = list(places.values())
+        """Of each column of the output, what it has and of which class."""
+        number, text = pa.float64(), pa.string()
+        self.schema = pa.schema(
+            (name, text if what == "decision" else number)
+            for name, (what, _) in places.items()
+        )
         # The blocks are what is done side by side.
         model.classifier.n_jobs = 1
 
@@ -178,13 +184,16 @@ class Predictions:
         import pyarrow as pa
 
         vote = self._model.classifier.vote(X)
-        chances, places = self._fitted.decide(vote)
-        columns = [vote, chances] if vote.ndim == 1 else [*chances.T.copy(), *vote.T.copy()]
-        decision = self._cells.take(pa.array(places))
-        columns.insert(self.schema.get_field_index("decision"), decision)
+        chances, decided = self._fitted.decide(vote)
+        told: dict[str, Any] = {
+            what: np.ascontiguousarray(numbers.reshape(len(numbers), -1).T)
+            for what, numbers in (("score", vote), ("probability", chances))
+        }
+        told["decision"] = [self._cells.take(pa.array(decided))]
+        columns = [told[what][c] for what, c in self._places]
         batch = pa.record_batch(columns, schema=self.schema)
         written = _lines(batch) if self.as_csv else batch
-        return np.bincount(places, minlength=len(self.labels)), written
+        return np.bincount(decided, minlength=len(self.labels)), written
 
 
 def _lines(batch: Any) -> Any:
