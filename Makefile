@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo docs test test-fast lint paper paper-quick test-browser test-oldest test-wheel fuzz audit size clean
+.PHONY: help demo docs test test-fast lint paper paper-quick test-browser test-oldest test-wheel fuzz fuzz-guided audit size clean
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
@@ -64,6 +64,14 @@ fuzz: .venv/test.stamp
 	  --seed $(or $(SEED),0) $(if $(CASES),--cases $(CASES)) \
 	  $(if $(CASES)$(SECONDS),,--seconds 60) $(if $(SECONDS),--seconds $(SECONDS)) \
 	  --log results/fuzz)
+
+# The same mutations of model files, led by what they reach of damvi.io, in one process.
+fuzz-guided: .venv/test.stamp
+	@.venv/bin/python $(PIP) install atheris || \
+	  { echo "atheris does not install on this Python; make fuzz does without"; exit 1; }
+	.venv/bin/python -m tests.fuzz --kind models --cases 0
+	.venv/bin/python -m tests.fuzz.guided .fuzz/sound -artifact_prefix=.fuzz/ -max_len=400 \
+	  -timeout=30 -max_total_time=$(or $(SECONDS),60)
 
 # What has not been looked at has not passed: 1 if something is open, 3 if nobody was there
 # to ask. See benchmarks/audit.py; the output is in results/audit.
