@@ -24,12 +24,14 @@ FEW = 5
 LEARNING_RATE = 0.05
 """Of boosted trees."""
 RARE = 0.01
-"""Below this share of the rarest class, boosted trees start from even odds.
+"""Below this share of the rarest class, LightGBM starts from even odds.
 
 From a start at the class rate p, a tree's Newton step moves a leaf of positives by up to
 1 / p in log-odds, times the learning rate: at 1 % by 5, past even odds in one tree, since
 the start is log(1 / p) = 4.6 away. What few rows got wrong there is not made good again,
-for their second derivative p (1 - p) is gone by then.
+for their second derivative p (1 - p) is gone by then. The leaves of XGBoost and of
+scikit-learn's boosting are bounded by an L2 penalty of 1, and CatBoost starts from even
+odds always: none of them breaks down.
 """
 LEAST_HESSIAN = 0.1
 """Sum of second derivatives, p (1 - p), that a leaf needs: a leaf's step is its sum of
@@ -57,9 +59,9 @@ def strong_pool(
     random_state : int, optional
         A seed for each model.
     y : array of shape (n,), optional
-        The labels to learn. Where a class is rarer than 1 %, LightGBM and XGBoost start
-        from even odds instead of the class rates, from which they would break down.
-        Without it, no class is taken to be that rare.
+        The labels to learn. Where a class is rarer than 1 %, LightGBM starts from even
+        odds instead of the class rates, from which it would break down. Without it, no
+        class is taken to be that rare.
     sample_weight : array of shape (n,), optional
         If rows count differently, so do classes.
     sparse : bool, default=False
@@ -92,7 +94,7 @@ def strong_pool(
         "catboost": _catboost,
         "hist_boosting": _hist_boosting,
         "extra_trees": _extra_trees,
-        "xgboost": _xgboost(is_rare),
+        "xgboost": _xgboost,
         "lightgbm": _lightgbm(is_rare),
         "forest": _forest(),
         "random_forest": _forest(max_features=1),
@@ -178,27 +180,21 @@ def _lightgbm(is_rare: bool) -> Callable[[int | None], Any]:
     return make
 
 
-def _xgboost(is_rare: bool) -> Callable[[int | None], Any]:
-    start: dict[str, Any] = {"base_score": 0.5} if is_rare else {}
+def _xgboost(seed: int | None) -> Any:
+    from xgboost import XGBClassifier
 
-    def make(seed: int | None) -> Any:
-        from xgboost import XGBClassifier
-
-        return _on_numbers(
-            XGBClassifier(
-                n_estimators=200,
-                learning_rate=LEARNING_RATE,
-                max_depth=6,
-                min_child_weight=LEAST_HESSIAN,
-                subsample=0.8,
-                colsample_bytree=0.8,
-                n_jobs=1,
-                random_state=seed,
-                **start,
-            )
+    return _on_numbers(
+        XGBClassifier(
+            n_estimators=200,
+            learning_rate=LEARNING_RATE,
+            max_depth=6,
+            min_child_weight=LEAST_HESSIAN,
+            subsample=0.8,
+            colsample_bytree=0.8,
+            n_jobs=1,
+            random_state=seed,
         )
-
-    return make
+    )
 
 
 def _catboost(seed: int | None) -> Any:
