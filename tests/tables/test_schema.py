@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from damvi.tables import Schema
-from damvi.tables.encoding import OTHER
+from damvi.tables.schema import OTHER
 
 N = 200
 

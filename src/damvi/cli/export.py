@@ -71,7 +71,7 @@ def write(model: Model, form: str, path: Path) -> dict[str, Any]:
 
 def _unknown(model: Model) -> dict[str, str | None]:
     """What the schema makes of categories that it does not know."""
-    from ..tables.encoding import OTHER
+    from ..tables.schema import OTHER
 
     return {
         column.name: OTHER if OTHER in column.categories else None

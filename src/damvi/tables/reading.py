@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .delimited import DelimitedFile
-from .encoding import encode, numbers_in, plain_numbers
-from .schema import Column, Schema
+from .schema import Column, Schema, encode, numbers_in, plain_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,35 +1,27 @@
-"""What a table's columns hold and which of them a model uses."""
+"""What a table's columns hold, which of them a model uses, and how it sees them.
+
+A column is judged once, at fit. It is encoded in the same way then and at prediction,
+whatever the file and its types: numbers, parts of dates, codes of categories.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoding import (
-    ENOUGH,
-    OTHER,
-    Comma,
-    as_numbers,
-    category_texts,
-    date_parts,
-    dates_in,
-    encode,
-    find_comma,
-    find_date_format,
-    numbers_in,
-)
 from .labels import listed
-from .leaks import EQUALS_TARGET, find_leak
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Kind = Literal["number", "category", "date", "dropped"]
+Comma = Literal["", "thousands", "decimal"]
 
 ID_NAME = re.compile(
     r"unnamed: \d+|(.*[ _\-.])?(id|ids|uuid|guid|index|idx|key|number|no|nr|row)|row.*|#"
@@ -44,6 +36,39 @@ MOST_CATEGORIES = 100
 LEAST_ROWS = 10
 """Rows that a category needs for a place of its own, where there are too many."""
 FEW_CODES = 20
+OTHER = "(other)"
+"""The category of all rare ones together, and of those not seen at fit."""
+MISSING = ("", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown")
+"""What people write into a column of numbers where there is none."""
+CURRENCY = r"^[$€£]\s*|\s*[$€£%]$"
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
+DECIMAL = re.compile(r"[-+]?\d+,\d+")
+ENOUGH = 0.99
+"""The share of values that must be understood; the rest count as missing."""
+DATES = (
+    "ISO8601",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d.%m.%Y",
+    "%Y/%m/%d",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%d-%b-%Y",
+    "%d %b %Y",
+    "%b %d, %Y",
+    "%H:%M:%S",
+    "%H:%M",
+)
+DATE_PARTS = ("day", "month", "weekday", "hour")
+FEW_OF_CLASS = 10
+"""Of a class; with fewer, chance alone may part it from the others."""
+EQUALS_TARGET = "EQUALS THE TARGET: it would give the answer away"
+SEPARATES = "TELLS THE CLASSES APART ALONE: is it known beforehand?"
+MISSING_FOR_A_CLASS = "TELLS A CLASS APART BY ITS GAPS: is it known beforehand?"
 
 
 @dataclass(frozen=True)
@@ -211,7 +236,7 @@ def _infer_column(
     column = _judge(name, values, keep)
     if keep or column.kind == "dropped" or labels is None:
         return column
-    leak = find_leak(column, values, labels)
+    leak = _find_leak(column, values, labels)
     if leak == EQUALS_TARGET:
         return Column(name, "dropped", reason=leak)
     return replace(column, reason=leak) if leak else column
@@ -347,3 +372,265 @@ def _holds_structures(column: pd.Series) -> bool:
     some = column.dropna().head(100)
     kinds = (list, dict, set, np.ndarray)
     return any(isinstance(value, kinds) for value in some)
+
+
+# Columns that give the target away.
+
+
+def _find_leak(column: Column, values: pd.Series, labels: NDArray[Any]) -> str:
+    """What is suspicious about a column, given the class of each row; "" if nothing is."""
+    classes, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        return ""
+    n_classes = len(classes)
+    if column.kind == "date":
+        numbers = np.where(values.isna(), np.nan, 0.0)
+    elif column.kind == "number":
+        numbers = as_numbers(values, column.comma)
+    else:
+        codes = as_categories(values, column.categories).codes
+        numbers = np.where(codes < 0, np.nan, codes)
+    if column.kind != "date" and _equals_target(numbers, places, n_classes):
+        return EQUALS_TARGET
+    enough = column.kind == "number" and counts.min() >= FEW_OF_CLASS
+    if enough and _separates(numbers, places, n_classes):
+        return SEPARATES
+    missing = np.isnan(numbers)
+    if n_classes > 2 and any(_same_split(missing, places == c) for c in range(n_classes)):
+        # The day a case was closed is missing where it is still open.
+        return MISSING_FOR_A_CLASS
+    return ""
+
+
+def _equals_target(
+    numbers: NDArray[np.float64], places: NDArray[np.intp], n_classes: int
+) -> bool:
+    """Whether there are as many values as classes, one for each class.
+
+    Of two classes, a gap in all rows of one and in no other gives the answer away too.
+    """
+    missing = np.isnan(numbers)
+    if n_classes == 2 and missing.any():
+        return _same_split(missing, places == 1)
+    codes = np.unique(np.where(missing, np.inf, numbers), return_inverse=True)[1]
+    pairs = len(np.unique(codes * n_classes + places))
+    return bool(pairs == n_classes == codes.max() + 1)
+
+
+def _separates(
+    numbers: NDArray[np.float64], places: NDArray[np.intp], n_classes: int
+) -> bool:
+    """Whether thresholds on a number part the classes without an error."""
+    if np.isnan(numbers).any():
+        return False
+    of_class = [numbers[places == c] for c in range(n_classes)]
+    ranges = sorted((some.min(), some.max()) for some in of_class)
+    return all(one[1] < next_one[0] for one, next_one in pairwise(ranges))
+
+
+def _same_split(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
+    return bool((one == other).all() or (one != other).all())
+
+
+# Columns as a model sees them.
+
+
+def encode(
+    columns: Sequence[Column], table: Mapping[str, Any], n_rows: int
+) -> pd.DataFrame:
+    """The columns in order, each as its features.
+
+    The numbers share one array, which voters do not copy.
+    """
+    import pandas as pd
+
+    numbers = [
+        name for column in columns if column.kind != "category" for name in column.features
+    ]
+    place = {name: number for number, name in enumerate(numbers)}
+    array = np.empty((n_rows, len(numbers)))
+    categories: dict[str, pd.Categorical] = {}
+    for column in columns:
+        values = table[column.name]
+        if column.kind == "category":
+            categories[column.name] = as_categories(values, column.categories)
+        elif column.kind == "number":
+            array[:, place[column.name]] = as_numbers(values, column.comma)
+        else:
+            dates = _dates_of_fit(values, column.form)
+            for name, part in zip(column.features, column.parts, strict=True):
+                array[:, place[name]] = _date_part(dates, part)
+    encoded = pd.DataFrame(array, columns=numbers, copy=False)
+    if not categories:
+        return encoded
+    features = {
+        name: categories.get(name, encoded.get(name))
+        for column in columns
+        for name in column.features
+    }
+    return pd.DataFrame(features, copy=False)
+
+
+def as_categories(column: pd.Series, categories: tuple[str, ...]) -> pd.Categorical:
+    """A column of any type as codes of the known categories; missing if it is none."""
+    import pandas as pd
+
+    # Each distinct value once: texts repeat.
+    if hasattr(column, "cat"):
+        codes, distinct = column.cat.codes.to_numpy(), column.cat.categories
+    else:
+        codes, distinct = pd.factorize(column)
+    code_of = {"": -1} | {label: code for code, label in enumerate(categories)}
+    other = len(categories) - 1 if categories[-1:] == (OTHER,) else -1
+    new_codes = [code_of.get(label, other) for label in category_texts(distinct)]
+    numbers = np.array([*new_codes, -1], dtype=np.int32)[codes]
+    return pd.Categorical.from_codes(numbers, categories=list(categories))
+
+
+def category_texts(values: object) -> list[str]:
+    """Values as text, alike whatever file they come from: 1.0 and 1 are "1"."""
+    import pandas as pd
+
+    return [
+        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        for value in pd.Index(values).tolist()
+    ]
+
+
+# Numbers
+
+
+def as_numbers(
+    column: pd.Series | NDArray[np.float64], comma: Comma
+) -> NDArray[np.float64]:
+    """A column of any type as doubles; NaN for what is no finite number."""
+    from pandas.api import types
+
+    if isinstance(column, np.ndarray):
+        values = column
+    elif types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    elif types.is_timedelta64_dtype(column.dtype):
+        values = column.dt.total_seconds().to_numpy(np.float64)
+    else:
+        values, _ = numbers_in(column, comma)
+    finite = np.isfinite(values)
+    return values if finite.all() else np.where(finite, values, np.nan)
+
+
+def numbers_in(
+    text: pd.Series, comma: Comma = ""
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The numbers in a column of text, and which cells are neither number nor missing.
+
+    Spaces around a number, a currency before or after it and a per cent sign are
+    overlooked; true is 1 and false 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> values, odd = numbers_in(pd.Series([" 3.5", "12%", "?", "true", "high"]))
+    >>> values, odd
+    (array([ 3.5, 12. ,  nan,  1. ,  nan]), array([False, False, False, False,  True]))
+    """
+    import pandas as pd
+
+    plain = text.astype("string").str.strip().str.lower()
+    missing = (plain.isna() | plain.isin(MISSING)).to_numpy(dtype=bool)
+    plain = plain.str.replace(CURRENCY, "", regex=True)
+    if comma:
+        plain = plain.str.replace(",", "" if comma == "thousands" else ".", regex=False)
+    plain = plain.replace({"true": "1", "false": "0"})
+    values = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    values = np.where(missing, np.nan, values)
+    return values, ~missing & np.isnan(values)
+
+
+def plain_numbers(cells: Any) -> NDArray[np.float64] | None:
+    """The same for an Arrow column, and fast; None if there is more to a cell than digits.
+
+    Each number is the double nearest to it, as Python's own ``float`` gives it.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        numbers = cells.cast(pa.float64())
+    except pa.ArrowInvalid:
+        cells = pc.utf8_trim_whitespace(cells)
+        missing = pc.is_in(pc.utf8_lower(cells), pa.array(MISSING))
+        try:
+            numbers = pc.if_else(missing, None, cells).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return None
+    values: NDArray[np.float64] = numbers.to_numpy()
+    return values
+
+
+def find_comma(text: pd.Series) -> Comma:
+    """What a comma within these numbers means, as far as all of them agree."""
+    some = text.dropna().astype(str).str.replace(CURRENCY, "", regex=True).str.strip()
+    with_comma = some[some.str.contains(",", regex=False)].unique().tolist()
+    if not with_comma:
+        return ""
+    if all(THOUSANDS.fullmatch(value) for value in with_comma):
+        return "thousands"
+    return "decimal" if all(DECIMAL.fullmatch(value) for value in with_comma) else ""
+
+
+# Dates
+
+
+def find_date_format(text: pd.Series) -> str:
+    """The format that these texts have as dates or times; "" if they are none."""
+    distinct = text.dropna().drop_duplicates()
+    first = distinct.head(1000)
+    if not len(first) or not first.str.contains(r"\d[-/:. ][\d\w]").all():
+        return ""
+    for form in DATES:
+        # The first ones say quickly what it is not.
+        if all(dates_in(some, form).notna().mean() >= ENOUGH for some in (first, distinct)):
+            return form
+    return ""
+
+
+def dates_in(column: pd.Series, form: str) -> pd.Series:
+    """The dates in a column, NaT where there is none."""
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return pd.to_datetime(column, utc=True)
+    text = column.astype("string").str.strip()
+    return pd.to_datetime(text, format=form or "ISO8601", errors="coerce", utc=True)
+
+
+def date_parts(form: str, dates: pd.Series) -> tuple[str, ...]:
+    """What of these dates may tell rows apart."""
+    if form.startswith("%H"):
+        return ("hour",)
+    known = dates.dropna()
+    at_midnight = (known == known.dt.normalize()).all()
+    return DATE_PARTS[:-1] if at_midnight else DATE_PARTS
+
+
+def _dates_of_fit(column: pd.Series, form: str) -> pd.Series:
+    """The dates as they were written at fit; what is not so may still be ISO."""
+    dates = dates_in(column, form)
+    others = dates.isna() & column.notna()
+    if form in ("", "ISO8601") or not others.any():
+        return dates
+    return dates.fillna(dates_in(column[others], "ISO8601"))
+
+
+def _date_part(dates: pd.Series, part: str) -> NDArray[np.float64]:
+    """One number of each date, NaN where there is none."""
+    import pandas as pd
+
+    values: Any
+    if part == "day":
+        values = (dates - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(days=1)
+    elif part == "hour":
+        values = (dates - dates.dt.normalize()) / pd.Timedelta(hours=1)
+    else:
+        values = dates.dt.month if part == "month" else dates.dt.day_of_week
+    return np.asarray(values.to_numpy(np.float64, na_value=np.nan))
