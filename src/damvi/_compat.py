@@ -23,12 +23,14 @@ __all__ = [
     "StrOptions",
     "Tree",
     "boosted_trees",
+    "boosting_categories",
     "boosting_nodes",
-    "boosting_part",
+    "fit_boosting_columns",
     "fit_context",
     "make_sklearn_tree",
     "refuse_params",
     "routing_enabled",
+    "set_boosted_trees",
     "sklearn_tree",
     "take_rows",
     "use_source_stamp",
@@ -72,30 +74,66 @@ def sklearn_tree(
     return tree
 
 
-def boosting_part(name: str) -> Any:
-    """A class that scikit-learn's histogram boosting is made of."""
-    if name == "HalfBinomialLoss":
-        from sklearn._loss.loss import HalfBinomialLoss
-
-        return HalfBinomialLoss
-    if name == "HalfMultinomialLoss":
-        from sklearn._loss.loss import HalfMultinomialLoss
-
-        return HalfMultinomialLoss
-    if name == "_BinMapper":
-        from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
-
-        return _BinMapper
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-
-    return TreePredictor
-
-
 def boosting_nodes() -> Any:
-    """The record of a node of its trees."""
+    """The record of a node of histogram boosting."""
     from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
     return PREDICTOR_RECORD_DTYPE
+
+
+def fit_boosting_columns(model: Any, X: Any, categorical: Any) -> None:
+    """Have histogram boosting learn the columns of ``X``, and nothing of its rows.
+
+    Without ``X`` they are numbers without names.
+    """
+    if X is None:
+        model.is_categorical_ = model._preprocessor = model._is_categorical_remapped = None
+        return
+    asked, model.categorical_features = model.categorical_features, categorical
+    try:
+        model._preprocess_X(X, reset=True)
+    finally:
+        model.categorical_features = asked
+
+
+def boosting_categories(model: Any) -> list[Any]:
+    """The categories of its columns of categories, in their order."""
+    if model._preprocessor is None:
+        return []
+    return list(model._preprocessor.named_transformers_["encoder"].categories_)
+
+
+def set_boosted_trees(
+    model: Any, *, start: Any, trees: list[Any], n_known: list[int], classes: Any
+) -> None:
+    """Give it what it starts from and its trees, (nodes, two tables of sets) each.
+
+    ``n_known`` has the number of categories of each of the columns that come first.
+    """
+    from sklearn._loss.loss import HalfBinomialLoss, HalfMultinomialLoss
+    from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+    from sklearn.preprocessing import LabelEncoder
+
+    n_features, width = model.n_features_in_, len(start)
+    n_numbers = n_features - len(n_known)
+    bins = _BinMapper()
+    bins.is_categorical_ = np.array([1] * len(n_known) + [0] * n_numbers, dtype=np.uint8)
+    bins.bin_thresholds_ = [np.arange(n, dtype=np.float64) for n in n_known]
+    bins.missing_values_bin_idx_ = bins.n_bins - 1
+    encoder = LabelEncoder()
+    encoder.classes_ = classes
+    predictors = [TreePredictor(*tree) for tree in trees]
+    vars(model).update(
+        _baseline_prediction=np.array(start)[np.newaxis],
+        _bin_mapper=bins,
+        _label_encoder=encoder,
+        _loss=HalfBinomialLoss() if width == 1 else HalfMultinomialLoss(n_classes=width),
+        _n_features=n_features,
+        _predictors=[predictors[i : i + width] for i in range(0, len(trees), width)],
+        classes_=classes,
+        n_trees_per_iteration_=width,
+    )
 
 
 def with_leaf_values(tree: Any, value: Any) -> Any:
@@ -107,6 +145,6 @@ def with_leaf_values(tree: Any, value: Any) -> Any:
 
 
 def boosted_trees(model: Any) -> tuple[tuple[float, ...], list[Any]]:
-    """What a ``HistGradientBoostingClassifier`` starts from, and its trees' nodes."""
+    """What a ``HistGradientBoostingClassifier`` starts from, and its trees."""
     start = tuple(map(float, np.ravel(model._baseline_prediction)))
-    return start, [tree.nodes for step in model._predictors for tree in step]
+    return start, [tree for step in model._predictors for tree in step]

@@ -4,16 +4,20 @@ import io
 import json
 import os
 import pickle
+import sys
+import time
 import zipfile
 from hashlib import sha256
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.svm import SVC
 
 from damvi import (
     DAMVIClassifier,
@@ -24,9 +28,10 @@ from damvi import (
 )
 from damvi.io import ModelFileError, load, save
 from damvi.io.container import MANIFEST, array_from_bytes, array_to_bytes, pack, unpack
-from damvi.voters import FastForestClassifier
+from damvi.voters import FastForestClassifier, strong_pool
 
-from .models import DATA, X4, Y4, X, Y, whole_model
+from .models import DATA, X4, Y4, X, Y, frame, same, whole_model
+from .test_round_trips import check
 
 
 def content_of(model, tmp_path_factory, save=save_model):
@@ -65,8 +70,8 @@ def pool_of(n_classes, last, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory):
-    """Of two classes; the last voter is stored by skops."""
-    return pool_of(2, GaussianNB(), tmp_path_factory)
+    """Of two classes."""
+    return pool_of(2, LogisticRegression(), tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -267,32 +272,225 @@ def test_hostile_trees_with_a_fitting_digest(trees, kind, array, change, match, 
     refused(sealed(said, members), tmp_path, match)
 
 
+def trained(said, kind):
+    return find(said["classifier"]["fitted"], kind)["trained"]
+
+
+FOREST, BOOSTED = "ExtraTreesClassifier", "HistGradientBoostingClassifier"
+
+
 @pytest.mark.parametrize(
     ("kind", "column", "change", "match"),
     [
-        ("sklearn.Tree", "left_child", flat(0, 0), "children before"),
-        ("sklearn.Tree", "left_child", flat(0, 10**9), "children outside"),
-        ("sklearn.Tree", "right_child", flat(0, -1), "nodes with one child"),
-        ("sklearn.Tree", "right_child", flat(0, 1), "with two"),
-        ("sklearn.Tree", "feature", flat(0, 50), "features out of range"),
-        ("sklearn.Tree", "feature", flat(0, -2), "features out of range"),
-        ("sklearn.Tree", "threshold", flat(0, np.nan), "thresholds are NaN"),
-        ("sklearn.Tree", "left_child", lambda a: a[:-1], "different lengths"),
-        ("sklearn.Tree", "feature", lambda a: a.astype(np.float64), "another type"),
-        ("sklearn.TreePredictor", "left", flat(0, 0), "children before"),
-        ("sklearn.TreePredictor", "right", flat(0, 10**6), "children outside"),
-        ("sklearn.TreePredictor", "feature_idx", flat(0, 50), "features out of range"),
-        ("sklearn.TreePredictor", "num_threshold", lambda a: a * np.nan, "NaN"),
-        ("sklearn.TreePredictor", "is_categorical", lambda a: 0 * a + 1, "broken"),
-        ("sklearn.TreePredictor", "value", lambda a: a * np.nan, "not finite"),
+        (FOREST, "left_child", flat(0, 0), "children before"),
+        (FOREST, "left_child", flat(0, 10**9), "children outside"),
+        (FOREST, "right_child", flat(0, -1), "nodes with one child"),
+        (FOREST, "right_child", flat(0, 1), "with two"),
+        (FOREST, "feature", flat(0, 50), "features out of range"),
+        (FOREST, "feature", flat(0, -2), "features out of range"),
+        (FOREST, "feature", flat(0, 2**31 - 2), "features out of range"),
+        (FOREST, "threshold", flat(0, np.nan), "thresholds are NaN"),
+        (FOREST, "left_child", lambda a: a[:-1], "nodes"),
+        (FOREST, "feature", lambda a: a.astype(np.float64), "feature is of float64"),
+        (FOREST, "n_nodes", flat(0, 10**9), "nodes out of range"),
+        (FOREST, "values", lambda a: a * np.nan, "not finite"),
+        (FOREST, "values", lambda a: a[:, :1].copy(), "values has the shape"),
+        (FOREST, "classes", lambda a: a[:1], "values has the shape"),
+        (FOREST, "classes", lambda a: np.arange(300), "values has the shape|classes"),
+        (FOREST, "seeds", lambda a: -a, "seeds out of range"),
+        (BOOSTED, "left", flat(0, 0), "children before"),
+        (BOOSTED, "right", flat(0, 10**6), "children outside"),
+        (BOOSTED, "feature_idx", flat(0, 50), "features out of range"),
+        (BOOSTED, "feature_idx", flat(0, 2**31 - 2), "features out of range"),
+        (BOOSTED, "num_threshold", lambda a: a * np.nan, "NaN"),
+        (BOOSTED, "is_categorical", lambda a: 0 * a + 1, "sets out of range"),
+        (BOOSTED, "is_leaf", lambda a: 0 * a, "children before"),
+        (BOOSTED, "value", lambda a: a * np.nan, "value has numbers out of range"),
+        (BOOSTED, "n_nodes", lambda a: a[:-1], "nodes do not add up"),
+        (BOOSTED, "n_sets", lambda a: a + 1, "sets"),
+        (BOOSTED, "classes", lambda a: np.arange(3), "start"),
+        (BOOSTED, "start", lambda a: np.zeros(3), "start"),
+        (BOOSTED, "start", flat(0, np.inf), "not finite"),
     ],
 )
 def test_hostile_trees_of_scikit_learn(pool, kind, column, change, match, tmp_path):
     said, members = opened(pool, tmp_path)
-    columns = dict(find(said, kind)["state"]["nodes"]["items"])
-    name = columns[column]["at"]
+    name = trained(said, kind)[column]["at"]
     members[name] = array_to_bytes(change(array_from_bytes(members[name], name)))
     refused(sealed(said, members), tmp_path, match)
+
+
+@pytest.mark.parametrize("kind", [FOREST, BOOSTED])
+@pytest.mark.parametrize("n", [5, 7, 10**9, -1, None])
+def test_another_number_of_features(pool, kind, n, tmp_path):
+    """It read beyond the rows of the table."""
+    said, members = opened(pool, tmp_path)
+    trained(said, kind)["n_features"] = n
+    refused(sealed(said, members), tmp_path, "features|columns")
+
+
+def test_boosting_with_categories(tmp_path):
+    """It could not be saved, and a forged preprocessor could drop columns."""
+    table = frame()
+    table["sizes"] = table["sizes"].cat.rename_categories({0: -1, 1: 0, 2: 7})
+    named = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5)
+    plain = HistGradientBoostingClassifier(max_iter=5, categorical_features=[0, 3])
+    for voter, columns in ((plain, np.round(X)), (named, table)):
+        voter.fit(columns, Y)
+        model = DAMVIVotingClassifier([("boosted", voter)], cv="prefit", random_state=0)
+        check(model.fit(columns, Y), columns, tmp_path)
+        content = (tmp_path / "model.damvi").read_bytes()
+        said, members = opened(content, tmp_path)
+        name = trained(said, BOOSTED)["categorical"]["at"]
+        for odd in ([0], [0, 0], np.zeros(len(columns.T), bool)):
+            hostile = {**members, name: array_to_bytes(np.array(odd, dtype=bool))}
+            refused(sealed(said, hostile), tmp_path, "categories")
+    strange = table.assign(names=table["names"].cat.set_categories(["b", "new", "a"]))
+    again = load_model(tmp_path / "model.damvi").estimators_[0]
+    same(named.predict_proba(strange), again.predict_proba(strange))
+
+
+@pytest.fixture(scope="module")
+def linear(tmp_path_factory):
+    """A linear model of the strong pool, with its preprocessing."""
+    voters = dict(strong_pool(0))
+    named = [(name, voters[name]) for name in ("linear", "rank_linear", "extra_trees")]
+    named[2][1].set_params(extratreesclassifier__n_estimators=2)
+    model = DAMVIVotingClassifier(named, cv=2, random_state=0).fit(frame(), Y)
+    return content_of(model, tmp_path_factory)
+
+
+def state(said, kind):
+    """Of the first of a kind that is fitted."""
+    waiting = [said["classifier"]["fitted"]]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if str(one.get("is")).endswith(kind) and any(
+                k[-1] == "_" for k in one["state"]
+            ):
+                return one["state"]
+            one = list(one.values())
+        waiting.extend(reversed(one) if isinstance(one, list) else [])
+    return None
+
+
+@pytest.mark.parametrize(
+    ("kind", "array", "change", "match"),
+    [
+        ("StandardScaler", "mean_", lambda a: a[:-1], "StandardScaler.mean_ expects 5"),
+        ("StandardScaler", "scale_", lambda a: a[:1], "StandardScaler.scale_ expects 1"),
+        ("SimpleImputer", "statistics_", lambda a: a[:-1], "statistics_ expects 5"),
+        ("NumberEncoder", "empty_", lambda a: a[:-1], "NumberEncoder expects 7"),
+    ],
+)
+def test_steps_that_take_other_columns(linear, kind, array, change, match, tmp_path):
+    said, members = opened(linear, tmp_path)
+    name = state(said, kind)[array]["at"]
+    members[name] = array_to_bytes(change(array_from_bytes(members[name], name)))
+    refused(sealed(said, members), tmp_path, match)
+
+
+def drop_names(said):
+    state(said, "ColumnTransformer")["transformers_"][1]["items"][1] = "drop"
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (drop_names, "is given|refers|expects"),
+        (
+            lambda said: state(said, "LogisticRegression").update(n_features_in_=3),
+            "expects 3",
+        ),
+        (lambda said: state(said, "StandardScaler").update(n_features_in_=3), "expects 3"),
+        (
+            lambda said: state(said, "ColumnTransformer").update(n_features_in_=3),
+            "expects 3",
+        ),
+        (lambda said: state(said, "OneHotEncoder")["categories_"].pop(), "expects|refers"),
+        (lambda said: state(said, "RankScaler")["knots_"].pop(), "expects|refers"),
+        (lambda said: trained(said, FOREST).update(n_features=7), "expects 7|out of"),
+        (lambda said: state(said, "LogisticRegression").update(n_jobs=10**6), "n_jobs"),
+    ],
+)
+def test_what_a_step_makes_is_what_the_next_one_takes(linear, change, match, tmp_path):
+    """A preprocessor that dropped columns was loaded, and answered otherwise."""
+    said, members = opened(linear, tmp_path)
+    change(said)
+    refused(sealed(said, members), tmp_path, match)
+
+
+# Files that cost more than their size.
+
+
+def collide(n):
+    return [[{"is": "tuple", "items": []}, 0]] + [[i * (2**61 - 1), i] for i in range(n)]
+
+
+def test_keys_that_collide(trees, tmp_path):
+    """Some 400 KB of them took 18 seconds."""
+    said, members = opened(trees, tmp_path)
+    for hostile in (
+        {"is": "dict", "items": collide(20_000)},
+        {"is": "objects", "shape": [20_000], "items": [k for k, _ in collide(19_999)]},
+    ):
+        said["classifier"]["params"]["random_state"] = hostile
+        start = time.process_time()
+        refused(sealed(said, members), tmp_path, "collide")
+        assert time.process_time() - start < 5
+
+
+def test_a_tree_that_is_a_chain(trees, tmp_path):
+    """17 MB of it took 0.9 GB to ask."""
+    said, members = opened(trees, tmp_path)
+    stored = find(said, "Forest")["state"]
+    n = 100_000
+    nodes = np.zeros((2 * n + 1, 4), dtype=np.int32)
+    places = np.arange(2 * n + 1)
+    nodes[:, 1], nodes[:, 2] = places, 255
+    nodes[0, 1], nodes[0, 2] = 1, 3
+    nodes[2:-1:2, 1] = places[2:-1:2] + 1
+    nodes[2:-1:2, 2] = 3
+    hostile = {
+        "nodes": nodes,
+        "roots": np.array([0, 2 * n + 1]),
+        "sets": np.zeros((0, 32), dtype=np.uint8),
+        "set_starts": np.zeros(2, dtype=np.int64),
+        "weights": np.ones((2 * n + 1, 2), dtype=np.int64),
+        "rows": np.ones(2 * n + 1, dtype=np.int32),
+        "importances": np.zeros((1, 6)),
+    }
+    for name, array in hostile.items():
+        members[stored[name]["at"]] = array_to_bytes(array)
+    refused(sealed(said, members), tmp_path, "more than 4,096 levels")
+
+
+@pytest.mark.parametrize("n", [10**7, 3, -1, None, 2.5])
+def test_a_number_of_classes_that_is_not_there(n, tmp_path):
+    """64 rows and 10 million classes took 4.8 GiB."""
+    model = DAMVIVotingClassifier([("constant", DummyClassifier(strategy="prior"))], cv=2)
+    model.fit(X, Y)
+    save_model(model, tmp_path / "sound.damvi")
+    said, members = opened((tmp_path / "sound.damvi").read_bytes(), tmp_path)
+    state(said, "DummyClassifier")["n_classes_"] = n
+    refused(sealed(said, members), tmp_path, "another number of classes")
+
+
+def test_more_values_than_the_size_of_a_file_allows(trees, tmp_path):
+    said, members = opened(trees, tmp_path)
+    rng = np.random.RandomState(0)
+    said["odd"] = [[[]] * int(n) for n in rng.randint(0, 20, 200_000)]
+    refused(sealed(said, members), tmp_path, "more values than its size")
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_compressions_are_refused(trees, kind, tmp_path):
+    def change(archive, members):
+        for name, content in members.items():
+            archive.writestr(name, content, kind)
+
+    refused(zipped(tmp_path, trees, change), tmp_path, "compressed otherwise")
 
 
 def fitted(said):
@@ -306,9 +504,14 @@ def classes(said):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda said: find(said, "sklearn.Tree")["state"].update(max_depth=1), "depth"),
-        (lambda said: find(said, "sklearn.Tree")["state"].update(n_features=99), "number"),
-        (lambda said: find(said, "sklearn.Tree")["state"].update(n_features=-1), "no feat"),
+        (lambda said: trained(said, FOREST).update(max_features=0), "max_features_"),
+        (lambda said: trained(said, FOREST).pop("classes"), "values"),
+        (lambda said: trained(said, FOREST).update(names=["a"]), "names"),
+        (
+            lambda said: find(fitted(said), FOREST)["params"].update(n_jobs=10**6),
+            "its n_jobs is 1000000",
+        ),
+        (lambda said: find(fitted(said), FOREST)["params"].update(odd=1), "other param"),
         (lambda said: fitted(said).update(threshold_=None), "threshold_"),
         (lambda said: fitted(said).update(n_features_in_=-1), "n_features_in_"),
         (lambda said: fitted(said).update(voters_=None), "voters"),
@@ -427,20 +630,6 @@ def curves_of(said):
         (
             lambda said: find(fitted(said), "PoolVoters")["state"].update(voting="x"),
             "voting",
-        ),
-        (
-            lambda said: find(said, "HalfMultinomialLoss")["state"].update(n_classes=10**9),
-            "classes",
-        ),
-        (
-            lambda said: find(said, "HalfMultinomialLoss")["state"].update(n_classes=3),
-            "a loss for other classes",
-        ),
-        (
-            lambda said: find(fitted(said), "HistGradientBoostingClassifier")[
-                "state"
-            ].update(n_trees_per_iteration_=7),
-            "trees for other classes",
         ),
     ],
 )
@@ -563,30 +752,63 @@ def test_a_pickle_as_an_array_is_refused(trees, trap, tmp_path):
         refused(sealed(said, {**members, name: hostile}), tmp_path, name)
 
 
-def hostile_pool(tmp_path, pool, blob):
-    said, members = opened(pool, tmp_path)
-    name = find(said, "skops")["at"]
-    return sealed(said, {**members, name: blob})
+SVC_NAME = "sklearn.svm._classes.SVC"
 
 
-def test_a_pickle_by_skops_is_refused(pool, trap, tmp_path):
+@pytest.fixture(scope="module")
+def by_skops(tmp_path_factory):
+    """A file with a member that is stored by skops, since its type is trusted."""
+    model = DAMVIVotingClassifier([("svc", SVC())], cv=2, random_state=0).fit(X, Y)
+    return content_of(
+        model,
+        tmp_path_factory,
+        lambda model, path: save_model(model, path, trusted=[SVC_NAME]),
+    )
+
+
+def with_member(tmp_path, content, blob, kind=SVC_NAME):
+    said, members = opened(content, tmp_path)
+    stored = find(said, "skops")
+    stored["type"] = kind
+    return sealed(said, {**members, stored["at"]: blob})
+
+
+def test_a_pickle_by_skops_is_refused(by_skops, trap, tmp_path):
     skops = pytest.importorskip("skops.io")
-    refused(hostile_pool(tmp_path, pool, trap), tmp_path, "skops cannot read")
+    trusted = {"trusted": [SVC_NAME]}
+    refused(with_member(tmp_path, by_skops, trap), tmp_path, "skops cannot read", **trusted)
     voter = make_pipeline(FunctionTransformer(os.mkdir), GaussianNB())
-    blob = skops.dumps(voter)
-    refused(hostile_pool(tmp_path, pool, blob), tmp_path, "posix.mkdir.*run code")
-    shrunk = skops.dumps(GaussianNB().fit(X, Y), compression=zipfile.ZIP_DEFLATED)
-    refused(hostile_pool(tmp_path, pool, shrunk), tmp_path, "unpack to more")
+    blob = with_member(tmp_path, by_skops, skops.dumps(voter))
+    refused(blob, tmp_path, "posix.mkdir.*run code", **trusted)
+    # What a member says of itself is not believed.
+    blob = with_member(tmp_path, by_skops, skops.dumps(GaussianNB()))
+    refused(blob, tmp_path, "GaussianNB, and loading that could run code", **trusted)
+    shrunk = skops.dumps(SVC().fit(X, Y), compression=zipfile.ZIP_DEFLATED)
+    refused(with_member(tmp_path, by_skops, shrunk), tmp_path, "unpack to more", **trusted)
 
 
-def test_trees_inside_a_member_by_skops_are_checked(pool, tmp_path):
-    skops = pytest.importorskip("skops.io")
-    tree = DecisionTreeClassifier(max_depth=3).fit(X, Y)
-    state = tree.tree_.__getstate__()
-    state["nodes"]["left_child"][0] = 0
-    tree.tree_.__setstate__(state)
-    blob = skops.dumps(make_pipeline(FunctionTransformer(), tree))
-    refused(hostile_pool(tmp_path, pool, blob), tmp_path, "children before")
+def test_skops_is_not_asked_about_types_that_nobody_trusts(by_skops, tmp_path, monkeypatch):
+    """Its older releases ran code that a file named."""
+    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    refused(by_skops, tmp_path, "SVC, and loading that could run code")
+    refused(
+        by_skops, tmp_path, "could run code", trusted=["sklearn.naive_bayes.GaussianNB"]
+    )
+
+
+def test_a_skops_that_runs_code_is_refused(by_skops, tmp_path, monkeypatch):
+    skops = pytest.importorskip("skops")
+    path = tmp_path / "model.damvi"
+    path.write_bytes(by_skops)
+    model = load_model(path, trusted=[SVC_NAME])
+    for old in ("0.11.0", "0.9", "0.12.dev0"):
+        monkeypatch.setattr(skops, "__version__", old)
+        match = f"skops {old}, which is installed, can run code.*skops>=0.13"
+        with pytest.raises(ImportError, match=match):
+            load_model(path, trusted=[SVC_NAME])
+        with pytest.raises(ImportError, match=match):
+            save_model(model, path, trusted=[SVC_NAME])
 
 
 def test_bombs_and_doubles_are_refused(trees, tmp_path):

@@ -5,18 +5,18 @@ import re
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 import damvi
@@ -29,6 +29,7 @@ from damvi import (
 )
 from damvi.certificate import certify
 from damvi.io import Model, ModelFileError, Target, load, save, summarize
+from damvi.io.objects import SKLEARN
 from damvi.io.state import ATTRIBUTES
 from damvi.voters import FastForestClassifier
 
@@ -287,11 +288,38 @@ def test_a_prefit_pool_is_stored_once(tmp_path):
     assert loaded.estimators_[0] is loaded.estimators[0][1]
 
 
-def test_other_estimators_of_scikit_learn_go_by_skops(tmp_path):
-    ranks = QuantileTransformer(n_quantiles=20)
-    voter = make_pipeline(ranks, FunctionTransformer(np.tanh), GaussianNB())
-    model = DAMVIVotingClassifier([("odd", voter), *POOL], cv=2, random_state=0).fit(X, Y)
-    check(model, X, tmp_path)
+NUMBERS = np.abs(np.round(X))
+STEPS = {
+    "FunctionTransformer": {"func": np.log1p},
+    "OneHotEncoder": {"handle_unknown": "ignore"},
+    "OrdinalEncoder": {"handle_unknown": "use_encoded_value", "unknown_value": -1},
+}
+
+
+@pytest.mark.parametrize("name", sorted(SKLEARN))
+def test_estimators_of_scikit_learn(name, tmp_path, monkeypatch):
+    """All that are on the list, without skops."""
+    monkeypatch.setitem(sys.modules, "skops", None)
+    estimator = getattr(import_module(SKLEARN[name]), name)
+    apart = (
+        "Fold",
+        "Label",
+        "ColumnTransformer",
+        "Union",
+        "Pipeline",
+        "CategoricalNB",
+        "Missing",
+    )
+    if any(word in name for word in apart):
+        pytest.skip("no voter, and no step by itself")
+    voter = estimator(**STEPS.get(name, {}))
+    if not is_classifier(voter):
+        voter = make_pipeline(voter, LogisticRegression(max_iter=1000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some do not converge, or find collinear columns
+        model = DAMVIVotingClassifier([("one", voter)], cv=2, random_state=0)
+        model.fit(NUMBERS, Y)
+        check(model, NUMBERS, tmp_path)
 
 
 class Mine(GaussianNB):
@@ -316,7 +344,12 @@ def test_unknown_types_are_named_and_can_be_trusted(tmp_path):
 def test_compiled_indices_that_nobody_checks_are_not_taken(tmp_path):
     voter = KNeighborsClassifier()
     model = DAMVIVotingClassifier([("near", voter), *POOL], cv=2, random_state=0).fit(X, Y)
+    with pytest.raises(ModelFileError, match=r"voter 'near' .*KNeighborsClassifier"):
+        save_model(model, tmp_path / "model.damvi")
+    named = ["sklearn.neighbors._classification.KNeighborsClassifier"]
     with pytest.raises(ModelFileError, match=r"voter 'near' .*KDTree"):
+        save_model(model, tmp_path / "model.damvi", trusted=named)
+    with pytest.raises(ModelFileError, match=r"voter 'near' "):
         save_model(model, tmp_path / "model.damvi")
 
 

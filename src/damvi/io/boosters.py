@@ -17,7 +17,7 @@ import re
 import sys
 import tempfile
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,7 @@ def _int(value: Any, least: int, most: int, what: str) -> int:
     return int(value)
 
 
-def _counts(counts: Any, end: int, least: int, what: str) -> NDArray[np.int64]:
+def check_counts(counts: Any, end: int, least: int, what: str) -> NDArray[np.int64]:
     """How many items each of some parts has, that add up to ``end``: where they start."""
     require_array(counts, np.int64, (None,), what)
     require(len(counts) > 0, f"no {what}")
@@ -182,15 +182,14 @@ def _counts(counts: Any, end: int, least: int, what: str) -> NDArray[np.int64]:
     return np.append(0, np.cumsum(counts))
 
 
-def _columns(parts: Parts, columns: list[Column], n: int) -> None:
-    """Columns of ``n`` entries, of finite numbers; thresholds may be infinite."""
+def check_columns(
+    parts: Parts, columns: list[Column], n: int, free: Collection[str] = ()
+) -> None:
+    """Columns of ``n`` entries, of finite numbers but for those that are ``free``."""
     for name, dtype in columns:
         require_array(parts[name], dtype, (n,), name)
-        if np.dtype(dtype).kind == "f":
-            odd = (
-                np.isnan(parts[name]) if name == "threshold" else ~np.isfinite(parts[name])
-            )
-            require(not odd.any(), f"{name} has numbers out of range")
+        if np.dtype(dtype).kind == "f" and name not in free:
+            require(np.isfinite(parts[name]).all(), f"{name} has numbers out of range")
 
 
 def _names(names: Any, n: int) -> None:
@@ -198,7 +197,7 @@ def _names(names: Any, n: int) -> None:
     require(all(type(name) is str for name in names), "names of features")
 
 
-def _classes(classes: Any, n: int) -> None:
+def check_classes(classes: Any, n: int) -> None:
     """Labels of so many classes."""
     ok = isinstance(classes, np.ndarray) and classes.shape == (n,)
     require(ok and classes.dtype.kind in "biufUO", "another number of classes")
@@ -335,20 +334,21 @@ def check_lightgbm(parts: Parts) -> None:
         (width == 1) == (parts["objective"] == "binary"), "an objective of other classes"
     )
     require(width != 2 or parts["objective"] == "multiclassova", "a number of classes")
-    _classes(parts["classes"], max(width, 2))
+    check_classes(parts["classes"], max(width, 2))
     names, n_trees = parts["names"], len(parts["n_leaves"])
     _names(names, len(names))
     n_features = _int(len(names), 1, MOST_FEATURES, "features:")
     require(all(LIGHTGBM_NAME.fullmatch(name) for name in names), "names of features")
     require(len(set(names)) == n_features and type(parts["named"]) is bool, "names")
     n_leaves = len(parts["leaf_value"])
-    _counts(parts["n_leaves"], n_leaves, 1, "leaves")
+    check_counts(parts["n_leaves"], n_leaves, 1, "leaves")
     require(n_trees % width == 0, "trees missing for some classes")
     best = _int(parts["best_iteration"], -1, n_trees // width, "a best round of")
     _int(parts["best_of_model"], 0, max(best, 0), "a best round of")
-    _columns(parts, LIGHTGBM_NODES, n_leaves - n_trees)
-    _columns(parts, LIGHTGBM_LEAVES, n_leaves)
-    _columns(parts, [("shrinkage", np.float64)], n_trees)
+    check_columns(parts, LIGHTGBM_NODES, n_leaves - n_trees, free=["threshold"])
+    require(not np.isnan(parts["threshold"]).any(), "threshold has numbers out of range")
+    check_columns(parts, LIGHTGBM_LEAVES, n_leaves)
+    check_columns(parts, [("shrinkage", np.float64)], n_trees)
     feature = parts["split_feature"]
     require(((feature >= 0) & (feature < n_features)).all(), "features out of range")
     left, right, inner, roots = lightgbm_children(parts)
@@ -357,9 +357,9 @@ def check_lightgbm(parts: Parts) -> None:
     kinds = parts["decision_type"]
     require((kinds < 12).all(), "splits of no known kind")
     n_sets = len(parts["set_words"])
-    _counts(parts["n_sets"], n_sets, 0, "sets")
+    check_counts(parts["n_sets"], n_sets, 0, "sets")
     if n_sets:
-        _counts(parts["set_words"], len(parts["cat_threshold"]), 1, "sets' words")
+        check_counts(parts["set_words"], len(parts["cat_threshold"]), 1, "sets' words")
     require_array(parts["cat_threshold"], np.uint32, (None,), "sets")
     by_set = (kinds & CATEGORICAL) != 0
     most = np.repeat(parts["n_sets"], parts["n_leaves"] - 1)[by_set]
@@ -560,7 +560,7 @@ def check_xgboost(parts: Parts) -> None:
         _names(parts[name], n_features if parts[name] else 0)
     require(set(parts["types"]) <= set(FEATURE_TYPES), "types of features")
     n, n_trees = len(parts["left_children"]), len(parts["n_nodes"])
-    roots = _counts(parts["n_nodes"], n, 1, "nodes")
+    roots = check_counts(parts["n_nodes"], n, 1, "nodes")
     n_parallel = _int(parts["n_parallel"], 1, n_trees, "trees a round:")
     require(n_trees % (width * n_parallel) == 0, "trees missing for some classes")
     n_rounds, best = n_trees // (width * n_parallel), parts["best_iteration"]
@@ -570,7 +570,7 @@ def check_xgboost(parts: Parts) -> None:
     require_array(parts["of_class"], np.int64, (n_trees,), "classes of trees")
     expected = np.tile(np.repeat(np.arange(width), n_parallel), n_rounds)
     require((parts["of_class"] == expected).all(), "trees for other classes")
-    _columns(parts, XGBOOST_NODES, n)
+    check_columns(parts, XGBOOST_NODES, n)
     left, right, feature = (
         parts[name].astype(np.int64)
         for name in ("left_children", "right_children", "split_indices")
@@ -625,12 +625,12 @@ def _check_xgboost_sets(
 ) -> None:
     """Splits on categories. A set takes a bit for each number up to its largest."""
     n_sets = len(parts["categories_nodes"])
-    sets = _counts(parts["n_sets"], n_sets, 0, "sets")
-    _columns(parts, XGBOOST_SETS, n_sets)
+    sets = check_counts(parts["n_sets"], n_sets, 0, "sets")
+    check_columns(parts, XGBOOST_SETS, n_sets)
     require_array(parts["categories"], np.int32, (None,), "categories")
     by_set = np.zeros(len(inner), dtype=bool)
     if n_sets:
-        _counts(parts["categories_sizes"], len(parts["categories"]), 1, "sets' sizes")
+        check_counts(parts["categories_sizes"], len(parts["categories"]), 1, "sets' sizes")
         tree = np.repeat(np.arange(len(roots) - 1), np.diff(sets))
         nodes = parts["categories_nodes"] + roots[tree]
         ok = (parts["categories_nodes"] >= 0) & (nodes < roots[tree + 1])
@@ -816,7 +816,7 @@ def check_catboost(parts: Parts) -> None:
     require(len(bias) == 1 or 2 < len(bias) <= MAX_CLASSES, "a bias of no known kind")
     require(isinstance(parts["scale"], float), "a scale of no known kind")
     require(np.isfinite([parts["scale"], *bias]).all(), "a bias of no known kind")
-    _classes(parts["classes"], max(len(bias), 2))
+    check_classes(parts["classes"], max(len(bias), 2))
     kind = parts["classes"].dtype.kind
     texts = all(type(one) is str for one in parts["classes"].tolist())
     require(kind in LABELS or texts, "classes of no known kind")
@@ -834,22 +834,22 @@ def check_catboost(parts: Parts) -> None:
     require(all(type(one) is bool for one in parts["has_nans"]), "has_nans")
     require(all(type(one) is int and 0 <= one < 3 for one in parts["missing"]), "missing")
     borders = parts["borders"]
-    _columns(parts, [("borders", np.float64)], len(borders))
+    check_columns(parts, [("borders", np.float64)], len(borders))
     require_array(parts["n_borders"], np.int64, (n_features,), "borders")
-    starts = _counts(parts["n_borders"], len(borders), 0, "borders")
+    starts = check_counts(parts["n_borders"], len(borders), 0, "borders")
     rises = np.ones(len(borders), dtype=bool)
     rises[1:] = borders[1:] > borders[:-1]
     rises[starts[:-1][parts["n_borders"] > 0]] = True
     require(rises.all(), "borders out of order")
     require((np.abs(borders) <= np.finfo(np.float32).max).all(), "borders out of range")
-    _counts(parts["depth"], len(parts["splits"]), 0, "questions")
+    check_counts(parts["depth"], len(parts["splits"]), 0, "questions")
     require((parts["depth"] <= MOST_QUESTIONS).all(), "too many questions")
-    _columns(parts, [("splits", np.int64)], len(parts["splits"]))
+    check_columns(parts, [("splits", np.int64)], len(parts["splits"]))
     splits = parts["splits"]
     require(((splits >= 0) & (splits < len(borders))).all(), "borders out of range")
     n_leaves = int((2 ** parts["depth"]).sum())
-    _columns(parts, [("leaf_weights", np.float64)], n_leaves)
-    _columns(parts, [("leaf_values", np.float64)], n_leaves * len(bias))
+    check_columns(parts, [("leaf_weights", np.float64)], n_leaves)
+    check_columns(parts, [("leaf_values", np.float64)], n_leaves * len(bias))
     require(n_trees > 0, "no trees")
     importances = parts["importances"]
     if importances is not None:
@@ -921,7 +921,8 @@ def rebuild_catboost(model: Any, parts: Parts) -> None:
     model.set_leaf_values(parts["leaf_values"])
     bias = parts["bias"].tolist()
     model.set_scale_and_bias(parts["scale"], bias[0] if len(bias) == 1 else bias)
-    vars(model)["_init_params"] = params  # loading forgets them
+    # Loading forgets these.
+    vars(model).update(_init_params=params, _n_features_in=len(parts["names"]))
     if parts["importances"] is not None:
         vars(model)["_prediction_values_change"] = list(parts["importances"])
 

@@ -121,6 +121,10 @@ def _read_members(archive: zipfile.ZipFile, held: int) -> dict[str, bytes]:
         if info.filename in members:
             raise ModelFileError(f"it holds {info.filename} twice")
         members[info.filename] = b""
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ModelFileError(
+                f"{info.filename} is compressed otherwise than model files are"
+            )
         if info.file_size > MOST_SHRUNK * max(info.compress_size, 1):
             raise ModelFileError(
                 f"{info.filename} would unpack to {info.file_size:,} bytes from "

@@ -26,6 +26,8 @@ from .values import Json, Reader, Writer
 
 LONGEST_JSON = 2**26
 """Bytes of JSON: arrays are kept apart, so that the rest is small."""
+MANY_VALUES = 2**20
+"""In JSON, for a file of any size; larger ones may have one more a byte."""
 ALWAYS = ("numpy", "scipy", "scikit-learn")
 BOOSTERS = ("lightgbm", "xgboost", "catboost")
 
@@ -129,7 +131,7 @@ def _load(
     model: Model | Estimator
     with _blaming(path):
         members = unpack(Path(path))
-        stored = _read_manifest(members.pop(MANIFEST, b""))
+        stored = _read_manifest(members.pop(MANIFEST, b""), Path(path).stat().st_size)
         versions = {str(name): str(value) for name, value in stored["versions"].items()}
         _warn_of_other_versions(versions, _kinds(stored))
         reader = Reader(members, Objects(trusted).read)
@@ -156,9 +158,13 @@ def _blaming(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def _read_manifest(content: bytes) -> dict[str, Json]:
+def _read_manifest(content: bytes, held: int) -> dict[str, Json]:
+    """The manifest of a file of so many bytes."""
     if not 0 < len(content) <= LONGEST_JSON:
         raise ModelFileError(f"its {MANIFEST} has {len(content):,} bytes")
+    # Each value takes some 100 bytes of memory, however short it is.
+    if sum(map(content.count, (b"[", b"{", b","))) > held + MANY_VALUES:
+        raise ModelFileError(f"its {MANIFEST} holds more values than its size allows")
     stored = json.loads(
         content.decode("utf-8", "surrogatepass"),
         object_pairs_hook=_distinct,

@@ -2,18 +2,21 @@
 
 An object is stored as its attributes, each a plain value or another such object, and made
 again without calling anything of it but, for dataclasses, the constructor. Classes are
-taken from the tables here; a name in a file only chooses among them. Other people's
-estimators go by skops, from a list of types alone.
+taken from the tables here; a name in a file only chooses among them. Other estimators go
+by skops, and only where the caller trusts their types by name.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 from ..decision import (
     Calibrator,
@@ -50,30 +53,64 @@ from ..voters.trees.binning import Binning, Features
 from ..voters.trees.features import Categories
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
-from . import boosters, trees
+from . import boosters, sklearn_trees, trees
 from .container import ModelFileError
 from .values import Json, Reader, Writer
 
 SKLEARN = {
-    "ColumnTransformer": "sklearn.compose",
-    "DecisionTreeClassifier": "sklearn.tree",
-    "DummyClassifier": "sklearn.dummy",
-    "ExtraTreeClassifier": "sklearn.tree",
-    "ExtraTreesClassifier": "sklearn.ensemble",
-    "GroupKFold": "sklearn.model_selection",
-    "HistGradientBoostingClassifier": "sklearn.ensemble",
-    "KFold": "sklearn.model_selection",
-    "LabelEncoder": "sklearn.preprocessing",
-    "LogisticRegression": "sklearn.linear_model",
-    "OneHotEncoder": "sklearn.preprocessing",
-    "Pipeline": "sklearn.pipeline",
-    "RandomForestClassifier": "sklearn.ensemble",
-    "SimpleImputer": "sklearn.impute",
-    "StandardScaler": "sklearn.preprocessing",
-    "StratifiedGroupKFold": "sklearn.model_selection",
-    "StratifiedKFold": "sklearn.model_selection",
+    name: module
+    for module, names in {
+        "sklearn.compose": ("ColumnTransformer",),
+        "sklearn.decomposition": ("PCA", "TruncatedSVD"),
+        "sklearn.discriminant_analysis": (
+            "LinearDiscriminantAnalysis",
+            "QuadraticDiscriminantAnalysis",
+        ),
+        "sklearn.dummy": ("DummyClassifier",),
+        "sklearn.ensemble": ("AdaBoostClassifier", "BaggingClassifier"),
+        "sklearn.impute": ("MissingIndicator", "SimpleImputer"),
+        "sklearn.linear_model": (
+            "LogisticRegression",
+            "LogisticRegressionCV",
+            "Perceptron",
+            "RidgeClassifier",
+            "SGDClassifier",
+        ),
+        "sklearn.model_selection": (
+            "GroupKFold",
+            "KFold",
+            "StratifiedGroupKFold",
+            "StratifiedKFold",
+        ),
+        "sklearn.naive_bayes": (
+            "BernoulliNB",
+            "CategoricalNB",
+            "ComplementNB",
+            "GaussianNB",
+            "MultinomialNB",
+        ),
+        "sklearn.neural_network": ("MLPClassifier",),
+        "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
+        "sklearn.preprocessing": (
+            "FunctionTransformer",
+            "LabelBinarizer",
+            "LabelEncoder",
+            "MaxAbsScaler",
+            "MinMaxScaler",
+            "Normalizer",
+            "OneHotEncoder",
+            "OrdinalEncoder",
+            "PolynomialFeatures",
+            "PowerTransformer",
+            "QuantileTransformer",
+            "RobustScaler",
+            "StandardScaler",
+        ),
+        "sklearn.svm": ("LinearSVC",),
+    }.items()
+    for name in names
 }
-"""What the strong pool is made of, trees, and ways to deal folds."""
+"""Stored by their attributes. None of them trusts an index of a file in compiled code."""
 
 
 def _by_name(*values: Any) -> dict[str, Any]:
@@ -108,43 +145,48 @@ RECORDS = _by_name(
 )
 """Dataclasses, stored by their fields."""
 FUNCTIONS = _by_name(categorical_columns, numeric_columns)
-PASSED_OVER = {"_metadata_request"}
+FUNCTIONS |= {
+    f"numpy.{one.__name__}": one
+    for one in (np.arcsinh, np.exp, np.expm1, np.log, np.log10, np.log1p, np.log2)
+}
+FUNCTIONS |= {f"numpy.{one.__name__}": one for one in (np.sqrt, np.square, np.tanh)}
+"""What is called on a table; a name in a file chooses among these."""
+PASSED_OVER = {"_loss_function_", "_metadata_request", "_optimizer", "loss_function_"}
 """Attributes that only a further ``fit`` would want."""
 ALLOWED = frozenset(
     {
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.calibration._SigmoidCalibration",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-        "sklearn.gaussian_process.kernels.ConstantKernel",
-        "sklearn.gaussian_process.kernels.Product",
-        "sklearn.gaussian_process.kernels.RBF",
-        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-        "sklearn.tree._tree.Tree",
-        *(
-            f"{ours.__module__}.{ours.__name__}"
-            for ours in (Categories, *OURS.values(), *FUNCTIONS.values())
-            if ours is not FastForestClassifier
-        ),
+        *OURS,
+        *boosters.KINDS,
+        *sklearn_trees.KINDS,
+        *(f"{module}.{name}" for name, module in SKLEARN.items()),
     }
 )
-"""Types that may be in a member, on top of those that skops itself knows to be harmless:
-scikit-learn's estimators, numpy's and scipy's arrays and functions, plain values."""
+"""The estimators that a model file holds as arrays and numbers. Others it takes by skops,
+and only if whoever saves it, and whoever loads it, trusts them by name."""
 
 Check = Callable[[Any], None]
+
+
+def _check_dummy(model: Any) -> None:
+    """A constant; it makes room for as many classes as it says that it has."""
+    state = vars(model)
+    if "classes_" in state:
+        shape = np.shape(state["classes_"])
+        known = len(shape) == 1 and shape == np.shape(state["class_prior_"])
+        trees.require(
+            known and state["n_classes_"] == shape[0], "another number of classes"
+        )
+        trees.require(state["n_outputs_"] == 1, "more than one output")
+
+
 CHECKS: dict[str, Check] = {
     "Binning": trees.check_binning,
-    "DecisionTreeClassifier": trees.check_tree_model,
-    "ExtraTreeClassifier": trees.check_tree_model,
-    "ExtraTreesClassifier": trees.check_forest_model,
+    "DummyClassifier": _check_dummy,
     "FastForestClassifier": trees.check_model,
     "FastTreeClassifier": trees.check_model,
     "Features": trees.check_features,
     "Forest": trees.check_forest,
-    "HistGradientBoostingClassifier": trees.check_boosting_model,
     "Isotonic": trees.check_steps,
-    "RandomForestClassifier": trees.check_forest_model,
     "TreeVoters": trees.check_voters,
 }
 
@@ -171,8 +213,8 @@ class Objects:
             return {"is": name, "state": _record(writer, value)}
         if cls is FastTreeClassifier:
             return {"is": trees.FAST_TREE, **trees.write_fast_tree(writer, value)}
-        if (kind := trees.sklearn_part_of(value)) is not None:
-            return {"is": kind, "state": trees.write_sklearn_part(writer, kind, value)}
+        if (kind := sklearn_trees.kind_of(value)) is not None:
+            return {"is": kind, **sklearn_trees.write_trees(writer, value)}
         if (kind := boosters.booster_of(value)) is not None:
             return {"is": kind, **boosters.write_booster(writer, kind, value)}
         if name := _name_in(FUNCTIONS, value):
@@ -188,18 +230,22 @@ class Objects:
             state = reader.state(stored["state"])
             boosters.check_threads(state)
             vars(value).update(state)
+            n_classes = state.get("n_classes_")
+            if n_classes is not None:
+                known: Any = state.get("classes_")
+                trees.require(np.shape(known) == (n_classes,), "another number of classes")
         elif kind in RECORDS:
             value = RECORDS[kind](**reader.state(stored["state"]))
         elif kind in FUNCTIONS:
             return FUNCTIONS[kind]
         elif kind == trees.FAST_TREE:
             value = trees.read_fast_tree(reader, stored)
-        elif kind == trees.TREE or kind in trees.SKLEARN_PARTS:
-            return trees.read_sklearn_part(reader, kind, stored["state"])
+        elif kind in sklearn_trees.KINDS:
+            return sklearn_trees.read_trees(reader, kind, stored)
         elif kind in boosters.KINDS:
             return boosters.read_booster(reader, kind, stored)
         elif kind == "skops":
-            return _read_by_skops(reader, stored["at"], self.trusted)
+            return _read_by_skops(reader, stored, self.trusted)
         else:
             raise ModelFileError(f"it holds {kind[:80]!r}, which this damvi does not know")
         if name in CHECKS:
@@ -208,8 +254,11 @@ class Objects:
 
 
 def _name_in(table: dict[str, Any], value: Any) -> str | None:
-    name = f"damvi.{getattr(value, '__name__', '')}"
-    return name if table.get(name) is value else None
+    for package in ("damvi", "numpy"):
+        name = f"{package}.{getattr(value, '__name__', '')}"
+        if table.get(name) is value:
+            return name
+    return None
 
 
 def _name_in_sklearn(cls: type) -> str | None:
@@ -236,16 +285,102 @@ def _record(writer: Writer, value: Any) -> dict[str, Json]:
     return written
 
 
+# How many columns come out of each step, and into the next.
+
+BY_COLUMN = ("center_", "max_abs_", "mean_", "min_", "scale_", "statistics_", "var_")
+"""Attributes of transformers with one entry for each column that they take."""
+
+
+def check_width(model: Any, n_in: int | None) -> int | None:
+    """Refuse an estimator that expects other columns than it gets; how many it makes.
+
+    None where that is not known, as of classifiers, and of what the table here lacks.
+    """
+    if isinstance(model, str) or model is None:
+        return 0 if model == "drop" else n_in
+    name, state = type(model).__name__, getattr(model, "__dict__", {})
+    if isinstance(model, Relabelled):
+        return check_width(model.estimator, n_in)
+    if name == "Pipeline":
+        for _, step in model.steps:
+            n_in = check_width(step, n_in)
+        return n_in
+    if isinstance(model, NumberEncoder) and "empty_" in state:
+        known = model.categories_
+        _same_width(name, n_in, np.size(model.empty_))
+        _same_width(name, n_in, None if known is None else len(known.by_column))
+        return n_in
+    if isinstance(model, RankScaler) and "knots_" in state:
+        _same_width(name, n_in, len(model.knots_))
+        return n_in
+    expected = _columns_in(model)
+    _same_width(name, n_in, expected)
+    if name == "ColumnTransformer" and "transformers_" in state:
+        return _check_columns(model, model.n_features_in_)
+    if expected is None or not hasattr(model, "get_feature_names_out"):
+        return None
+    for one in BY_COLUMN:
+        if isinstance(own := state.get(one), np.ndarray):
+            _same_width(f"{name}.{one}", n_in, own.shape[0] if own.ndim == 1 else -1)
+    if isinstance(state.get("categories_"), list):
+        _same_width(f"{name}.categories_", n_in, len(state["categories_"]))
+    return len(model.get_feature_names_out())
+
+
+def _columns_in(model: Any) -> int | None:
+    try:
+        n = model.n_features_in_
+    except Exception:  # not fitted, or none of its business; each library has its own
+        return None
+    return int(n) if isinstance(n, (int, np.integer)) else None
+
+
+def _same_width(name: str, given: int | None, expected: int | None) -> None:
+    if given is not None and expected is not None and given != expected:
+        raise ModelFileError(
+            f"a voter's {name} expects {expected} columns, and is given {given}"
+        )
+
+
+def _check_columns(model: Any, n_in: int) -> int | None:
+    """A ``ColumnTransformer``: its parts, and where it puts what they make."""
+    total: int | None = 0
+    for name, part, columns in model.transformers_:
+        if isinstance(columns, slice):
+            own: int | None = len(range(*columns.indices(n_in)))
+        elif isinstance(columns, (list, np.ndarray)):
+            is_mask = len(columns) > 0 and isinstance(columns[0], (bool, np.bool_))
+            own = int(np.sum(columns)) if is_mask else len(columns)
+        else:
+            own = None
+        made = check_width(part, own)
+        place = model.output_indices_.get(name, slice(0, 0))
+        if made is not None and own:
+            _same_width(f"ColumnTransformer's {name!r}", place.stop - place.start, made)
+        total = None if total is None or made is None else total + (made if own else 0)
+    return total
+
+
 # Members by skops.
+
+OLDEST_SKOPS = (0, 13)
+"""Older releases run code that a file names (before 0.12), or have other known faults."""
 
 
 def _write_by_skops(writer: Writer, value: Any, trusted: frozenset[str]) -> dict[str, Json]:
-    """The object by skops, if all types in it are on the list or trusted."""
+    """The object by skops, if the caller trusts its type and those that it holds."""
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if kind not in trusted:
+        raise ModelFileError(
+            f"{writer.where} cannot be saved: it holds {kind}, which a model file does not "
+            f"take; use an estimator of damvi.io.ALLOWED (of scikit-learn, LightGBM, "
+            f"XGBoost or CatBoost), or, if loading it is safe, save and load with "
+            f"trusted={[kind]}"
+        )
     skops = _skops(f"{writer.where} ({kind}) is stored by skops")
     try:
         content = skops.dumps(value)
-        unknown = set(skops.get_untrusted_types(data=content)) - ALLOWED - trusted
+        unknown = set(skops.get_untrusted_types(data=content)) - trusted
     except Exception as error:  # whatever the object's own state raises
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise ModelFileError(
@@ -254,15 +389,20 @@ def _write_by_skops(writer: Writer, value: Any, trusted: frozenset[str]) -> dict
     if unknown:
         names = ", ".join(sorted(unknown))
         raise ModelFileError(
-            f"{writer.where} cannot be saved: it holds {names}, which a model file does "
-            f"not take; use a classifier of scikit-learn, LightGBM, XGBoost or CatBoost, "
-            f"or, if loading it is safe, save and load with trusted={sorted(unknown)}"
+            f"{writer.where} cannot be saved: it holds {names}; if loading that is safe, "
+            f"save and load with trusted={sorted({kind, *unknown})}"
         )
     return {"at": writer.add_blob(content, "skops"), "type": kind}
 
 
-def _read_by_skops(reader: Reader, member: str, trusted: frozenset[str]) -> Any:
-    """The object, if all types in it are on the list or trusted."""
+def _read_by_skops(reader: Reader, stored: dict[str, Json], trusted: frozenset[str]) -> Any:
+    """The object, if the caller trusts its type and those that it holds.
+
+    skops is not even asked about a file before the caller has named a type.
+    """
+    kind, member = stored["type"], stored["at"]
+    if kind not in trusted:
+        raise _untrusted({str(kind)[:200]})
     skops = _skops("the model has a voter that is stored by skops")
     content = reader.take(member)
     try:
@@ -272,18 +412,23 @@ def _read_by_skops(reader: Reader, member: str, trusted: frozenset[str]) -> Any:
         raise
     except Exception as error:  # a hostile member can fail anywhere
         raise ModelFileError(f"skops cannot read {member}") from error
-    if unknown - ALLOWED - trusted:
-        names = ", ".join(sorted(unknown - ALLOWED - trusted))
-        raise ModelFileError(
-            f"it holds {names}, and loading that could run code; if you trust where the "
-            f"file comes from, load it in Python with trusted=[...]"
-        )
+    if unknown - trusted:
+        raise _untrusted(unknown - trusted)
     try:
         value = skops.loads(content, trusted=sorted(unknown))
     except Exception as error:
         raise ModelFileError(f"skops cannot read {member}") from error
-    trees.check_everywhere(value)
+    own = f"{type(value).__module__}.{type(value).__qualname__}"
+    if own not in trusted:
+        raise _untrusted({own})
     return value
+
+
+def _untrusted(names: set[str]) -> ModelFileError:
+    return ModelFileError(
+        f"it holds {', '.join(sorted(names))}, and loading that could run code; if you "
+        f"trust where the file comes from, load it in Python with trusted=[...]"
+    )
 
 
 def _skops(why: str) -> Any:
@@ -293,6 +438,13 @@ def _skops(why: str) -> Any:
         raise ImportError(
             f"{why}, which is not installed; install it with: pip install skops"
         ) from error
+    found = tuple(int(part) for part in re.findall(r"\d+", skops.__version__)[:2])
+    if found < OLDEST_SKOPS:
+        least = ".".join(map(str, OLDEST_SKOPS))
+        raise ImportError(
+            f"{why}, and skops {skops.__version__}, which is installed, can run code of a "
+            f"file; upgrade it with: pip install 'skops>={least}'"
+        )
     return skops.io
 
 

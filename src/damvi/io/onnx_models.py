@@ -466,9 +466,9 @@ def _catboost_tree(
 
 def read_hist_boosting(model: Any) -> Boosted:
     """A fitted ``HistGradientBoostingClassifier``."""
-    start, tables = boosted_trees(model)
+    start, predictors = boosted_trees(model)
     trees = []
-    for nodes in tables:
+    for nodes in (tree.nodes for tree in predictors):
         leaf = nodes["is_leaf"].astype(bool)
         if nodes["is_categorical"].any():
             raise ValueError(

@@ -20,6 +20,7 @@ from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.voters import TreeVoters
 from ..voting import DAMVIVotingClassifier
 from .container import ModelFileError
+from .objects import check_width
 from .trees import has_shape
 from .values import Json, Reader, Writer
 
@@ -212,6 +213,8 @@ def _check_voters(model: Estimator, voters: Any) -> None:
         return
     _require(isinstance(voters.estimators, list), "voters")
     _require(len(voters.estimators) == len(voters), "voters")
+    for voter in voters.estimators:
+        check_width(voter, model.n_features_in_)
     if isinstance(voters, BaggedVoters):
         _require(_is_array(voters.n_without_class, np.intp, (n_classes,)), "classes seen")
         return

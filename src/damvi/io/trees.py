@@ -1,7 +1,7 @@
-"""Trees in a model file, the built-in ones and scikit-learn's, and what they must be like.
+"""The built-in trees in a model file, and what trees of any library must be like.
 
-Compiled code walks both kinds and checks no index, so everything that it relies on is
-checked once here: a file may come from anyone.
+Compiled code walks them and checks no index, so everything that it relies on is checked
+once here: a file may come from anyone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _compat
 from ..voters.trees.binning import MAX_BINS, Binning, Features
 from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
 from ..voters.trees.features import Categories
@@ -24,15 +23,6 @@ FAST_TREE = "damvi.FastTreeClassifier"
 MOST_WEIGHT = 2**62
 DEEPEST = 4096
 """Levels of a tree."""
-TREE, BOOSTED_TREE, BINS = "sklearn.Tree", "sklearn.TreePredictor", "sklearn.BinMapper"
-LOSSES = {
-    "sklearn.HalfBinomialLoss": "HalfBinomialLoss",
-    "sklearn.HalfMultinomialLoss": "HalfMultinomialLoss",
-}
-SKLEARN_PARTS = {BOOSTED_TREE: "TreePredictor", BINS: "_BinMapper", **LOSSES}
-"""What scikit-learn's histogram boosting is made of."""
-BITSET = (np.uint32, 8)
-"""A set of up to 256 categories, in bits."""
 
 
 def require(condition: Any, complaint: str) -> None:
@@ -89,18 +79,22 @@ def require_depth(
     right: NDArray[np.int64],
     inner: NDArray[np.bool_],
     roots: NDArray[np.int64],
-) -> int:
-    """The depth of the deepest tree, if no tree is a mere chain of a file's making.
+) -> NDArray[np.int64]:
+    """The depth of each tree, if none is a mere chain of a file's making.
 
     Some kernels and libraries take memory or stack for each step from the root.
     """
-    level, depth = roots[:-1], -1
-    while len(level):
+    depths = np.zeros(len(roots) - 1, dtype=np.int64)
+    level, trees, depth = roots[:-1], np.arange(len(depths)), 0
+    while True:
+        splits = inner[level]
+        parents, trees = level[splits], np.tile(trees[splits], 2)
+        if len(parents) == 0:
+            return depths
         depth += 1
         require(depth <= DEEPEST, f"trees of more than {DEEPEST:,} levels")
-        parents = level[inner[level]]
+        depths[trees] = depth
         level = np.concatenate([left[parents], right[parents]])
-    return depth
 
 
 # The built-in trees.
@@ -162,6 +156,7 @@ def check_forest(forest: Forest) -> None:
     roots = np.repeat(forest.roots[:-1], sizes)
     left = forest.left.astype(np.int64) + roots
     require_family(left, left + 1, ~is_leaf, forest.roots)
+    require_depth(left, left + 1, ~is_leaf, forest.roots)
 
 
 def check_binning(binning: Binning) -> None:
@@ -238,219 +233,3 @@ def check_steps(steps: Any) -> None:
     require_array(steps.calibrated, np.float64, (len(steps.votes),), "calibrated votes")
     require(len(steps.votes) > 0 and np.isfinite(steps.calibrated).all(), "no knots")
     require((np.diff(steps.votes) > 0).all(), "knots out of order")
-
-
-# scikit-learn's trees: arrays by name.
-
-
-def sklearn_part_of(value: Any) -> str | None:
-    """What part of scikit-learn's trees it is, if any."""
-    name = type(value).__name__
-    if name == "Tree" and type(value) is _compat.Tree:
-        return TREE
-    for kind, cls in SKLEARN_PARTS.items():
-        if name == cls and type(value) is _compat.boosting_part(cls):
-            return kind
-    return None
-
-
-def write_sklearn_part(writer: Writer, kind: str, value: Any) -> dict[str, Json]:
-    """Its arrays by name."""
-    if kind in LOSSES:
-        many = LOSSES[kind] == "HalfMultinomialLoss"
-        return {"n_classes": int(value.n_classes)} if many else {}
-    if kind == BINS:
-        return writer.state(vars(value))
-    if kind == BOOSTED_TREE:
-        sets = {
-            name: getattr(value, name)
-            for name in ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
-        }
-        return writer.state({"nodes": _columns(value.nodes), **sets})
-    state = value.__getstate__()
-    return writer.state(
-        {
-            "n_features": int(value.n_features),
-            "n_classes": np.asarray(value.n_classes),
-            "max_depth": int(state["max_depth"]),
-            "nodes": _columns(state["nodes"]),
-            "values": np.ascontiguousarray(state["values"]),
-        }
-    )
-
-
-def read_sklearn_part(reader: Reader, kind: str, stored: Json) -> Any:
-    """The part that was written, checked as far as it can be alone."""
-    state = reader.state(stored)
-    if kind == TREE:
-        return _read_tree(state)
-    cls = _compat.boosting_part(SKLEARN_PARTS[kind])
-    if kind in LOSSES:
-        if LOSSES[kind] == "HalfBinomialLoss":
-            return cls()
-        n_classes = state["n_classes"]
-        require(type(n_classes) is int and 2 < n_classes <= MAX_CLASSES, "their classes")
-        return cls(n_classes=n_classes)
-    if kind == BINS:
-        bins = cls.__new__(cls)
-        vars(bins).update(state)
-        return bins
-    nodes = _records(state["nodes"], _compat.boosting_nodes())
-    tree = cls(nodes, state["binned_left_cat_bitsets"], state["raw_left_cat_bitsets"])
-    check_boosted_tree(tree)
-    return tree
-
-
-def _read_tree(state: dict[str, Any]) -> Any:
-    nodes = _records(state["nodes"], _compat.NODE_DTYPE)
-    n_features, n_classes, values = (
-        state[name] for name in ("n_features", "n_classes", "values")
-    )
-    require(isinstance(n_features, int) and 0 < n_features < 2**31, "no features")
-    require_array(n_classes, np.intp, (1,), "numbers of classes")
-    require(0 < n_classes[0] < 1000, "a number of classes out of range")
-    require_array(values, np.float64, (len(nodes), 1, int(n_classes[0])), "values")
-    require(np.isfinite(values).all(), "values that are not finite")
-    tree = _compat.sklearn_tree(n_features, n_classes, nodes, values, state["max_depth"])
-    check_tree(tree)
-    return tree
-
-
-def _columns(nodes: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    assert nodes.dtype.names is not None
-    return {name: np.ascontiguousarray(nodes[name]) for name in nodes.dtype.names}
-
-
-def _records(columns: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """One record a node. scikit-learn may have added columns since, but lost none."""
-    require(isinstance(columns, dict) and columns, "no nodes")
-    for name, column in columns.items():
-        require(
-            dtype.names is not None and name in dtype.names, f"an unknown column {name!r}"
-        )
-        require(isinstance(column, np.ndarray) and column.ndim == 1, f"{name} is no column")
-        kinds = {column.dtype.kind, dtype[name].kind}
-        require(len(kinds) == 1 or kinds <= {"i", "u", "b"}, f"{name} is of another type")
-    sizes = {len(column) for column in columns.values()}
-    require(len(sizes) == 1 and min(sizes) > 0, "columns of different lengths")
-    nodes = np.zeros(sizes.pop(), dtype=dtype)
-    for name, column in columns.items():
-        nodes[name] = column
-        same = column.dtype.kind == "f" or (nodes[name] == column).all()
-        require(same, f"{name} is out of range")
-    return nodes
-
-
-def check_tree(tree: Any) -> None:
-    """A tree of :mod:`sklearn.tree`: its children, features and depth."""
-    left, right = tree.children_left, tree.children_right
-    inner = left != -1
-    require(((right != -1) == inner).all(), "nodes with one child")
-    ends = np.array([0, tree.node_count])
-    require_family(left.astype(np.int64), right.astype(np.int64), inner, ends)
-    feature = tree.feature[inner]
-    require(((feature >= 0) & (feature < tree.n_features)).all(), "features out of range")
-    require(not np.isnan(tree.threshold[inner]).any(), "thresholds are NaN")
-    # scikit-learn makes room for paths of this length.
-    require(_depth(left, right, inner) == tree.max_depth, "another depth than they say")
-
-
-def _depth(left: NDArray[Any], right: NDArray[Any], inner: NDArray[np.bool_]) -> int:
-    level, depth = np.array([0]), -1
-    while len(level):
-        parents = level[inner[level]]
-        level = np.concatenate([left[parents], right[parents]])
-        depth += 1
-    return depth
-
-
-def check_boosted_tree(tree: Any) -> None:
-    """A tree of histogram boosting, as far as it can be told alone."""
-    nodes = tree.nodes
-    inner = nodes["is_leaf"] == 0
-    left, right = nodes["left"].astype(np.int64), nodes["right"].astype(np.int64)
-    require_family(left, right, inner, np.array([0, len(nodes)]))
-    require((nodes["feature_idx"][inner] >= 0).all(), "features out of range")
-    require(not np.isnan(nodes["num_threshold"][inner]).any(), "thresholds are NaN")
-    require(np.isfinite(nodes["value"]).all(), "values that are not finite")
-    dtype, width = BITSET
-    for sets in (tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets):
-        require(isinstance(sets, np.ndarray) and sets.dtype == dtype, "no sets")
-        require(sets.ndim == 2 and sets.shape[1] == width, "sets of another size")
-        named = inner & (nodes["is_categorical"] != 0)
-        require((nodes["bitset_idx"][named] < len(sets)).all(), "sets out of range")
-
-
-def check_tree_model(model: Any) -> None:
-    """A tree as a classifier."""
-    tree = vars(model).get("tree_")
-    if tree is None:
-        return
-    require(type(tree) is _compat.Tree, "no tree")
-    require(tree.n_features == model.n_features_in_, "another number of features")
-    require(model.n_outputs_ == 1, "more than one output")
-
-
-def check_forest_model(model: Any) -> None:
-    """A forest as a classifier; it looks at the columns once for all its trees."""
-    for one in vars(model).get("estimators_", []):
-        require(type(vars(one).get("tree_")) is _compat.Tree, "no tree")
-        require(one.n_features_in_ == model.n_features_in_, "another number of features")
-
-
-def check_boosting_model(model: Any) -> None:
-    """Histogram boosting as a classifier."""
-    state = vars(model)
-    if "_predictors" not in state:
-        return
-    n_features = state["n_features_in_"]
-    bins = state["_bin_mapper"]
-    require(type(bins) is _compat.boosting_part("_BinMapper"), "no bins")
-    named = np.asarray(bins.is_categorical_).astype(bool)
-    require(named.shape == (n_features,), "another number of features")
-    thresholds = bins.bin_thresholds_
-    require(isinstance(thresholds, list) and len(thresholds) == n_features, "bins missing")
-    for column in np.flatnonzero(named):
-        values = np.asarray(thresholds[column], dtype=np.float64)
-        require(((values >= 0) & (values < 256)).all(), "categories out of range")
-    cls = _compat.boosting_part("TreePredictor")
-    n_classes = len(state["classes_"])
-    width = 1 if n_classes == 2 else n_classes
-    require(state["n_trees_per_iteration_"] == width, "trees for other classes")
-    require(state["_baseline_prediction"].shape == (1, width), "no start")
-    loss = "HalfBinomialLoss" if width == 1 else "HalfMultinomialLoss"
-    require(type(state["_loss"]) is _compat.boosting_part(loss), "another loss")
-    require(width == 1 or state["_loss"].n_classes == width, "a loss for other classes")
-    for stage in state["_predictors"]:
-        require(len(stage) == width, "trees for other classes")
-        for tree in stage:
-            require(type(tree) is cls, "no tree")
-            inner = tree.nodes["is_leaf"] == 0
-            feature = tree.nodes["feature_idx"][inner]
-            require((feature < n_features).all(), "features out of range")
-            split_by_name = tree.nodes["is_categorical"][inner] != 0
-            require((named[feature] | ~split_by_name).all(), "sets for columns without any")
-
-
-def check_everywhere(value: Any) -> None:
-    """Check the trees inside any object, wherever they are."""
-    seen: set[int] = set()
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen or isinstance(one, (str, bytes, int, float)):
-            continue
-        seen.add(id(one))
-        kind = sklearn_part_of(one)
-        if kind == TREE:
-            check_tree(one)
-        elif kind == BOOSTED_TREE:
-            check_boosted_tree(one)
-        elif isinstance(one, dict):
-            waiting.extend(one.values())
-        elif isinstance(one, (list, tuple)):
-            waiting.extend(one)
-        elif isinstance(one, np.ndarray):
-            waiting.extend(one.ravel().tolist() if one.dtype.kind == "O" else [])
-        elif hasattr(one, "__dict__"):
-            waiting.extend(vars(one).values())

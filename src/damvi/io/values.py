@@ -21,6 +21,8 @@ from .container import ModelFileError, array_from_bytes, array_to_bytes
 
 Json = Any
 FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+MOST_ALIKE = 64
+"""Keys with the same hash: floats come to 35 at most."""
 GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
@@ -144,14 +146,16 @@ class Reader:
             case {"is": "tuple", "items": list(items)}:
                 return tuple(self.read(item) for item in items)
             case {"is": "dict", "items": list(items)}:
-                return {self.read(key): self.read(value) for key, value in items}
+                keys = _spread([self.read(key) for key, _ in items])
+                values = [self.read(value) for _, value in items]
+                return dict(zip(keys, values, strict=True))
             case {"is": "slice", "of": [start, stop, step]}:
                 return slice(self.read(start), self.read(stop), self.read(step))
             case {"is": "array", "at": str(name)}:
                 return array_from_bytes(self.take(name), name)
             case {"is": "objects", "shape": list(shape), "items": list(items)}:
                 array = np.empty(len(items), dtype=object)
-                array[:] = [self.read(item) for item in items]
+                array[:] = _spread([self.read(item) for item in items])
                 return array.reshape(shape)
             case {"is": "scalar", "dtype": str(name), "value": value}:
                 return _dtype(name).type(self.read(value))
@@ -168,7 +172,10 @@ class Reader:
             case {"is": "same", "as": int(number)}:
                 return self._known[number]
             case {"is": str(kind), "number": int(number)}:
-                self._known[number] = value = self._read_object(self, kind, stored)
+                value = self._read_object(self, kind, stored)
+                if not 0 <= number < 2**31 or number in self._known:
+                    raise ModelFileError(f"it holds an object {number} twice")
+                self._known[number] = value
                 return value
         raise ModelFileError(f"it holds a value of no known kind: {str(stored)[:80]}")
 
@@ -189,6 +196,20 @@ class Reader:
         """Refuse a file with members that nothing refers to."""
         if self._members:
             raise ModelFileError(f"nothing refers to its {next(iter(self._members))}")
+
+
+def _spread(keys: list[Any]) -> list[Any]:
+    """The keys, if few of them share a hash: those make a dictionary slow to fill.
+
+    Hashes of texts are salted, and nobody can choose them.
+    """
+    alike: defaultdict[int, set[str]] = defaultdict(set)
+    for key in keys:
+        if isinstance(key, (bool, int, float, tuple, np.generic)):
+            alike[hash(key)].add(repr(key))
+    if any(len(own) > MOST_ALIKE for own in alike.values()):
+        raise ModelFileError("its keys collide, which would make them slow to look up")
+    return keys
 
 
 def _name(dtype: np.dtype[Any]) -> str:
