@@ -83,7 +83,7 @@ class Results:
 
 
 def _ground(cell: Cell) -> dict[str, Any]:
-    own = ("dataset", "data", "split")
+    own = ("dataset", "data", "split", "pool_by_labels")
     return {name: value for name, value in cell["settings"].items() if name not in own}
 
 
@@ -499,7 +499,7 @@ def page(results: Results, folder: Path) -> list[str]:
         "## Contenders",
         "",
         "Means over datasets, and mean ranks among these contenders (1 is best). "
-        f'{DAMVI} is what `DAMVIClassifier("strong")` does. The best single model is '
+        f"{DAMVI} is what `DAMVIVotingClassifier()` does. The best single model is "
         "chosen by out-of-fold AP (by F1: by cross-fitted F1).",
         "",
         *main_lines(results, results.main),

@@ -107,7 +107,7 @@ def split_of(y: np.ndarray, protocol: Any, rows: int, cap: str, split: int) -> A
     return train, test, seed
 
 
-def pool_in_words(y: np.ndarray) -> dict[str, str]:
+def pool_in_words(y: np.ndarray | None = None) -> dict[str, str]:
     """The voters with what they were told, in a form that is the same in every run."""
     from damvi.voters import strong_pool
 
@@ -128,12 +128,11 @@ def plan(args: argparse.Namespace, protocol: Any) -> list[dict[str, Any]]:
     from paper.runner import fingerprint
     from pool_contenders import ROUNDS, contender_names, default_setting
 
-    found = versions()
-    cells = []
-    tables = {name: read(name, args.data) for name in args.datasets}
-    data = {name: fingerprint(*table) for name, table in tables.items()}
-    labels = {name: y for name, (_, y) in tables.items()}
-    del tables
+    found, usual = versions(), pool_in_words()
+    cells, data, labels = [], {}, {}
+    for name in args.datasets:
+        X, labels[name] = read(name, args.data)
+        data[name] = fingerprint(X, labels[name])
     for split in range(args.splits):
         for name, y in labels.items():
             train, _, _ = split_of(y, protocol, args.rows, args.cap, split)
@@ -148,11 +147,17 @@ def plan(args: argparse.Namespace, protocol: Any) -> list[dict[str, Any]]:
                 **protocol.as_dict(),
             }
             contenders = {
-                "names": contender_names(list(pool)),
+                "names": contender_names(list(usual)),
                 "default": default_setting()._asdict(),
                 "greedy_rounds": ROUNDS,
             }
-            settings = {**ground, "pool": pool, "contenders": contenders}
+            by_labels = {name: pool[name] for name in usual if pool[name] != usual[name]}
+            settings = {
+                **ground,
+                "pool": usual,
+                "pool_by_labels": by_labels,
+                "contenders": contenders,
+            }
             cells.append(
                 {
                     "key": digest(settings),
