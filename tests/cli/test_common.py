@@ -145,7 +145,7 @@ def test_a_narrow_terminal_shows_names_and_figures(monkeypatch, capsys, columns)
     monkeypatch.setenv("COLUMNS", str(columns))
     figure = Figure(0.509, 0.4, 0.6, 0.026)
     names = ("precision", "recall", "f1", "ap")
-    Output().show(figure_table({"plain forest": dict.fromkeys(names, figure)}))
+    Output().show(figure_table({"plain forest": dict.fromkeys(names, figure)}, names))
     said = capsys.readouterr().out
     assert "plain forest" in said
     assert said.count("0.509") == said.count("0.026") == 4
