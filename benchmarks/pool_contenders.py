@@ -32,8 +32,7 @@ from sklearn.metrics import (
 from damvi import DAMVIVotingClassifier
 from damvi.decision import calibrate_vote, calibrate_votes, tune_threshold
 from damvi.decision.calibration import log_odds
-from damvi.reweighting import emphasize_missed_positives
-from damvi.selection import choose_settings
+from damvi.selection import choose_settings, keep_better_vote
 from damvi.votes import Votes
 from damvi.weighting import Settings, minimize_c_bound
 
@@ -73,6 +72,7 @@ class Setting(NamedTuple):
     balance: float
     reweight: bool
     shrinkage: float
+    fit_intercept: bool
 
     @property
     def name(self) -> str:
@@ -80,18 +80,26 @@ class Setting(NamedTuple):
             return DAMVI
         emphasis = ", reweighted" if self.reweight else ""
         shrunk = f", shrinkage {self.shrinkage:g}" if self.shrinkage else ""
-        return f"C-bound, {self.calibration}, balance {self.balance:g}{emphasis}{shrunk}"
+        bare = "" if self.fit_intercept else ", no constant"
+        how = f"{self.calibration}, balance {self.balance:g}"
+        return f"C-bound, {how}{emphasis}{shrunk}{bare}"
 
     @property
     def of_weights(self) -> Settings:
-        return Settings(float(self.reweight), self.shrinkage)
+        return Settings(
+            float(self.reweight), self.shrinkage, fit_intercept=self.fit_intercept
+        )
 
 
 def default_setting() -> Setting:
     """What ``DAMVIVotingClassifier()`` does."""
     model = DAMVIVotingClassifier()
     return Setting(
-        model.calibration or "raw", model.balance, bool(model.reweight), model.shrinkage
+        model.calibration or "raw",
+        model.balance,
+        bool(model.reweight),
+        model.shrinkage,
+        model.fit_intercept,
     )
 
 
@@ -108,6 +116,10 @@ def settings() -> list[Setting]:
         for balance in (0.0, usual.balance)
         for shrinkage in SHRINKAGES
         for reweight in (False, True)
+    ]
+    grid += [
+        usual._replace(fit_intercept=False, shrinkage=shrinkage)
+        for shrinkage in (0.001, usual.shrinkage)
     ]
     return list(dict.fromkeys([usual, *grid]))
 
@@ -248,15 +260,16 @@ def stack(pool: Pool) -> Vote:
 
 
 def weigh_by_c_bound(votes: Votes, test: Array, settings: Settings, note: str = "") -> Vote:
-    moments = emphasize_missed_positives(votes, settings.reweight)
-    found = minimize_c_bound(votes, moments, settings, n_jobs=1)
+    moments = settings.moments_by_fold(votes)
+    found = keep_better_vote(minimize_c_bound(votes, moments, settings, n_jobs=1))
     vote = test.astype(np.float64) @ found.weights
     return Vote(found.out_of_sample_vote, np.clip(vote, -1, 1), found.weights, note)
 
 
 def choose_by(metric: str, votes: Votes, test: Array) -> Vote:
     """As ``DAMVIVotingClassifier.choose`` does, by which ``reweigh`` then goes."""
-    choice = choose_settings(votes, Settings(), metric, shrinkage=SHRINKAGES, n_jobs=1)
+    usual = default_setting().of_weights
+    choice = choose_settings(votes, usual, metric, shrinkage=SHRINKAGES, n_jobs=1)
     chosen = choice.chosen
     note = f"reweight {chosen.reweight:g}, shrinkage {chosen.shrinkage:g}"
     return weigh_by_c_bound(votes, test, chosen, note)

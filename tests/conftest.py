@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from damvi.reweighting import emphasize_missed_positives
 from damvi.weighting import Settings, minimize_c_bound
 
 settings.register_profile(
@@ -27,8 +26,7 @@ def imbalanced(n, seed):
 
 def weigh(votes, how=Settings()):  # noqa: B008
     """Steps 2 and 3 on any votes."""
-    moments = emphasize_missed_positives(votes, how.reweight, how.unlabeled_weight)
-    return minimize_c_bound(votes, moments, how)
+    return minimize_c_bound(votes, how.moments_by_fold(votes), how)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.crossfit import fold_weights, out_of_bag_vote, out_of_fold_vote
 from damvi.folds import deal_folds
 from damvi.labels import Labels
+from damvi.moments import ClassShares
 from damvi.reweighting import plain_margin
 from damvi.votes import Votes
 from damvi.weighting import Settings
@@ -107,6 +108,102 @@ def test_the_c_bound_is_never_below_the_risk_of_the_vote(seed, n_classes):
         risk = D @ (vote[rows, targets] <= others) / D.sum()  # a tie counts as an error
         assert found.moments.c_bound(Q) >= risk - 1e-7
     assert found.c_bound == found.moments.c_bound(found.weights)
+
+
+def centred_rows(votes, strength):
+    """Votes for the rows' classes less the means, targets and weights, row by row."""
+    n, n_classes = len(votes.targets), votes.n_classes
+    shares = votes.votes.astype(float)
+    if shares.ndim == 2:
+        shares = np.eye(n_classes)[votes.votes]
+    D = votes.sample_weight.copy()
+    hit = votes.reweighted[votes.targets]
+    margin = plain_margin(votes.votes[hit], votes.targets[hit], n_classes)
+    D[hit] *= np.exp(-strength * margin)
+    D *= votes.class_weight[votes.targets]
+    mean = np.average(shares, axis=0, weights=D)  # (K, C)
+    rate = np.bincount(votes.targets, D, minlength=n_classes) / D.sum()
+    own = shares[np.arange(n), :, votes.targets] - mean.T[votes.targets]
+    return own, 1 - rate[votes.targets], D
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("strength", [0.0, 1.0])
+@pytest.mark.parametrize("class_weight", [1.0, np.array([1.0, 2.0, 2.0, 0.5])])
+def test_a_constant_for_each_class_is_that_of_the_obvious_least_squares(
+    soft, strength, class_weight
+):
+    votes = some_votes(seed=3, n=300, soft=soft, weight=class_weight)
+    found = weigh(votes, Settings(strength, fit_intercept=True))
+    own, target, D = centred_rows(votes, strength)
+    w, _ = nnls(own * np.sqrt(D)[:, None], target * np.sqrt(D))
+    np.testing.assert_allclose(found.weights, w / w.sum(), atol=1e-6)
+    assert found.threshold == 0
+    rest = votes.folds != 2
+    vote = found.out_of_sample_vote
+    assert vote.shape == (300, 4)
+    np.testing.assert_allclose(vote.sum(axis=1), 1, atol=1e-9)
+    assert not np.allclose(vote[~rest], 0.25)
+
+
+@given(seed=st.integers(0, 10**6), strength=st.sampled_from([0.0, 1.0]))
+def test_constants_of_two_classes_are_a_case_of_many(seed, strength):
+    rng = np.random.default_rng(seed)
+    targets = (rng.random(120) < 0.2).astype(int)
+    targets[:2] = 0, 1
+    up = np.clip(rng.random((120, 5)) + 0.3 * targets[:, None], 0, 1).astype(np.float32)
+    settings = {"sample_weight": rng.uniform(0.1, 1, 120), "folds": np.zeros(120, int)}
+    D = settings["sample_weight"]
+    two = Votes(2 * up - 1, targets, **settings)
+    shares = np.stack([1 - up, up, np.zeros_like(up)], axis=2)
+    three = Votes(
+        shares,
+        targets,
+        **settings,
+        class_weight=np.ones(3),
+        reweighted=np.array([False, True, True]),
+    )
+    how = Settings(strength, fit_intercept=True)
+    one, many = (weigh(votes, how) for votes in (two, three))
+    np.testing.assert_allclose(many.weights, one.weights, atol=1e-5)
+    assert D.min() > 0
+
+
+def test_the_parts_of_a_table_give_the_constants_of_the_whole():
+    votes = some_votes(seed=1, n=500)
+    counted = np.random.default_rng(0).random((500, 7)) < 0.6
+    for mask in (None, counted):
+        whole = ClassShares.of(votes.votes, votes.targets, 4, votes.sample_weight, mask)
+        parts = [
+            ClassShares.of(
+                votes.votes[some],
+                votes.targets[some],
+                4,
+                votes.sample_weight[some],
+                None if mask is None else mask[some],
+            )
+            for some in (slice(0, 77), slice(77, 300), slice(300, None))
+        ]
+        added = parts[2] + parts[0] + parts[1]
+        for name in ("own", "every", "rows"):
+            np.testing.assert_array_equal(getattr(added, name), getattr(whole, name))
+            assert getattr(whole, name).dtype == np.int64
+
+
+@pytest.mark.parametrize("votes", ["train", "oob"])
+def test_three_classes_with_a_constant(data, new, votes):
+    X, y = data
+    model = DAMVIClassifier(
+        n_estimators=20, votes=votes, fit_intercept=True, random_state=0
+    ).fit(X, y)
+    assert model.weights_.sum() == pytest.approx(1)
+    assert model.threshold_.tolist() == [1, 1, 1]  # the largest vote decides
+    assert f1_score(new[1], model.predict(new[0]), average="macro") > 0.6
+    before = model.weights_
+    assert not np.array_equal(model.reweigh(fit_intercept=False).weights_, before)
+    np.testing.assert_array_equal(model.reweigh(fit_intercept=True).weights_, before)
+    assert model.choose("macro_f1", reweight=0, shrinkage=(0, 0.1)).honest_value > 0.5
+    assert len(model.prune(5).weights_) <= 5
 
 
 @given(seed=st.integers(0, 10**6), masked=st.booleans())

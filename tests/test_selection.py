@@ -1,6 +1,7 @@
 """Settings and voters chosen on out-of-sample votes, and what the choice is worth."""
 
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +13,12 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier, DAMVIVotingClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, selection
 from damvi.decision import tune_threshold
+from damvi.decision.rows import read_rows
 from damvi.folds import deal_folds
 from damvi.moments import Moments
-from damvi.selection import Metric, choose_settings, prune_voters
+from damvi.selection import Metric, choose_settings, keep_better_vote, prune_voters
 from damvi.solvers import exact
 from damvi.votes import Votes
 from damvi.weighting import Settings, crossfitted_vote
@@ -179,7 +181,7 @@ def test_the_path_goes_down_from_the_best_weights_to_the_best_voter():
     best = exact(moments)
     bounds = []
     for size in (12, 6, 3, 2, 1):
-        kept, pruning, _ = prune_voters(votes, settings, size)
+        kept, pruning, _ = prune_voters(weigh(votes, settings), size)
         assert 1 <= len(kept) <= size
         assert set(kept) <= set(np.flatnonzero(best.weights))
         assert pruning.sizes[0] == np.count_nonzero(best.weights)
@@ -198,7 +200,10 @@ def test_voters_that_are_worth_nothing_can_be_pruned_too(solver):
     targets = (np.random.default_rng(0).random(60) < 0.3).astype(int)
     against = np.repeat(1 - 2 * targets[:, None], 3, axis=1).astype(np.int8)
     votes = Votes(against, targets, deal_folds(targets, 0))
-    kept, pruning, _ = prune_voters(votes, Settings(solver=solver), 1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No voter does better")
+        weighting = weigh(votes, Settings(solver=solver))
+    kept, pruning, _ = prune_voters(weighting, 1)
     assert len(kept) == pruning.sizes[-1] == 1
 
 
@@ -208,7 +213,7 @@ def test_voters_that_are_worth_nothing_can_be_pruned_too(solver):
         {},
         {"votes": "oob", "threshold": "f1"},
         {"estimator": DecisionTreeClassifier(max_depth=3)},
-        {"threshold": "joint"},
+        {"fit_intercept": True},
     ],
 )
 def test_a_pruned_model_votes_by_the_voters_that_it_kept(table, settings):
@@ -300,3 +305,119 @@ def test_figures_after_pruning_do_not_flatter():
         scores.append(roc_auc_score(y, model.oob_decision_function_))
     error = np.std(scores, ddof=1) / np.sqrt(len(scores))
     assert np.mean(scores) < 0.5 + 3 * error
+
+
+def independent_votes(seed=0, n=800, n_voters=16, rate=0.05, n_classes=2):
+    """Soft votes of voters that see a column each, all equally good."""
+    rng = np.random.default_rng(seed)
+    rates = np.full(n_classes, rate)
+    rates[0] = 1 - rate * (n_classes - 1)
+    targets = rng.choice(n_classes, n, p=rates)
+    X = (
+        rng.normal(size=(n, n_voters, n_classes))
+        + 0.6 * np.eye(n_classes)[targets][:, None]
+    )
+    odds = rates * np.exp(0.6 * X)
+    shares = (odds / odds.sum(axis=2, keepdims=True)).astype(np.float32)
+    two = n_classes == 2
+    return Votes(
+        np.asfortranarray(2 * shares[:, :, 1] - 1) if two else shares,
+        targets,
+        deal_folds(targets, 0),
+        class_weight=np.ones(n_classes),
+        reweighted=np.arange(n_classes) > 0,
+    )
+
+
+POOL_SETTINGS = Settings(0.0, 0.001, fit_intercept=True)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_plain_vote_is_kept_where_learned_weights_are_behind(n_classes):
+    votes = independent_votes(n_classes=n_classes)
+    learned = weigh(votes, POOL_SETTINGS)
+    found = keep_better_vote(learned)
+    assert found.comparison.plain_kept
+    assert found.comparison.plain - found.comparison.learned > found.comparison.error > 0
+    assert "plain vote kept" in str(found.comparison)
+    np.testing.assert_allclose(found.weights, 1 / 16)
+    assert found.used.solver == "uniform"
+    assert found.threshold == POOL_SETTINGS.threshold(found.total, found.weights)
+    # The honest vote is by what each fold would have had without its rows.
+    kept = [np.allclose(Q, 1 / 16) for Q in found.fold_weights]
+    assert sum(kept) >= 3
+    plain = votes.votes.mean(axis=1, dtype=float)
+    for fold, is_plain in enumerate(kept):
+        here = votes.folds == fold
+        expected = plain if is_plain else learned.out_of_sample_vote
+        np.testing.assert_allclose(
+            found.out_of_sample_vote[here], expected[here], atol=1e-7
+        )
+
+
+def test_learned_weights_are_kept_where_they_are_ahead():
+    votes = some_votes(n=600)
+    votes.votes[:, 2:] = np.random.default_rng(0).uniform(-1, 1, (600, 4))
+    learned = weigh(votes, POOL_SETTINGS)
+    found = keep_better_vote(learned)
+    assert not found.comparison.plain_kept
+    assert found.comparison.error is None
+    assert found.weights is learned.weights
+    np.testing.assert_array_equal(found.out_of_sample_vote, learned.out_of_sample_vote)
+    plain = average_precision_score(votes.targets, votes.votes.mean(axis=1))
+    assert found.comparison.plain == pytest.approx(plain)
+
+
+def test_the_choice_for_a_fold_does_not_know_its_labels():
+    for seed in range(4):
+        votes = independent_votes(seed, n=400)
+        here = votes.folds == 2
+        targets = votes.targets.copy()
+        targets[here] = np.random.default_rng(1).permutation(targets[here])
+        ways = [
+            keep_better_vote(weigh(one, POOL_SETTINGS)).out_of_sample_vote[here]
+            for one in (votes, replace(votes, targets=targets))
+        ]
+        np.testing.assert_allclose(*ways, atol=1e-9)
+
+
+def test_there_is_nothing_to_choose_between(table):
+    votes = independent_votes()
+    two = replace(votes, folds=votes.folds % 2)
+    assert keep_better_vote(weigh(two, POOL_SETTINGS)).comparison is None
+    even = POOL_SETTINGS._replace(solver="uniform")
+    assert keep_better_vote(weigh(votes, even)).comparison is None
+    model = DAMVIVotingClassifier(POOL, solver="uniform", random_state=0).fit(*table)
+    assert model.comparison_ is None
+    assert model.reweigh(solver="exact").comparison_ is not None
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("bags", [10**6, 300])
+def test_the_error_is_that_of_a_plain_bootstrap(monkeypatch, n_classes, bags):
+    monkeypatch.setattr(selection, "MAX_BAGS", bags)
+    votes = independent_votes(n_classes=n_classes, n=900, n_voters=4, rate=0.1)
+    rng = np.random.default_rng(0)
+    vote = votes.votes.mean(axis=1, dtype=float)
+    other = vote + rng.normal(0, 0.3 * vote.std(axis=0), vote.shape)
+    weight = rng.uniform(0.5, 1, 900)
+    rows = [read_rows(one, votes.targets, weight) for one in (vote, other)]
+    found = selection._error_of_difference(*rows)
+    drawn = []
+    for _ in range(200):
+        some = rng.integers(0, 900, 900)
+        pair = [
+            np.mean(
+                [
+                    average_precision_score(
+                        (votes.targets == c)[some],
+                        (one if n_classes == 2 else one[:, c])[some],
+                        sample_weight=weight[some],
+                    )
+                    for c in ([1] if n_classes == 2 else range(3))
+                ]
+            )
+            for one in (vote, other)
+        ]
+        drawn.append(pair[0] - pair[1])
+    assert found == pytest.approx(np.std(drawn), rel=0.35)

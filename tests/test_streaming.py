@@ -80,7 +80,14 @@ def fitted(soft=False, **settings):
 
 
 MODELS = {
-    soft: fitted(soft, reweight=True, balance=0, shrinkage=0, threshold="vote")
+    soft: fitted(
+        soft,
+        reweight=True,
+        balance=0,
+        shrinkage=0,
+        fit_intercept=False,
+        threshold="vote",
+    )
     for soft in (False, True)
 }
 
@@ -228,7 +235,7 @@ def test_the_balance_of_classes_follows_the_rate_of_now(soft, balance):
     X, y = cast(8, 1500, soft, rate=0.1)
     stream = VoteStream(model, prior_rows=0)
     feed(stream, X, y, [400])
-    how = Settings(reweight=0.5, shrinkage=0.01)
+    how = Settings(reweight=0.5, shrinkage=0.01, fit_intercept=True)
     expected = weigh(votes_of(X, y, soft, balance), how)
     np.testing.assert_allclose(stream.weights_, expected.weights, atol=1e-9)
 
@@ -368,12 +375,12 @@ def test_voters_no_better_than_a_coin_leave_the_weights_alone():
     assert stream.n_rows_seen_ == 800
 
 
-def test_a_joint_threshold_is_fitted_along_and_any_other_stays():
+def test_an_untuned_threshold_follows_the_constant_and_any_other_stays():
     X, y = cast(20, 3000, soft=True, rate=0.1)
-    model = fitted(True, threshold="joint", balance=0)
+    model = fitted(True, threshold="vote", balance=0)
     stream = VoteStream(model, prior_rows=0)
     stream.partial_fit(X, y)
-    how = Settings(reweight=0, shrinkage=0.001, joint=True)
+    how = Settings(reweight=0, shrinkage=0.001, fit_intercept=True)
     expected = weigh(votes_of(X, y, soft=True), how)
     np.testing.assert_allclose(stream.weights_, expected.weights, atol=1e-9)
     assert stream.threshold_ == pytest.approx(expected.threshold, abs=1e-9)

@@ -136,8 +136,10 @@ def test_without_a_weight_the_moments_are_the_labelled_ones():
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("joint", [False, True])
-def test_the_moments_are_positive_semi_definite_and_keep_what_they_promise(masked, joint):
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_moments_are_positive_semi_definite_and_keep_what_they_promise(
+    masked, fit_intercept
+):
     lowered = 0
     for seed in range(30):
         votes = some_votes(25, seed, masked=masked)
@@ -149,11 +151,11 @@ def test_the_moments_are_positive_semi_definite_and_keep_what_they_promise(maske
         lowered += found.settled_weight < 0.9
         moments = found.moments()
         assert np.linalg.eigvalsh(moments.normalised()[1])[0] >= -1e-12
-        how = Settings(unlabeled_weight=0.9, joint=joint)
+        how = Settings(unlabeled_weight=0.9, fit_intercept=fit_intercept)
         Q = weigh(replace(votes, unlabeled=unlabeled), how).weights
         assert Q.min() >= 0
         assert Q.sum() == pytest.approx(1)
-        if found.settled_weight > 0 and not joint:
+        if found.settled_weight > 0 and not fit_intercept:
             assert moments.mu1(Q) ** 2 <= moments.mu2(Q) * (1 + 1e-9)
     assert lowered > 0
 

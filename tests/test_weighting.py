@@ -69,10 +69,10 @@ def test_all_rows_out_of_bag_is_as_if_there_were_no_mask():
 
 @pytest.mark.parametrize("soft", [False, True])
 @given(seed=st.integers(0, 100))
-def test_a_joint_threshold_is_a_constant_among_the_voters(soft, seed):
+def test_the_intercept_is_a_constant_among_the_voters(soft, seed):
     votes, signs, _, folds = some_votes(seed, n=80, soft=soft)
-    joint = Settings(0.0, joint=True)
-    found = weigh(votes_of(votes, signs, folds), joint)
+    how = Settings(0.0, fit_intercept=True)
+    found = weigh(votes_of(votes, signs, folds), how)
     constant = np.ones((len(signs), 1))
     # scipy's solver knows no free sign, so the constant comes twice.
     columns = np.hstack([votes, constant, -constant]).astype(float)
@@ -84,22 +84,24 @@ def test_a_joint_threshold_is_a_constant_among_the_voters(soft, seed):
     assert found.threshold == pytest.approx(threshold, abs=1e-6)
     residual = np.mean((signs - columns @ w) ** 2)
     assert found.c_bound == pytest.approx(residual, abs=1e-6)
-    # A fold's threshold is its own, and its vote is moved to where the common one cuts.
+    # A fold's constant is its own, and its vote is moved to where the common one cuts.
     rest = folds != 1
     if len(np.unique(folds)) == 3:
         one_fold = np.zeros(rest.sum(), int)
-        other = weigh(votes_of(votes[rest], signs[rest], one_fold), joint)
+        other = weigh(votes_of(votes[rest], signs[rest], one_fold), how)
         above = votes[~rest] @ other.weights > other.threshold + 1e-6
-        assert (found.out_of_sample_vote[~rest][above] > found.threshold).all()
+        assert (found.vote_to_cut[~rest][above] > found.threshold).all()
+        expected = votes[~rest] @ other.weights
+        np.testing.assert_allclose(found.out_of_sample_vote[~rest], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("only", [False, True])
-def test_a_joint_threshold_with_out_of_bag_votes(only):
+def test_an_intercept_with_out_of_bag_votes(only):
     votes, signs, outside, folds = some_votes(0, n=3000)
-    joint, some = Settings(0.0, joint=True), bits(outside)
+    how, some = Settings(0.0, fit_intercept=True), bits(outside)
     masked = votes_of(votes, signs, folds, out_of_bag=some, only_out_of_bag=only)
-    found = weigh(masked, joint)
-    everyone = weigh(votes_of(votes, signs, folds), joint)
+    found = weigh(masked, how)
+    everyone = weigh(votes_of(votes, signs, folds), how)
     assert found.threshold == pytest.approx(everyone.threshold, abs=0.1)
     assert 0 < found.c_bound < 1
 
@@ -142,13 +144,3 @@ def test_the_out_of_sample_vote_by_the_obvious_loop(soft):
         np.testing.assert_allclose(
             masked.out_of_sample_vote[here][judged], expected, atol=1e-12
         )
-
-
-def test_another_out_of_sample_vote_takes_the_place_of_the_first():
-    votes, signs, _, folds = some_votes(1)
-    found = weigh(votes_of(votes, signs, folds), Settings(joint=True))
-    judged = found.judged_by(np.arange(120.0))
-    np.testing.assert_array_equal(
-        judged.out_of_sample_vote, np.arange(120.0) + found.threshold
-    )
-    assert judged.weights is found.weights

@@ -85,15 +85,19 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         number from 0 to 1 is the strength.
     shrinkage : float, default=0
         How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
+    fit_intercept : bool, default=False
+        Fit a constant along with the weights (not the paper's), as soft votes on a rare
+        class need. ``threshold="vote"`` then cuts where the constant tips the vote; with
+        three or more classes there is one for each, for the weights alone.
     solver : {"exact", "slsqp", "uniform"}, default="exact"
         How to weight the voters: the exact minimum of the C-bound, the paper's local
         solver, or the plain vote for comparison.
     threshold : default="vote"
         Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
         {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
-        It is tuned on out-of-bag votes; see :mod:`damvi.decision`. "joint" fits it along
-        with the weights, by the C-bound. With three or more classes, by which factor the
-        votes for each count: "vote" (1 each), "macro_f1", or a list of numbers.
+        It is tuned on out-of-bag votes; see :mod:`damvi.decision`. With three or more
+        classes, by which factor the votes for each count: "vote" (1 each), "macro_f1", or
+        a list of numbers.
     unlabeled_weight : float, default=0
         How much the voters' disagreement on ``X_unlabeled`` counts, if ``fit`` is given
         any, from 0 to 1 (excluded). Votes are then "oob". At 0 unlabelled rows are left
@@ -182,6 +186,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "votes": [StrOptions({"train", "oob"})],
         "reweight": ["boolean", Interval(Real, 0, 1, closed="both")],
         "shrinkage": [Interval(Real, 0, 1, closed="left")],
+        "fit_intercept": ["boolean"],
         "solver": [StrOptions(set(SOLVERS))],
         "threshold": "no_validation",  # type: ignore[dict-item]
         "unlabeled_weight": [Interval(Real, 0, 1, closed="left")],
@@ -217,6 +222,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         votes: str = "train",
         reweight: bool | float = True,
         shrinkage: float = 0.0,
+        fit_intercept: bool = False,
         solver: str = "exact",
         threshold: Any = "vote",
         unlabeled_weight: float = 0.0,
@@ -234,6 +240,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.votes = votes
         self.reweight = reweight
         self.shrinkage = shrinkage
+        self.fit_intercept = fit_intercept
         self.solver = solver
         self.threshold = threshold
         self.unlabeled_weight = unlabeled_weight
@@ -287,7 +294,10 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         # 2. Lean on the positives that the plain vote misses.
         settings = Settings.of(self)
         moments = emphasize_missed_positives(
-            self.votes_, settings.reweight, settings.unlabeled_weight
+            self.votes_,
+            settings.reweight,
+            settings.unlabeled_weight,
+            settings.fit_intercept,
         )
 
         # 3. Weights that trade accuracy for diversity, as the C-bound says.
@@ -472,16 +482,16 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         **settings
-            Any of ``reweight``, ``shrinkage``, ``solver``, ``threshold`` and
-            ``unlabeled_weight``, which are set as by ``set_params``; the others stay. The
-            votes of the last ``fit`` are used, which a model that was saved and loaded no
-            longer has.
+            Any of ``reweight``, ``shrinkage``, ``fit_intercept``, ``solver``, ``threshold``
+            and ``unlabeled_weight``, which are set as by ``set_params``; the others stay.
+            The votes of the last ``fit`` are used, which a model that was saved and loaded
+            no longer has.
 
         Returns
         -------
         self
         """
-        reweigh(self, settings, calibrates=False)
+        reweigh(self, settings, pool=False)
         return self
 
     def choose(
@@ -532,7 +542,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        prune(self, max_voters, calibrates=False)
+        prune(self, max_voters, pool=False)
         self.sampling_digest_ = "pruned"  # no fit can add to these
         return self
 

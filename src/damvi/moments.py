@@ -16,6 +16,7 @@ and -1 where it is not, and all that follows is the same.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,8 @@ MAX_WEIGHT = 4.0
 """... and bounded, so that 2**20 of them (below 2**32 each) add exactly in a double."""
 MAX_BLOCK_ROWS = 2**20
 BLOCK_BYTES = 2**22
+ROUNDING = 1e-12
+"""A variance this far below the mean square is none."""
 LEAST_EIGENVALUE = 1e-6
 """Of out-of-bag second moments, relative to the mean one: a matrix that can be inverted."""
 
@@ -174,7 +177,7 @@ class Moments:
         """The moments of some of the voters."""
         return Moments(self.m[voters], self.M[np.ix_(voters, voters)], self.total)
 
-    def at(self, omega: int) -> Moments:
+    def at(self, omega: float) -> Moments:
         """The moments of 1[right] - 1/omega, where these are of +1 for right, -1 for wrong.
 
         Both are the same votes on another scale: a = c/2 + 1/2 - 1/omega. At 2 only the
@@ -334,7 +337,7 @@ class OutOfBagMoments:
     def total(self) -> float:
         return self.rows.total
 
-    def at(self, omega: int) -> Moments:
+    def at(self, omega: float) -> Moments:
         """The means, made positive semi-definite; a pair that shares no row counts as
         independent. See :meth:`Moments.at` for ``omega``."""
         weight = np.asarray(self.rows.M, dtype=np.float64)
@@ -366,16 +369,20 @@ class ClassMoments:
     negatives: Moments | OutOfBagMoments
     positives: Moments | OutOfBagMoments
     n_classes: int = 2
+    shares: ClassShares | None = None
+    """Of three or more classes, where a constant is to be fitted along."""
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         negatives: Any = self.negatives + other.negatives
         positives: Any = self.positives + other.positives
-        return ClassMoments(negatives, positives, self.n_classes)
+        shares: Any = self.shares and self.shares + other.shares  # type: ignore[operator]
+        return ClassMoments(negatives, positives, self.n_classes, shares)
 
     def __sub__(self, other: ClassMoments) -> ClassMoments:
         negatives: Any = self.negatives - other.negatives  # type: ignore[operator]
         positives: Any = self.positives - other.positives  # type: ignore[operator]
-        return ClassMoments(negatives, positives, self.n_classes)
+        shares: Any = self.shares and self.shares - other.shares  # type: ignore[operator]
+        return ClassMoments(negatives, positives, self.n_classes, shares)
 
     def moments(self) -> Moments:
         """Of all classes, as the C-bound takes them."""
@@ -385,7 +392,7 @@ class ClassMoments:
         """As a solver takes them: better than a guess among all classes counts for."""
         return self._at(self.n_classes)
 
-    def _at(self, omega: int) -> Moments:
+    def _at(self, omega: float) -> Moments:
         both: Any = self.negatives + self.positives
         found: Moments = both.at(omega)
         return found
@@ -399,13 +406,143 @@ class ClassMoments:
         return (up - down) / rows, (n_up - n_down) / rows
 
     def centred(self) -> Moments:
-        """Moments about the means: a constant is fitted along with the weights."""
+        """Moments about the means: a constant is fitted along with the weights.
+
+        Of three or more classes each has a constant of its own, and the vote for a row's
+        class counts less the voter's mean vote for that class.
+        """
+        if self.shares is not None:
+            own = self.shares.centred(self._at(math.inf))
+            return own if isinstance(self.positives, Moments) else _made_definite(own)
         votes, signs = self.means()
         m, M = self.moments().normalised()
-        spread = M - np.outer(votes, votes)
-        if not isinstance(self.positives, Moments):  # means over different rows
-            spread = nearest_semi_definite(spread)
-        return Moments(m - signs * votes, spread, 1)
+        own = Moments(m - signs * votes, M - np.outer(votes, votes), 1)
+        own = _without_rounding(own, M)
+        return own if isinstance(self.positives, Moments) else _made_definite(own)
+
+
+def _without_rounding(centred: Moments, M: NDArray[np.float64]) -> Moments:
+    """Nothing is left of a voter that says the same of all rows, whatever rounding says."""
+    varies = centred.M.diagonal() > ROUNDING * M.diagonal()
+    if varies.all():
+        return centred
+    spread = np.where(np.logical_and.outer(varies, varies), centred.M, 0.0)
+    return Moments(np.where(varies, centred.m, 0.0), spread, centred.total)
+
+
+def _made_definite(moments: Moments) -> Moments:
+    """Of means over different rows."""
+    return Moments(moments.m, nearest_semi_definite(moments.M), moments.total)
+
+
+def threshold_of(moments: Any, weights: NDArray[np.float64]) -> float:
+    """Where the constant that goes best with the weights tips the vote.
+
+    Of three or more classes the largest vote decides, and the constants serve the
+    weights alone: factors of votes cannot stand for them.
+    """
+    if moments.shares is not None:
+        return 0.0
+    votes, signs = moments.means()
+    centred = moments.centred()
+    mu1, mu2 = centred.mu1(weights), centred.mu2(weights)
+    if mu1 <= 0:  # nothing was learned
+        return 0.0
+    return float(weights @ votes - weights @ signs * mu2 / mu1)
+
+
+def c_bound_with_constant(moments: Any, weights: NDArray[np.float64]) -> float:
+    """The C-bound of the vote in which the constant has its say, if it has one."""
+    if moments.shares is not None:
+        return float(moments.moments().c_bound(weights))
+    # The constant alone explains the square of the mean sign.
+    _, signs = moments.means()
+    rest = moments.centred().c_bound(weights)
+    return max(rest - float(weights @ signs) ** 2, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassShares:
+    """How much is voted for each class, on its own rows and on all. Sums, that add up.
+
+    Attributes
+    ----------
+    own : ndarray of shape (C, K)
+        Sum over the rows of a class of weight * the voter's vote for it, from 0 to 1.
+    every : ndarray of shape (C, K)
+        The same over all rows.
+    rows : ndarray of shape (C, K)
+        The weight of the rows of each class on which the voter's vote counts.
+    """
+
+    own: NDArray[Any]
+    every: NDArray[Any]
+    rows: NDArray[Any]
+
+    @classmethod
+    def of(
+        cls,
+        votes: NDArray[Any],
+        targets: NDArray[Any],
+        n_classes: int,
+        weights: NDArray[np.float64] | None = None,
+        counted: NDArray[np.bool_] | None = None,
+    ) -> ClassShares:
+        """Of numbers of classes (n, K), which add up exactly, or of shares (n, K, C)."""
+        n, n_voters = votes.shape[:2]
+        fixed = _fixed_point(weights, n)
+        sums = np.zeros((3, n_classes, n_voters))
+        soft = votes.dtype.kind == "f"
+        whole = np.zeros(sums.shape, np.float64 if soft else np.int64)
+        step = int(np.clip(BLOCK_BYTES // (8 * n_voters), 1, MAX_BLOCK_ROWS))
+        with one_blas_thread():
+            for start in range(0, n, step):
+                take = slice(start, start + step)
+                H, D, truth = votes[take], fixed[take], targets[take]
+                there = None if counted is None else counted[take].astype(np.float64)
+                for c in range(n_classes):
+                    named = H[:, :, c] if soft else np.equal(H, c)
+                    named = named.astype(np.float64)
+                    own = D * (truth == c)
+                    if there is not None:
+                        named *= there
+                    sums[0, c], sums[1, c] = own @ named, D @ named
+                    sums[2, c] = own.sum() if there is None else own @ there
+                whole += sums.astype(whole.dtype)
+        return cls(*whole)
+
+    def __add__(self, other: ClassShares) -> ClassShares:
+        return ClassShares(
+            self.own + other.own, self.every + other.every, self.rows + other.rows
+        )
+
+    def __sub__(self, other: ClassShares) -> ClassShares:
+        return ClassShares(
+            self.own - other.own, self.every - other.every, self.rows - other.rows
+        )
+
+    def __mul__(self, factor: float) -> ClassShares:
+        return ClassShares(self.own * factor, self.every * factor, self.rows * factor)
+
+    def centred(self, moments: Moments) -> Moments:
+        """Moments of the vote for a row's class, less the mean vote for that class.
+
+        ``moments`` are those of this vote, from 0 to 1. With p the vote of a voter for
+        class c, P its mean and R the rate of the class, the target of a row of the class
+        is 1 - R: this is the least-squares fit of ``[y = c]`` by votes for c and a
+        constant, judged on the rows' own classes. Of two classes it is the usual one.
+        """
+        rows = np.maximum(self.rows.sum(axis=0), np.finfo(np.float64).tiny)
+        rate = self.rows / rows
+        mean = self.every / rows
+        own = self.own / rows
+        _, M = moments.normalised()
+        across = own.T @ mean
+        common = rate.mean(axis=1)
+        spread = M - across - across.T + (mean.T * common) @ mean
+        return _without_rounding(
+            Moments(((1 - rate) * (own - rate * mean)).sum(axis=0), spread, 1), M
+        )
 
 
 def _sums_and_rows(

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def emphasize_missed_positives(
-    votes: AnyVotes, strength: float = 1.0, unlabeled_weight: float = 0.0
+    votes: AnyVotes,
+    strength: float = 1.0,
+    unlabeled_weight: float = 0.0,
+    fit_intercept: bool = False,
 ) -> list[ClassMoments]:
     """The moments of the votes, fold by fold, with more weight on missed positives.
 
@@ -34,6 +37,9 @@ def emphasize_missed_positives(
         A factor of the exponent: 1 is the paper's step 2, 0 leaves all weights alone.
     unlabeled_weight : float, default=0
         How much the disagreement of the voters on unlabelled rows counts.
+    fit_intercept : bool, default=False
+        Whether a constant will be fitted along with the weights, which takes the mean votes
+        for each of three or more classes.
 
     Examples
     --------
@@ -48,8 +54,7 @@ def emphasize_missed_positives(
     >>> float(round((first + second).moments().gibbs_risk([0.5, 0.5]), 3))
     0.633
     """
-    moments: list[ClassMoments] = votes.moments_by_fold(strength, unlabeled_weight)
-    return moments
+    return votes.moments_by_fold(strength, unlabeled_weight, fit_intercept)
 
 
 def emphasis(margin: NDArray[np.float64], strength: float) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ fold, from weights that do not know it either, and judging the fold by what was 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -18,14 +18,22 @@ from scipy import linalg
 from sklearn.metrics import average_precision_score
 from sklearn.utils.validation import check_is_fitted
 
+from ._threads import one_blas_thread
+from .crossfit import crossfit_weights
 from .decision import Fixed, Objective, choose_threshold, decide, parse_objective
 from .decision.decision import AVERAGE_PRECISION
 from .decision.rows import Rows, read_rows
 from .decision.threshold import search
 from .moments import ClassMoments, Moments
-from .reweighting import emphasize_missed_positives
-from .solvers import SOLVERS
-from .weighting import Settings, Weighting, crossfitted_vote, minimize_c_bound, set_fitted
+from .solvers import SOLVERS, uniform
+from .weighting import (
+    Comparison,
+    Settings,
+    Weighting,
+    crossfitted_vote,
+    minimize_c_bound,
+    set_fitted,
+)
 
 Numbers = NDArray[np.float64]
 
@@ -33,7 +41,14 @@ SHRINKAGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
 EMPHASES = (0.0, 0.5, 1.0)
 
 
-REWEIGHABLE = ("reweight", "shrinkage", "solver", "threshold", "unlabeled_weight")
+REWEIGHABLE = (
+    "fit_intercept",
+    "reweight",
+    "shrinkage",
+    "solver",
+    "threshold",
+    "unlabeled_weight",
+)
 
 
 def votes_of(model: Any) -> Any:
@@ -47,8 +62,11 @@ def votes_of(model: Any) -> Any:
     return model.votes_
 
 
-def reweigh(fitted: Any, settings: dict[str, Any], *, calibrates: bool) -> None:
-    """Steps 2 to 4 once more, by other settings; nothing is changed if they fail."""
+def reweigh(fitted: Any, settings: dict[str, Any], *, pool: bool) -> None:
+    """Steps 2 to 4 once more, by other settings; nothing is changed if they fail.
+
+    A ``pool`` is calibrated, and its weights compared with the plain vote.
+    """
     votes_of(fitted)
     if not settings.keys() <= set(REWEIGHABLE):
         wrong = ", ".join(sorted(settings.keys() - set(REWEIGHABLE)))
@@ -66,23 +84,23 @@ def reweigh(fitted: Any, settings: dict[str, Any], *, calibrates: bool) -> None:
                 "unlabeled_weight needs the votes on unlabelled rows, and the last fit had "
                 "none, or left them alone; fit again with X_unlabeled and unlabeled_weight"
             )
-        known: Any = getattr(fitted.decision_, "weighting", None)
-        same = known is not None and known.votes is fitted.votes_
-        if not same or known.settings != Settings.of(fitted):
-            known = _weigh(fitted)
-        decision = _decide(fitted, known, calibrates)
+        decision = _decide(fitted, _weighting(fitted, pool), pool)
     except Exception:
         vars(fitted).update(before)
         raise
     set_fitted(fitted, decision)
 
 
-def _weigh(model: Any) -> Weighting:
+def _weighting(model: Any, pool: bool) -> Weighting:
+    """Steps 2 and 3 by the model's settings, unless they are known."""
     settings = Settings.of(model)
-    moments = emphasize_missed_positives(
-        model.votes_, settings.reweight, settings.unlabeled_weight
-    )
-    return minimize_c_bound(model.votes_, moments, settings, model.n_jobs)
+    known: Any = getattr(model.decision_, "weighting", None)
+    if known is not None and known.votes is model.votes_ and known.settings == settings:
+        found: Weighting = known
+        return found
+    moments = settings.moments_by_fold(model.votes_)
+    found = minimize_c_bound(model.votes_, moments, settings, model.n_jobs)
+    return keep_better_vote(found) if pool else found
 
 
 def objective_of(model: Any) -> Objective:
@@ -93,9 +111,9 @@ def objective_of(model: Any) -> Objective:
     return parse_objective(threshold, model.labels_.n_classes)
 
 
-def _decide(model: Any, weighting: Weighting, calibrates: bool) -> Any:
+def _decide(model: Any, weighting: Weighting, pool: bool) -> Any:
     order = model.labels_.target_order
-    return choose_threshold(weighting, objective_of(model), order, calibrates=calibrates)
+    return choose_threshold(weighting, objective_of(model), order, calibrates=pool)
 
 
 def choose(model: Any, metric: Any, **values: Any) -> Choice:
@@ -106,15 +124,151 @@ def choose(model: Any, metric: Any, **values: Any) -> Choice:
     return choose_settings(votes, Settings.of(model), metric, **values, n_jobs=model.n_jobs)
 
 
-def prune(fitted: Any, max_voters: int, *, calibrates: bool) -> None:
+def prune(fitted: Any, max_voters: int, *, pool: bool) -> None:
     """Fewer voters, weighted anew, with a threshold that knows nothing of the choice."""
-    kept, pruning, vote = prune_voters(
-        votes_of(fitted), Settings.of(fitted), max_voters, fitted.n_jobs
-    )
+    votes_of(fitted)
+    weighting = _weighting(fitted, pool)
+    settings = weighting.used
+    kept, pruning, chosen = prune_voters(weighting, max_voters)
     fitted.voters_, fitted.votes_ = fitted.voters_.take(kept), fitted.votes_.take(kept)
-    weighting = _weigh(fitted).judged_by(vote)
-    set_fitted(fitted, _decide(fitted, weighting, calibrates))
+    moments = settings.moments_by_fold(fitted.votes_)
+    found = minimize_c_bound(fitted.votes_, moments, settings, fitted.n_jobs)
+    found = replace(
+        found,
+        settings=weighting.settings,
+        fold_weights=chosen,
+        chosen_from=weighting,
+        comparison=weighting.comparison,
+    )
+    set_fitted(fitted, _decide(fitted, found, pool))
     fitted.pruning_ = pruning
+
+
+# The plain vote where learned weights are behind it.
+
+N_GROUPS = 5
+N_DRAWS = 200
+MAX_BAGS = 2048
+LEVELS = 256
+
+
+def keep_better_vote(weighting: Weighting) -> Weighting:
+    """The same, or the plain vote where the learned weights are behind it.
+
+    They are compared by average precision on rows that neither voters nor weights know.
+    Only what is more than one standard error, by a bootstrap of these rows, counts.
+
+    A row is then judged by a choice that was made without its fold, from weights that do
+    not know the fold either. Fewer than three folds leave nothing to choose by, and the
+    weights are those learned.
+    """
+    votes, settings = weighting.votes, weighting.settings
+    n_folds, n_voters = votes.n_folds, len(weighting.weights)
+    even = np.full(n_voters, 1 / n_voters)
+    if settings.solver == "uniform" or n_folds < 3 or n_voters == 1:
+        return weighting
+
+    def compare(others: Sequence[ClassMoments], known: NDArray[np.bool_]) -> Comparison:
+        by_whom = [None, [even] * n_folds]
+        pair = [
+            crossfitted_vote(votes, others, settings, weighting.n_jobs, weights=Q)
+            for Q in by_whom
+        ]
+        return _compare(votes, pair, known)
+
+    whole = compare(weighting.others, np.ones(len(votes.folds), bool))
+    fold_weights: list[Any] = [None] * n_folds
+    # With many folds several are left out at a time, so that it takes no longer.
+    group = np.arange(n_folds) % min(n_folds, N_GROUPS)
+    for number in range(group.max() + 1):
+        left_out = set(np.flatnonzero(group == number).tolist())
+        others = [
+            _without(weighting.moments_by_fold, left_out | {fold})
+            for fold in range(n_folds)
+        ]
+        chosen = compare(others, ~np.isin(votes.folds, list(left_out)))
+        for fold in left_out:
+            fold_weights[fold] = even if chosen.plain_kept else None
+    found = replace(weighting, comparison=whole)
+    if whole.plain_kept:
+        weights = uniform(weighting.moments).weights
+        threshold = settings.threshold(weighting.total, weights)
+        found = replace(found, weights=weights, threshold=threshold)
+    if any(Q is not None for Q in fold_weights):
+        solved = crossfit_weights(
+            [settings.moments(one) for one in weighting.others], settings.solver
+        )
+        found = replace(
+            found,
+            fold_weights=[
+                fold.weights / fold.weights.sum() if Q is None else Q
+                for fold, Q in zip(solved, fold_weights, strict=True)
+            ],
+        )
+    return found
+
+
+def _compare(votes: Any, pair: Sequence[Numbers], known: NDArray[np.bool_]) -> Comparison:
+    """Learned and plain votes on the rows that may be known."""
+    rows = [
+        read_rows(_only(vote, known), votes.targets, votes.sample_weight) for vote in pair
+    ]
+    learned, plain = (_average_precision(one) for one in rows)
+    if learned >= plain:
+        return Comparison(learned, plain, None, plain_kept=False)
+    error = _error_of_difference(*rows)
+    return Comparison(learned, plain, error, plain_kept=plain - learned > error)
+
+
+def _error_of_difference(first: Rows, second: Rows) -> float:
+    """The standard error of the difference in average precision, by bootstrap.
+
+    Each draw counts every row a Poisson number of times, for both votes alike. So that a
+    million rows take no longer than thousands, rows beyond ``MAX_BAGS`` are drawn in bags,
+    dealt at random, and votes are told apart at ``LEVELS`` levels, by their place among
+    the votes on the class; only the error feels either.
+    """
+    rng = np.random.RandomState(13)
+    n = len(first)
+    n_bags = min(n, MAX_BAGS)
+    bags = np.arange(n) if n == n_bags else rng.permutation(n) % n_bags
+    times = rng.poisson(1.0, (N_DRAWS, n_bags)).astype(np.float64)
+    differences = np.zeros(N_DRAWS)
+    of_classes = list(zip(_by_class(first), _by_class(second), strict=True))
+    for pair in of_classes:
+        drawn = [
+            _drawn_average_precision(positive, vote, first.weight, bags, times)
+            for positive, vote in pair
+        ]
+        differences += (drawn[0] - drawn[1]) / len(of_classes)
+    return float(differences.std(ddof=1))
+
+
+def _drawn_average_precision(
+    positive: NDArray[np.bool_],
+    vote: Numbers,
+    weight: Numbers,
+    bags: NDArray[np.intp],
+    times: Numbers,
+) -> Numbers:
+    """Average precision of each draw, where ``times`` (draws, bags) tells what is drawn."""
+    edges = np.unique(vote[positive])
+    if len(edges) > LEVELS:
+        edges = edges[np.linspace(0, len(edges) - 1, LEVELS).round().astype(np.intp)]
+    level = np.searchsorted(edges, vote, side="right")
+    n_bags, n_levels = times.shape[1], len(edges) + 1
+    above = []
+    for side in (positive, ~positive):
+        cell = bags[side] * n_levels + level[side]
+        table = np.bincount(cell, weight[side], minlength=n_bags * n_levels)
+        with one_blas_thread():
+            drawn = times @ table.reshape(n_bags, n_levels)
+        above.append(drawn[:, ::-1].cumsum(axis=1))
+    found, alarms = above
+    gained = np.diff(found, axis=1, prepend=0.0)
+    precision = found / np.maximum(found + alarms, np.finfo(float).tiny)
+    total = np.maximum(found[:, -1], np.finfo(float).tiny)
+    return np.asarray((gained * precision).sum(axis=1) / total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,20 +354,22 @@ def _only(vote: Numbers, some: NDArray[np.bool_]) -> Numbers:
     return np.where(some if vote.ndim == 1 else some[:, np.newaxis], vote, np.nan)
 
 
-def _average_precision(rows: Rows) -> float:
-    """Of the positive class, or the mean over three or more that are there."""
+def _by_class(rows: Rows) -> list[tuple[NDArray[np.bool_], Numbers]]:
+    """Positives and votes: of the positive class, or of each of more that is there."""
     if rows.n_classes > 2:
         present = np.unique(rows.targets).tolist()
-        pairs = [(rows.targets == c, rows.vote[:, c]) for c in present]
-    elif rows.positive.any():
-        pairs = [(rows.positive, rows.vote)]
-    else:  # the only ones are in the fold left out
-        return 0.0
-    return float(
-        np.mean(
-            [average_precision_score(*pair, sample_weight=rows.weight) for pair in pairs]
-        )
-    )
+        return [(rows.targets == c, rows.vote[:, c]) for c in present]
+    # There is none where the only ones are in the fold left out.
+    return [(rows.positive, rows.vote)] if rows.positive.any() else []
+
+
+def _average_precision(rows: Rows) -> float:
+    """Of the positive class, or the mean over three or more that are there."""
+    found = [
+        average_precision_score(*pair, sample_weight=rows.weight)
+        for pair in _by_class(rows)
+    ]
+    return float(np.mean(found)) if found else 0.0
 
 
 @dataclass(frozen=True)
@@ -277,7 +433,7 @@ def choose_settings(
     values, worth = np.empty(len(tried)), np.empty((len(tried), 1 + len(folds)))
     blind: list[list[Numbers]] = []
     for number, settings in enumerate(tried):
-        by_fold = votes.moments_by_fold(settings.reweight, settings.unlabeled_weight)
+        by_fold = settings.moments_by_fold(votes)
         # Entry [fold][rows of other] is by weights that know neither of the two.
         blind.append(
             [
@@ -353,13 +509,14 @@ class Pruning:
 
 
 def prune_voters(
-    votes: Any, settings: Settings, max_voters: Any, n_jobs: int | None = None
-) -> tuple[NDArray[np.intp], Pruning, Numbers]:
+    weighting: Weighting, max_voters: Any
+) -> tuple[NDArray[np.intp], Pruning, list[Numbers]]:
     """At most so many voters, those that the C-bound can spare least.
 
-    Returned are their numbers, what fewer voters cost on the way there, and the vote by
-    voters chosen without each fold, on its rows.
+    Returned are their numbers, what fewer voters cost on the way there, and the weights of
+    voters chosen without each fold.
     """
+    votes, settings = weighting.votes, weighting.used
     if not isinstance(max_voters, (int, np.integer)) or max_voters < 1:
         raise ValueError(f"max_voters={max_voters!r}; give a whole number from 1 on")
     if not votes.in_memory:
@@ -367,9 +524,7 @@ def prune_voters(
             "prune needs all votes in memory, and a table beyond memory has too many; "
             "fit fewer voters (n_estimators), or prune a model fitted on a sample"
         )
-    by_fold = votes.moments_by_fold(settings.reweight, settings.unlabeled_weight)
-    total = sum(by_fold[1:], start=by_fold[0])
-    others = [total - fold for fold in by_fold]
+    total, others = weighting.total, weighting.others
     found = _path(settings.moments(total), settings.solver)
     others_found = [_path(settings.moments(one), settings.solver) for one in others]
     sizes = _halved(max(found), max(n for n in found if n <= max_voters))
@@ -378,12 +533,12 @@ def prune_voters(
     worth = []
     for size in sizes:
         chosen = [_at_most(one, size) for one in others_found]
-        vote = crossfitted_vote(votes, others, settings, n_jobs, weights=chosen)
+        vote = crossfitted_vote(votes, others, settings, weighting.n_jobs, weights=chosen)
         worth.append([metric([vote] * len(others))[0] for metric in metrics])
     bounds = [settings.c_bound(total, _at_most(found, size)) for size in sizes]
     ap, f1 = zip(*worth, strict=True)
     kept = np.flatnonzero(_at_most(found, int(max_voters)))
-    return kept, Pruning(tuple(sizes), tuple(bounds), ap, f1), vote
+    return kept, Pruning(tuple(sizes), tuple(bounds), ap, f1), chosen
 
 
 def _path(moments: Moments, solver: str) -> dict[int, Numbers]:

@@ -60,8 +60,8 @@ class Solution:
         No weights w >= 0 with sum(w) at most twice that of the solution have a residual
         (hence a C-bound) lower than this one by more than the gap.
     informative : bool
-        False when no voter beats a coin (all m_k <= 0) and the weights are uniform
-        for want of anything better.
+        False when no voter beats a coin (all m_k <= 0, or above it by rounding alone) and
+        the weights are uniform for want of anything better.
     converged : bool
         False when the solver stopped at its limit of iterations.
     """
@@ -82,8 +82,9 @@ def on_grid(Q: NDArray[np.float64]) -> NDArray[np.float64]:
 def certified(
     moments: Moments, Q: NDArray[np.float64], *, converged: bool = True
 ) -> Solution:
-    """The solution with weights ``Q`` (any non-negative scale) and its certificate."""
-    Q = on_grid(Q / Q.sum())
+    """The solution with weights ``Q`` (any scale) and a certificate; 1/K each if none."""
+    found = bool(np.isfinite(Q).all() and Q.sum() > 0)
+    Q = on_grid(Q / Q.sum()) if found else on_grid(np.full(len(Q), 1 / len(Q)))
     m, M = moments.normalised()
     mu1, mu2 = float(m @ Q), float(Q @ M @ Q)
     # The best point of the ray through Q is where the residual is the C-bound.
@@ -96,7 +97,7 @@ def certified(
         c_bound=moments.c_bound(Q),
         kkt_residual=violation / max(float(np.abs(m).max()), np.finfo(float).tiny),
         duality_gap=2 * float(2 * w.sum() * steepest - gradient @ w),
-        informative=bool((m > 0).any()),
+        informative=found and bool((m > 0).any()),
         converged=converged,
     )
 

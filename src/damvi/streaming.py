@@ -77,8 +77,8 @@ class VoteStream:
     weights_ : ndarray of shape (K,)
         The weights at present, on the simplex. The model's, until enough rows are known.
     threshold_ : float
-        Where the vote is cut: the model's, and yours to set. With ``threshold="joint"``
-        it is fitted along with the weights.
+        Where the vote is cut: the model's, and yours to set. With ``fit_intercept`` and
+        ``threshold="vote"`` it follows the weights.
     moments_ : Moments
         Of the rows remembered, as the weights are learned from them.
     rows_ : ndarray of shape (2,)
@@ -90,7 +90,8 @@ class VoteStream:
 
     Notes
     -----
-    Emphasis, balance, shrinkage and solver are the model's. The calibration of a pool's
+    Emphasis, balance, shrinkage and solver are the model's; a pool that kept the plain vote
+    keeps it. The calibration of a pool's
     voters stays as well, and so does the threshold; the votes that a
     :class:`~damvi.streaming.Drift` holds are what to learn others from.
 
@@ -142,6 +143,11 @@ class VoteStream:
         self._model = copy.copy(model)
         del self._model.decision_
         self._settings = Settings.of(model)._replace(unlabeled_weight=0.0)
+        comparison = getattr(model, "comparison_", None)
+        if comparison is not None and comparison.plain_kept:
+            self._settings = self._settings._replace(solver="uniform")
+        threshold = model.threshold
+        self._untuned = isinstance(threshold, str) and threshold == "vote"
         self._memory = self._start(model)
         self._learn(self._memory)
 
@@ -369,7 +375,7 @@ class VoteStream:
             )
             return False
         self.weights_ = solve(moments, self._settings.solver).weights
-        if self._settings.joint:
+        if self._settings.fit_intercept and self._untuned:
             self.threshold_ = self._settings.threshold(whole, self.weights_)
         return True
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ._compat import take_rows
 from .crossfit import FoldWeights, out_of_bag_vote, out_of_fold_vote
-from .moments import ClassMoments, Moments, OutOfBagMoments
+from .moments import ClassMoments, ClassShares, Moments, OutOfBagMoments
 from .reweighting import emphasis, plain_margin
 from .unlabeled import Unlabeled, UnlabeledMoments, refine
 
@@ -50,7 +50,7 @@ class AnyVotes(Protocol):
     def n_folds(self) -> int: ...
 
     def moments_by_fold(
-        self, strength: float, unlabeled_weight: float = 0.0
+        self, strength: float, unlabeled_weight: float = 0.0, fit_intercept: bool = False
     ) -> list[ClassMoments]:
         """The moments of each fold, with more weight on missed positives (step 2)."""
 
@@ -186,13 +186,21 @@ class Votes:
         return out_of_bag_vote(self.votes, self.out_of_bag, *settings)
 
     def moments_by_fold(
-        self, strength: float, unlabeled_weight: float = 0.0
+        self, strength: float, unlabeled_weight: float = 0.0, fit_intercept: bool = False
     ) -> list[ClassMoments]:
-        """The moments of each fold, with more weight on missed positives (step 2)."""
+        """The moments of each fold, with more weight on missed positives (step 2).
+
+        With ``fit_intercept`` they hold what moments about the means take.
+        """
         positives = self._reweighted_moments(strength, self.class_weight)
+        shares: list[Any] = [None] * self.n_folds
+        if fit_intercept and self.n_classes > 2:
+            shares = self._class_shares(strength)
         labelled = [
-            ClassMoments(*both, self.n_classes)
-            for both in zip(self._other_moments, positives, strict=True)
+            ClassMoments(negatives, reweighted, self.n_classes, voted)
+            for negatives, reweighted, voted in zip(
+                self._other_moments, positives, shares, strict=True
+            )
         ]
         if self.unlabeled is None or unlabeled_weight == 0:
             return labelled
@@ -250,6 +258,25 @@ class Votes:
         if strength != 0:
             D = emphasis(self._margin, strength) * (1.0 if D is None else D)
         return self._moments(self._reweighted_rows, D, class_weight)
+
+    def _class_shares(self, strength: float) -> list[ClassShares]:
+        """How much is voted for each of three or more classes, by fold."""
+        D = np.ones(len(self.targets)) if self.sample_weight is None else self.sample_weight
+        if strength != 0:
+            D = D.copy()
+            D[self._is_reweighted] *= emphasis(self._margin, strength)
+        own = self.class_weight[self.targets]
+        found = []
+        for fold in range(self.n_folds):
+            parts = []
+            for weight in np.unique(own).tolist():
+                rows = np.flatnonzero((self.folds == fold) & (own == weight))
+                counted = None if self.counted is None else self.counted[rows]
+                some = self.votes[rows], self.targets[rows], self.n_classes, D[rows]
+                part = ClassShares.of(*some, counted)
+                parts.append(part if weight == 1 else part * weight)
+            found.append(sum(parts[1:], start=parts[0]))
+        return found
 
     def _moments(self, rows: _Rows, D: Numbers | None, class_weight: Numbers) -> list[Any]:
         """By fold; rows of classes of equal weight are added up at once."""

@@ -36,7 +36,15 @@ from .hashing import training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .progress import progress_bar
 from .reweighting import emphasize_missed_positives
-from .selection import EMPHASES, SHRINKAGES, Choice, choose, prune, reweigh
+from .selection import (
+    EMPHASES,
+    SHRINKAGES,
+    Choice,
+    choose,
+    keep_better_vote,
+    prune,
+    reweigh,
+)
 from .solvers import SOLVERS
 from .validation import (
     check_many_classes,
@@ -49,7 +57,7 @@ from .validation import (
 from .voters import PoolVoters, strong_pool
 from .voters.estimators import weighted_importances
 from .votes import Votes
-from .weighting import Settings, minimize_c_bound, set_fitted
+from .weighting import Comparison, Settings, minimize_c_bound, set_fitted
 
 N_FOLDS = 5
 PREFIT = "prefit"
@@ -87,18 +95,22 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         weighted: 0 is not at all, at 1 both classes count the same, and in between the
         log-odds of the classes are scaled down. Thresholds and probabilities are those
         of the natural class rate in any case.
-    shrinkage : float, default=0.001
+    shrinkage : float, default=0.03
         How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
+    fit_intercept : bool, default=True
+        Fit a constant along with the weights. Soft votes on a rare class all lie near -1,
+        and without it the weights would be spent on that. ``threshold="vote"`` then cuts
+        where the constant tips the vote; with three or more classes there is one for each,
+        for the weights alone.
     solver : {"exact", "slsqp", "uniform"}, default="exact"
         How to weight the voters: the exact minimum of the C-bound, the paper's local
         solver, or the plain vote for comparison.
     threshold : default="auto"
         Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
         {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
-        It is tuned on out-of-fold votes; see :mod:`damvi.decision`. "joint" fits it along
-        with the weights, by the C-bound. With three or more classes, by which factor the
-        votes for each count: "vote" (1 each), "macro_f1", or a list of numbers. "auto" is
-        "f1", or "macro_f1" with three or more classes.
+        It is tuned on out-of-fold votes; see :mod:`damvi.decision`. With three or more
+        classes, by which factor the votes for each count: "vote" (1 each), "macro_f1", or
+        a list of numbers. "auto" is "f1", or "macro_f1" with three or more classes.
     unlabeled_weight : float, default=0
         How much the voters' disagreement on ``X_unlabeled`` counts, if ``fit`` is given
         any, from 0 to 1 (excluded). At 0 unlabelled rows are left alone, with a warning:
@@ -134,6 +146,12 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         The vote above which a row is flagged, or the factors of three or more classes.
     tuning_ : Tuning or None
         How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
+    comparison_ : Comparison or None
+        The learned weights beside the plain vote, by average precision out of fold. Where
+        they are behind by more than a standard error, the plain vote is kept
+        (``comparison_.plain_kept``), and what is told of out-of-fold rows counts that in.
+        None where nothing is to be compared: with ``solver="uniform"``, one voter, or two
+        folds.
     oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
         The decision function on each training row, out of fold, with weights learned on
         other rows.
@@ -179,6 +197,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         "reweight": ["boolean", Interval(Real, 0, 1, closed="both")],
         "balance": [Interval(Real, 0, 1, closed="both")],
         "shrinkage": [Interval(Real, 0, 1, closed="left")],
+        "fit_intercept": ["boolean"],
         "solver": [StrOptions(set(SOLVERS))],
         "threshold": "no_validation",  # type: ignore[dict-item]
         "unlabeled_weight": [Interval(Real, 0, 1, closed="left")],
@@ -209,7 +228,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         calibration: Literal["auto", "platt", "isotonic"] | None = "auto",
         reweight: bool | float = False,
         balance: float = 0.25,
-        shrinkage: float = 0.001,
+        shrinkage: float = 0.03,
+        fit_intercept: bool = True,
         solver: str = "exact",
         threshold: Any = "auto",
         unlabeled_weight: float = 0.0,
@@ -225,6 +245,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         self.reweight = reweight
         self.balance = balance
         self.shrinkage = shrinkage
+        self.fit_intercept = fit_intercept
         self.solver = solver
         self.threshold = threshold
         self.unlabeled_weight = unlabeled_weight
@@ -311,11 +332,15 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         # 2. Lean on the positives that the plain vote misses.
         settings = Settings.of(self)
         moments = emphasize_missed_positives(
-            self.votes_, settings.reweight, settings.unlabeled_weight
+            self.votes_,
+            settings.reweight,
+            settings.unlabeled_weight,
+            settings.fit_intercept,
         )
 
         # 3. Weights that trade accuracy for diversity, as the C-bound says.
         weighting = minimize_c_bound(self.votes_, moments, settings, self.n_jobs)
+        weighting = keep_better_vote(weighting)
 
         # 4. Where to cut the vote, and what it means.
         decision = choose_threshold(
@@ -425,16 +450,16 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         Parameters
         ----------
         **settings
-            Any of ``reweight``, ``shrinkage``, ``solver``, ``threshold`` and
-            ``unlabeled_weight``, which are set as by ``set_params``; the others stay. The
-            votes of the last ``fit`` are used, which a model that was saved and loaded no
-            longer has.
+            Any of ``reweight``, ``shrinkage``, ``fit_intercept``, ``solver``, ``threshold``
+            and ``unlabeled_weight``, which are set as by ``set_params``; the others stay.
+            The votes of the last ``fit`` are used, which a model that was saved and loaded
+            no longer has.
 
         Returns
         -------
         self
         """
-        reweigh(self, settings, calibrates=True)
+        reweigh(self, settings, pool=True)
         return self
 
     def choose(
@@ -485,7 +510,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         -------
         self
         """
-        prune(self, max_voters, calibrates=True)
+        prune(self, max_voters, pool=True)
         return self
 
     def cast_votes(self, X: Any) -> NDArray[Any]:
@@ -533,6 +558,13 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         """How the threshold was tuned, with an honest figure of what it gives."""
         check_is_fitted(self, "weights_")
         return self.decision_.tuning
+
+    @property
+    def comparison_(self) -> Comparison | None:
+        """The learned weights beside the plain vote, and which of them was kept."""
+        check_is_fitted(self, "weights_")
+        comparison: Comparison | None = self.decision_.comparison
+        return comparison
 
     @property
     def oob_decision_function_(self) -> NDArray[np.float64]:

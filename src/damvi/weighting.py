@@ -6,7 +6,7 @@ Nothing here trains a voter, so other settings on the same votes cost millisecon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .crossfit import FoldWeights, crossfit_weights
-from .moments import ClassMoments, Moments
+from .moments import ClassMoments, Moments, c_bound_with_constant, threshold_of
+from .reweighting import emphasize_missed_positives
 from .solvers import shrink, solve
 
 Numbers = NDArray[np.float64]
@@ -31,9 +32,9 @@ class Settings(NamedTuple):
     shrinkage : float in [0, 1), default=0
         How far the weights are drawn towards equal ones.
     solver : {"exact", "slsqp", "uniform"}, default="exact"
-    joint : bool, default=False
-        Fit a threshold along with the weights: the C-bound is that of a vote in which a
-        constant has its say.
+    fit_intercept : bool, default=False
+        Fit a constant along with the weights: the C-bound is that of a vote in which a
+        constant has its say, for each class its own.
     unlabeled_weight : float in [0, 1), default=0
         The weight of unlabelled rows in the moments of the negatives.
     """
@@ -41,45 +42,69 @@ class Settings(NamedTuple):
     reweight: float = 1.0
     shrinkage: float = 0.0
     solver: str = "exact"
-    joint: bool = False
+    fit_intercept: bool = False
     unlabeled_weight: float = 0.0
 
     @classmethod
     def of(cls, model: Any) -> Settings:
         """The parameters of an estimator."""
-        threshold = model.threshold
         return cls(
             reweight=float(model.reweight),
             shrinkage=float(model.shrinkage),
             solver=model.solver,
-            joint=isinstance(threshold, str) and threshold == "joint",
+            fit_intercept=bool(model.fit_intercept),
             unlabeled_weight=float(model.unlabeled_weight),
+        )
+
+    def moments_by_fold(self, votes: Any) -> list[ClassMoments]:
+        """Step 2."""
+        return emphasize_missed_positives(
+            votes, self.reweight, self.unlabeled_weight, self.fit_intercept
         )
 
     def moments(self, moments: ClassMoments) -> Moments:
         """What the solver is given."""
-        whole = moments.centred() if self.joint else moments.moments_to_learn()
+        whole = moments.centred() if self.fit_intercept else moments.moments_to_learn()
         return shrink(whole, self.shrinkage)
 
     def threshold(self, moments: ClassMoments, weights: Numbers) -> float:
-        """Where the vote is cut: at 0, or where the constant tips it."""
-        if not self.joint:
-            return 0.0
-        votes, signs = moments.means()
-        centred = moments.centred()
-        mu1, mu2 = centred.mu1(weights), centred.mu2(weights)
-        if mu1 <= 0:  # nothing was learned
-            return 0.0
-        return float(weights @ votes - weights @ signs * mu2 / mu1)
+        """Where the vote is cut if nobody tunes it: at 0, or where the constant tips it."""
+        return threshold_of(moments, weights) if self.fit_intercept else 0.0
 
     def c_bound(self, moments: ClassMoments, weights: Numbers) -> float:
         """The C-bound of the vote, the constant's say included."""
-        if not self.joint:
-            return moments.moments().c_bound(weights)
-        # The constant alone explains the square of the mean sign.
-        _, signs = moments.means()
-        rest = moments.centred().c_bound(weights)
-        return max(rest - float(weights @ signs) ** 2, 0.0)
+        if self.fit_intercept:
+            return c_bound_with_constant(moments, weights)
+        return moments.moments().c_bound(weights)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The learned weights beside the plain vote. ``print`` it to read it.
+
+    Attributes
+    ----------
+    learned, plain : float
+        Average precision on rows that the voters and the weights do not know; with three
+        or more classes its mean over them.
+    error : float or None
+        The standard error of the difference, by bootstrap of the same rows for both; None
+        where the learned weights are not behind.
+    plain_kept : bool
+        Whether all voters weigh the same, since the learned weights are behind by more
+        than that error.
+    """
+
+    learned: float
+    plain: float
+    error: float | None
+    plain_kept: bool
+
+    def __str__(self) -> str:
+        figures = f"average precision {self.learned:.3f} with learned weights"
+        behind = "" if self.error is None else f" (± {self.error:.3f} between the two)"
+        kept = "plain vote" if self.plain_kept else "learned weights"
+        return f"{figures}, {self.plain:.3f} with equal ones{behind}: {kept} kept"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +120,14 @@ class Weighting:
     weights : ndarray of shape (K,)
         On the simplex.
     threshold : float
-        Where the vote is cut, if that was fitted along with the weights; else 0.
+        Where the vote is cut, if nobody tunes it: where the fitted constant tips it, or 0.
+    fold_weights : list of ndarray of shape (K,), optional
+        The weights that each fold is judged by, if they are not those that the other folds
+        lead to: where voters were chosen, these know nothing of the fold either.
+    chosen_from : Weighting, optional
+        Of the voters that these were chosen from; ``fold_weights`` are then for them.
+    comparison : Comparison, optional
+        The learned weights beside the plain vote.
     """
 
     votes: Any
@@ -104,6 +136,16 @@ class Weighting:
     weights: Numbers
     threshold: float
     n_jobs: int | None = None
+    fold_weights: Sequence[Numbers] | None = None
+    chosen_from: Weighting | None = None
+    comparison: Comparison | None = None
+
+    @property
+    def used(self) -> Settings:
+        """The settings by which the weights can be found again."""
+        if self.comparison is not None and self.comparison.plain_kept:
+            return self.settings._replace(solver="uniform")
+        return self.settings
 
     @cached_property
     def total(self) -> ClassMoments:
@@ -128,24 +170,35 @@ class Weighting:
 
     @cached_property
     def out_of_sample_vote(self) -> Numbers:
-        """Each row's vote by voters and weights that do not know its label.
+        """Each row's vote by voters and weights that do not know its label."""
+        return self._vote()
 
-        It can be compared with ``threshold``, also where the weights of a fold came with
-        a threshold of their own.
+    @cached_property
+    def vote_to_cut(self) -> Numbers:
+        """The same, comparable with ``threshold`` where a fold has one of its own.
+
+        Where positives are few it ranks rows of different folds less well than the vote as
+        it is, which a threshold that is tuned does better with.
         """
-        others = [self.total - fold for fold in self.moments_by_fold]
+        if not self.settings.fit_intercept:
+            return self.out_of_sample_vote
+        return self._vote(self.threshold)
+
+    @cached_property
+    def others(self) -> list[ClassMoments]:
+        """For each fold, the moments of the others."""
+        return [self.total - fold for fold in self.moments_by_fold]
+
+    def _vote(self, threshold: float | None = None) -> Numbers:
+        judge = self.chosen_from or self
         return crossfitted_vote(
-            self.votes, others, self.settings, self.n_jobs, threshold=self.threshold
+            judge.votes,
+            judge.others,
+            self.settings,
+            self.n_jobs,
+            weights=self.fold_weights,
+            threshold=threshold,
         )
-
-    def judged_by(self, vote: Numbers) -> Weighting:
-        """The same, judged by another out-of-sample vote, relative to a threshold of 0.
-
-        Where voters were chosen, this vote knows nothing of the choice.
-        """
-        other = replace(self)
-        vars(other)["out_of_sample_vote"] = vote + self.threshold
-        return other
 
 
 def minimize_c_bound(
@@ -172,23 +225,24 @@ def crossfitted_vote(
     n_jobs: int | None = None,
     *,
     weights: Sequence[Numbers] | None = None,
-    threshold: float = 0.0,
+    threshold: float | None = None,
 ) -> Numbers:
     """The vote on each fold by what was learned from its ``others``.
 
     ``weights`` are those of each fold, if they are known; else they are solved for. Where
-    a threshold is fitted along with them, the votes of all folds are made comparable with
-    ``threshold``.
+    a constant is fitted along with them and a ``threshold`` is given, the votes of a fold
+    are moved by what its own threshold differs from it.
     """
     learned = [settings.moments(moments) for moments in others]
     found: list[FoldWeights] = crossfit_weights(learned, settings.solver, weights)
     vote: Numbers = votes.vote_by(found, n_jobs)
-    if settings.joint:
-        cuts = [
+    if threshold is not None:
+        own = [
             settings.threshold(moments, fold.weights / fold.weights.sum())
             for moments, fold in zip(others, found, strict=True)
         ]
-        vote = vote + (threshold - np.array(cuts))[votes.folds]
+        moved = threshold - np.array(own)
+        vote = vote + moved[votes.folds] if moved.any() else vote
     return vote
 
 

@@ -26,7 +26,6 @@ def data():
     [
         ({"pos_label": 1}, r"Only binary.*pos_label=1, and y has 3 classes.*y == 1"),
         ({"threshold": "f1"}, r"Only binary.*threshold='f1', and y has 3.*'macro_f1'"),
-        ({"threshold": "joint"}, r"threshold='joint', and y has 3 classes"),
         ({"threshold": 0.3}, r"threshold=0.3, and y has 3.*3 numbers above 0"),
         ({"threshold": [1.0, 2.0]}, r"threshold=\[1.0, 2.0\]: of 3 classes.* 3 finite"),
         ({"threshold": [1.0, -2.0, 1.0]}, r"3 finite numbers above 0"),

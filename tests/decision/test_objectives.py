@@ -7,6 +7,7 @@ from damvi.decision import (
     Fixed,
     Floor,
     MacroF1,
+    Untuned,
     parse_objective,
     tune_threshold,
 )
@@ -16,7 +17,7 @@ from damvi.labels import allows_many_classes
 @pytest.mark.parametrize(
     ("spec", "kind", "fields"),
     [
-        ("vote", Fixed, {"threshold": 0.0}),
+        ("vote", Untuned, {"threshold": 0.0}),
         (0.25, Fixed, {"threshold": 0.25}),
         (np.float32(0.5), Fixed, {"threshold": 0.5}),
         (-3, Fixed, {"threshold": -3.0}),

@@ -328,8 +328,8 @@ def weighted_again() -> Found:
         "plain": {"reweight": False, "threshold": "f1"},
         "recall_first": {"threshold": {"fbeta": 2}, "shrinkage": 0.0},
         "number": {"threshold": 0.125},
-        "joint": {"threshold": "joint", "reweight": True},
-        "even": {"solver": "uniform", "threshold": "vote"},
+        "joint": {"threshold": "vote", "fit_intercept": True, "reweight": True},
+        "even": {"solver": "uniform", "fit_intercept": False},
     }.items():
         model = model.reweigh(**settings)
         found |= seen(model, new, name)
@@ -410,7 +410,7 @@ def pool() -> Found:
         found |= seen(pooled(models(), **settings).fit(X, y), new, name)
     model = pooled(models(), cv=GroupKFold(4)).fit(X, y, weight, groups=groups)
     found |= seen(model, new, "groups")
-    found |= seen(model.reweigh(reweight=0.5, threshold="joint"), new, "again")
+    found |= seen(model.reweigh(reweight=0.5, threshold="vote"), new, "again")
     fitted = [(name, one.fit(X[:200], y[:200])) for name, one in models()]
     for voting in ("soft", "hard"):
         model = pooled(fitted, cv="prefit", voting=voting).fit(X[200:], y[200:])
@@ -568,8 +568,9 @@ def stream() -> Found:
         "forgets": {"half_life": 300.0},
         "starts_at_100": {"prior_rows": 100, "min_rows": 20},
     }.items():
-        threshold = "joint" if name == "forgets" else "f1"
-        model = bagged(votes="oob", threshold=threshold).fit(X, y)
+        own = {"threshold": "vote", "fit_intercept": True}
+        how = own if name == "forgets" else {"threshold": "f1"}
+        model = bagged(votes="oob", **how).fit(X, y)
         arriving = VoteStream(model, **settings)
         for start in range(0, 600, 200):
             part = slice(start, start + 200)

@@ -15,9 +15,9 @@ from .objectives import (
     FBeta,
     Fixed,
     Floor,
-    Joint,
     MacroF1,
     Objective,
+    Untuned,
     parse_objective,
 )
 from .threshold import decide, tune_threshold
@@ -30,10 +30,10 @@ __all__ = [
     "FBeta",
     "Fixed",
     "Floor",
-    "Joint",
     "MacroF1",
     "Objective",
     "Tuning",
+    "Untuned",
     "calibrate_vote",
     "calibrate_votes",
     "choose_threshold",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import Calibrator, calibrate_vote
-from .objectives import Fixed, Joint, Objective
+from .objectives import Fixed, Objective, Untuned
 from .threshold import tune_threshold
 from .tuning import Tuning, tune
 
@@ -57,7 +57,7 @@ class Decision:
     @cached_property
     def threshold(self) -> Any:
         """The vote above which a row is flagged, or the factor of each class."""
-        if isinstance(self.objective, Joint):
+        if isinstance(self.objective, Untuned):
             return self.weighting.threshold
         if isinstance(self.objective, Fixed):
             return self.objective.threshold
@@ -77,7 +77,10 @@ class Decision:
                 "the votes on the training rows of a table beyond memory are not saved "
                 "with a model; fit it again"
             )
-        vote: NDArray[np.float64] = self.weighting.out_of_sample_vote
+        weighting = self.weighting
+        is_tuned = not isinstance(self.objective, Untuned)
+        vote: NDArray[np.float64]
+        vote = weighting.out_of_sample_vote if is_tuned else weighting.vote_to_cut
         return vote
 
     @property
@@ -86,6 +89,11 @@ class Decision:
         if "weighting" not in vars(self):
             return vars(self).get("out_of_sample_vote")
         return self.out_of_sample_vote if self.weighting.votes.in_memory else None
+
+    @cached_property
+    def comparison(self) -> Any:
+        """The learned weights beside the plain vote, if they were compared."""
+        return self.weighting.comparison
 
     @cached_property
     def tuning(self) -> Tuning | None:
@@ -121,7 +129,7 @@ class Decision:
 
     def __getstate__(self) -> dict[str, Any]:
         # The training rows' votes stay behind, so what they are good for is learned now.
-        for name in ("threshold", "tuning", "calibrator"):
+        for name in ("threshold", "comparison", "tuning", "calibrator"):
             getattr(self, name)
         known = {name: value for name, value in vars(self).items() if name != "weighting"}
         known.pop("out_of_sample_vote", None)

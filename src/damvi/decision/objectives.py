@@ -22,7 +22,7 @@ TINY = np.finfo(np.float64).tiny
 
 TWO_CLASSES = (
     '"vote", "f1", "fbeta", ("fbeta", 2), {"recall": 0.9}, {"precision": 0.8}, '
-    '{"cost": (false_alarm, miss)}, "joint" or a number'
+    '{"cost": (false_alarm, miss)} or a number'
 )
 
 
@@ -241,8 +241,8 @@ class Cost(Objective):
 
 
 @dataclass(frozen=True, eq=False)
-class Joint(Fixed):
-    """The threshold that was fitted along with the weights, by the C-bound."""
+class Untuned(Fixed):
+    """The sign of the vote, or where the constant that was fitted along tips it."""
 
 
 def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
@@ -251,13 +251,13 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
     Parameters
     ----------
     threshold : str, number, tuple, dict, array or Objective
-        ``"vote"`` (the sign of the vote), ``"f1"``, ``"fbeta"`` (beta = 2),
+        ``"vote"`` (the sign of the vote, less the constant that ``fit_intercept`` finds),
+        ``"f1"``, ``"fbeta"`` (beta = 2),
         ``("fbeta", beta)`` or ``{"fbeta": beta}``; ``{"recall": floor}`` for the highest
         precision with at least that recall, ``{"precision": floor}`` for the highest
         recall with at least that precision; ``{"cost": (false_alarm, miss)}`` for the
         lowest cost, where each is a number or an array with one a row, or
-        ``{"cost": [[tn, fp], [fn, tp]]}``; a number is a threshold taken as it is, and
-        ``"joint"`` the one that is fitted along with the weights.
+        ``{"cost": [[tn, fp], [fn, tp]]}``; a number is a threshold taken as it is.
         With three or more classes: ``"vote"`` (the largest vote decides), ``"macro_f1"``,
         or a factor for each class.
     n_classes : int, default=2
@@ -267,7 +267,7 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
     >>> parse_objective({"recall": 0.9}).name
     'precision at recall >= 0.9'
     >>> parse_objective(("fbeta", 2)), parse_objective("vote")
-    (FBeta(beta=2.0), Fixed(threshold=0.0))
+    (FBeta(beta=2.0), Untuned(threshold=0.0))
     >>> parse_objective("macro_f1", n_classes=3).name
     'macro F1'
     """
@@ -282,10 +282,9 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
         return Fixed(number)
     if isinstance(threshold, str):
         plain: dict[str, Objective] = {
-            "vote": Fixed(0.0),
+            "vote": Untuned(),
             "f1": FBeta(1.0),
             "fbeta": FBeta(2.0),
-            "joint": Joint(),
         }
         if threshold in plain:
             return plain[threshold]

@@ -26,6 +26,7 @@ from ..decision import (
     Floor,
     MacroF1,
     Tuning,
+    Untuned,
 )
 from ..decision.calibration import (
     BetaCurve,
@@ -53,6 +54,7 @@ from ..voters.trees.binning import Binning, Features
 from ..voters.trees.features import Categories
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
+from ..weighting import Comparison
 from . import boosters, sklearn_trees, trees
 from .container import ModelFileError
 from .values import Json, Reader, Writer
@@ -127,6 +129,7 @@ RECORDS = _by_name(
     Calibrator,
     Categories,
     ClassCurves,
+    Comparison,
     Cost,
     FBeta,
     Features,
@@ -142,6 +145,7 @@ RECORDS = _by_name(
     ProbabilityCurve,
     TreeVoters,
     Tuning,
+    Untuned,
 )
 """Dataclasses, stored by their fields."""
 FUNCTIONS = _by_name(categorical_columns, numeric_columns)

@@ -19,6 +19,7 @@ from ..labels import MAX_CLASSES, Labels
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.voters import TreeVoters
 from ..voting import DAMVIVotingClassifier
+from ..weighting import Comparison
 from .container import ModelFileError
 from .objects import check_width
 from .trees import has_shape
@@ -47,7 +48,7 @@ rows, which are too many."""
 SOMETIMES = {"feature_names_in_", "seed_", "sampling_digest_"}
 CLASSES = ("classes", "pos_label", "order")
 VOTE = "out_of_sample_vote"
-DECIDED = ("threshold", "tuning", VOTE, "calibrator")
+DECIDED = ("threshold", "comparison", "tuning", VOTE, "calibrator")
 """Of the decision: what was learned from these votes."""
 
 
@@ -244,6 +245,13 @@ def _check_decision(model: Estimator) -> None:
     tuning, vote = decision.tuning, decision.vote_to_keep
     calibrator: Any = decision.calibrator
     _require(np.array_equal(decision.threshold, model.threshold_), "threshold_")
+    comparison: Any = decision.comparison
+    _require(comparison is None or isinstance(comparison, Comparison), "comparison_")
+    if comparison is not None:
+        _require(_is_number(comparison.learned), "comparison_")
+        _require(_is_number(comparison.plain), "comparison_")
+        _require(comparison.error is None or _is_number(comparison.error), "comparison_")
+        _require(type(comparison.plain_kept) is bool, "comparison_")
     if vote is not None:
         shape = (None,) if n_classes == 2 else (None, n_classes)
         _require(_is_array(vote, np.float64, shape), "out-of-sample vote")

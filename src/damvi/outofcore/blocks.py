@@ -218,7 +218,11 @@ def sample_of(
 
 
 def moments_of(
-    plan: BlockPlan, forest: Forest, strength: float, block: CodedBlock
+    plan: BlockPlan,
+    forest: Forest,
+    strength: float,
+    fit_intercept: bool,
+    block: CodedBlock,
 ) -> list[Any]:
     """The moments of the votes on the block, by fold."""
     votes = Votes(
@@ -231,7 +235,7 @@ def moments_of(
         class_weight=np.ones(plan.n_classes),
         reweighted=plan.labels.reweighted(plan.totals),
     )
-    return votes.moments_by_fold(strength)
+    return votes.moments_by_fold(strength, fit_intercept=fit_intercept)
 
 
 def add_moments(one: list[Any], other: list[Any]) -> list[Any]:
@@ -268,16 +272,19 @@ class BlockVotes:
     blocks: CodedBlocks
     plan: BlockPlan
     forest: Forest
-    _known: dict[float, list[Any]] = field(default_factory=dict)
+    _known: dict[tuple[float, bool], list[Any]] = field(default_factory=dict)
 
     in_memory: ClassVar[bool] = False
 
-    def moments_by_fold(self, strength: float, unlabeled_weight: float = 0.0) -> list[Any]:
+    def moments_by_fold(
+        self, strength: float, unlabeled_weight: float = 0.0, fit_intercept: bool = False
+    ) -> list[Any]:
         """The moments of each fold, with more weight on missed positives (step 2)."""
-        if strength not in self._known:
-            work = partial(moments_of, self.plan, self.forest, strength)
-            self._known[strength] = self.blocks.total(work, add_moments, "Adding up votes")
-        return self._known[strength]
+        key = strength, fit_intercept
+        if key not in self._known:
+            work = partial(moments_of, self.plan, self.forest, *key)
+            self._known[key] = self.blocks.total(work, add_moments, "Adding up votes")
+        return self._known[key]
 
     def vote_by(
         self, found: Sequence[FoldWeights], n_jobs: int | None
