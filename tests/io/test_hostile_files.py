@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pickle
+import re
 import sys
 import time
 import zipfile
@@ -28,6 +29,7 @@ from damvi import (
 )
 from damvi.io import ModelFileError, load, save
 from damvi.io.container import MANIFEST, array_from_bytes, array_to_bytes, pack, unpack
+from damvi.io.values import Writer
 from damvi.voters import FastForestClassifier, strong_pool
 
 from .models import DATA, X4, Y4, X, Y, frame, same, whole_model
@@ -484,6 +486,42 @@ def test_more_values_than_the_size_of_a_file_allows(trees, tmp_path):
     rng = np.random.RandomState(0)
     said["odd"] = [[[]] * int(n) for n in rng.randint(0, 20, 200_000)]
     refused(sealed(said, members), tmp_path, "more values than its size")
+
+
+def test_objects_that_hold_the_same_twice_and_again(trees, tmp_path):
+    """40 levels of them would be walked 2**40 times."""
+    said, members = opened(trees, tmp_path)
+    held = {"is": "sklearn.preprocessing.Normalizer", "number": 10**6, "state": {"copy": 1}}
+    for level in range(1, 40):
+        again = {"is": "same", "as": 10**6 + level - 1}
+        both = [{"is": "tuple", "items": [name, None]} for name in "ab"]
+        both[0]["items"][1], both[1]["items"][1] = held, again
+        held = {
+            "is": "sklearn.pipeline.FeatureUnion",
+            "number": 10**6 + level,
+            "state": {"transformer_list": both},
+        }
+    said["classifier"]["params"]["estimator"] = held
+    refused(sealed(said, members), tmp_path, "refer to each other too often")
+
+
+@pytest.mark.parametrize("name", ["RandomState", "MT19937", "Philox"])
+def test_generators_that_would_read_beyond_their_numbers(trees, name, tmp_path):
+    said, members = opened(trees, tmp_path)
+    if name == "RandomState":
+        random = np.random.RandomState(0)
+    else:
+        random = np.random.Generator(getattr(np.random, name)(0))
+    writer = Writer(lambda writer, value: None)
+    stored = writer.write(random)
+    said["classifier"]["params"]["random_state"] = stored
+    numbers = {f"arrays/{900 + i}.npy": v for i, v in enumerate(writer.members.values())}
+    text = json.dumps(stored)
+    for old, new in zip(writer.members, numbers, strict=True):
+        text = text.replace(f'"{old}"', f'"{new}"')
+    stored = json.loads(re.sub(r'(pos", )\d+', r"\g<1>1000000", text))
+    said["classifier"]["params"]["random_state"] = stored
+    refused(sealed(said, {**members, **numbers}), tmp_path, "random generator")
 
 
 @pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

@@ -177,7 +177,6 @@ def check_counts(counts: Any, end: int, least: int, what: str) -> NDArray[np.int
     require_array(counts, np.int64, (None,), what)
     require(len(counts) > 0, f"no {what}")
     require(((counts >= least) & (counts <= end)).all(), f"{what} out of range")
-    require(len(counts) <= max(end, len(counts) * least, 2**20), what)
     require(sum(counts.tolist()) == end, f"{what} do not add up")
     return np.append(0, np.cumsum(counts))
 
@@ -358,6 +357,7 @@ def check_lightgbm(parts: Parts) -> None:
     require((kinds < 12).all(), "splits of no known kind")
     n_sets = len(parts["set_words"])
     check_counts(parts["n_sets"], n_sets, 0, "sets")
+    require(len(parts["n_sets"]) == n_trees, "sets missing")
     if n_sets:
         check_counts(parts["set_words"], len(parts["cat_threshold"]), 1, "sets' words")
     require_array(parts["cat_threshold"], np.uint32, (None,), "sets")
@@ -626,6 +626,7 @@ def _check_xgboost_sets(
     """Splits on categories. A set takes a bit for each number up to its largest."""
     n_sets = len(parts["categories_nodes"])
     sets = check_counts(parts["n_sets"], n_sets, 0, "sets")
+    require(len(sets) == len(roots), "sets missing")
     check_columns(parts, XGBOOST_SETS, n_sets)
     require_array(parts["categories"], np.int32, (None,), "categories")
     by_set = np.zeros(len(inner), dtype=bool)

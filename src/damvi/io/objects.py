@@ -102,7 +102,6 @@ SKLEARN = {
             "Normalizer",
             "OneHotEncoder",
             "OrdinalEncoder",
-            "PolynomialFeatures",
             "PowerTransformer",
             "QuantileTransformer",
             "RobustScaler",

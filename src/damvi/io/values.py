@@ -21,6 +21,8 @@ from .container import ModelFileError, array_from_bytes, array_to_bytes
 
 Json = Any
 FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+MANY_AGAIN = 10_000
+"""Values that a file of any size may hold by reference to an object."""
 MOST_ALIKE = 64
 """Keys with the same hash: floats come to 35 at most."""
 GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
@@ -133,9 +135,11 @@ class Reader:
     ) -> None:
         self._members = dict(members)
         self._read_object = read_object
-        self._known: dict[int, Any] = {}
+        self._known: dict[int, tuple[Any, int]] = {}
+        self._n_read = self._n_again = 0
 
     def read(self, stored: Json) -> Any:
+        self._n_read += 1
         match stored:
             case None | bool() | int() | float() | str():
                 return stored
@@ -165,17 +169,23 @@ class Reader:
                 return _dtype(name).type
             case {"is": "RandomState", "state": state}:
                 random = np.random.RandomState()
-                random.set_state(self.read(state))
+                random.set_state(_within(self.read(state)))
                 return random
             case {"is": "Generator", "state": state}:
                 return _generator(self.read(state))
             case {"is": "same", "as": int(number)}:
-                return self._known[number]
+                value, size = self._known[number]
+                # Twice the same in the same again, and so on, would never be walked.
+                self._n_again += size
+                if self._n_again > self._n_read + MANY_AGAIN:
+                    raise ModelFileError("its objects refer to each other too often")
+                return value
             case {"is": str(kind), "number": int(number)}:
+                before = self._n_read + self._n_again
                 value = self._read_object(self, kind, stored)
                 if not 0 <= number < 2**31 or number in self._known:
                     raise ModelFileError(f"it holds an object {number} twice")
-                self._known[number] = value
+                self._known[number] = value, self._n_read + self._n_again - before
                 return value
         raise ModelFileError(f"it holds a value of no known kind: {str(stored)[:80]}")
 
@@ -223,10 +233,19 @@ def _dtype(name: str) -> np.dtype[Any]:
     return dtype.newbyteorder("=")
 
 
+def _within(state: dict[str, Any]) -> dict[str, Any]:
+    """A generator's state, if it is not about to read beyond its numbers."""
+    inner = state.get("state", {})
+    for place, most in ((inner.get("pos"), 624), (state.get("buffer_pos"), 4)):
+        if place is not None and not (isinstance(place, int) and 0 <= place <= most):
+            raise ModelFileError("a random generator is in no state that there is")
+    return state
+
+
 def _generator(state: dict[str, Any]) -> np.random.Generator:
     name = state["bit_generator"]
     if name not in GENERATORS:
         raise ModelFileError(f"{str(name)[:80]!r} is no random generator")
     bits = getattr(np.random, name)()
-    bits.state = state
+    bits.state = _within(state)
     return np.random.Generator(bits)
