@@ -37,7 +37,7 @@ def numbers(n: int, seed: int, holes: bool = False) -> np.ndarray:
 def labels(X: Any, n_classes: int) -> np.ndarray:
     first, second = (np.nan_to_num(np.asarray(X)[:, j].astype(float)) for j in (0, 1))
     noise = np.random.default_rng(7).standard_normal(len(first)) * 0.4
-    return np.digitize(first + 0.5 * second + noise, [0.8, 1.6][: n_classes - 1])
+    return np.digitize(first + 0.5 * second + noise, [0.6, 1.2][: n_classes - 1])
 
 
 def frame(n: int, seed: int, surprises: bool = False) -> pd.DataFrame:
@@ -143,18 +143,80 @@ def _forests() -> Any:
     )
 
 
-def _by_skops() -> Any:
-    from sklearn.calibration import CalibratedClassifierCV
-    from sklearn.naive_bayes import GaussianNB
+def _bayes() -> Any:
+    from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MinMaxScaler
 
-    return _pool(GaussianNB(), CalibratedClassifierCV(_linear(), cv=2))
+    return _pool(
+        GaussianNB(),
+        BernoulliNB(),
+        make_pipeline(MinMaxScaler(clip=True), MultinomialNB()),
+        make_pipeline(MinMaxScaler(clip=True), ComplementNB()),
+    )
 
 
-def _others() -> Any:
+def _linear_others() -> Any:
+    from sklearn.discriminant_analysis import (
+        LinearDiscriminantAnalysis,
+        QuadraticDiscriminantAnalysis,
+    )
+    from sklearn.linear_model import LogisticRegressionCV, SGDClassifier
+
+    return _pool(
+        LinearDiscriminantAnalysis(),
+        QuadraticDiscriminantAnalysis(),
+        SGDClassifier(loss="log_loss", max_iter=20, tol=None, random_state=0),
+        LogisticRegressionCV(
+            Cs=2,
+            cv=2,
+            max_iter=50,
+            scoring="accuracy",
+            l1_ratios=(0,),
+            use_legacy_attributes=False,
+        ),
+    )
+
+
+def _deciding() -> Any:
+    from sklearn.linear_model import Perceptron, RidgeClassifier
     from sklearn.neural_network import MLPClassifier
-    from sklearn.svm import SVC
 
-    return _pool(MLPClassifier((3,), max_iter=20, random_state=0), SVC(), voting="hard")
+    return _pool(
+        MLPClassifier((3,), max_iter=20, random_state=0),
+        Perceptron(max_iter=20, tol=None),
+        RidgeClassifier(),
+        voting="hard",
+    )
+
+
+def _of_others() -> Any:
+    from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier(max_depth=2)
+    return _pool(
+        AdaBoostClassifier(tree, n_estimators=2, random_state=0),
+        BaggingClassifier(tree, n_estimators=2, max_features=3, random_state=0),
+    )
+
+
+def _after(*steps: Any) -> Any:
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(*steps, _linear())
+
+
+def _transformed() -> Any:
+    from sklearn import preprocessing as made
+    from sklearn.decomposition import PCA, TruncatedSVD
+    from sklearn.pipeline import make_union
+
+    return _pool(
+        _after(made.PowerTransformer(), PCA(3)),
+        _after(made.QuantileTransformer(n_quantiles=10), made.PolynomialFeatures(2)),
+        _after(make_union(made.MaxAbsScaler(), TruncatedSVD(2)), made.Normalizer()),
+    )
 
 
 def _bagged() -> Any:
@@ -219,9 +281,16 @@ BASES: dict[str, Callable[[], Base]] = {
     "hist_three": lambda: _array(_pool(_hist(), threshold="vote"), 3),
     "piped": lambda: _frame(_pool(_piped(), calibration="platt"), 2),
     "piped_three": lambda: _frame(_pool(_piped()), 3),
-    "skops": lambda: _array(_by_skops(), 2),
-    "skops_three": lambda: _array(_by_skops(), 3),
-    "others": lambda: _array(_others(), 2),
+    "bayes": lambda: _array(_bayes(), 2),
+    "bayes_three": lambda: _array(_bayes(), 3),
+    "linear_others": lambda: _array(_linear_others(), 2),
+    "linear_others_three": lambda: _array(_linear_others(), 3),
+    "deciding": lambda: _array(_deciding(), 2),
+    "deciding_three": lambda: _array(_deciding(), 3),
+    "of_others": lambda: _array(_of_others(), 2),
+    "of_others_three": lambda: _array(_of_others(), 3),
+    "transformed": lambda: _array(_transformed(), 2),
+    "transformed_three": lambda: _array(_transformed(), 3),
     "strong": lambda: _frame(_strong(), 2),
     "strong_three": lambda: _array(_strong(), 3, holes=True),
 }

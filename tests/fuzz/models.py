@@ -204,6 +204,10 @@ class Models:
                 answers = _ask(model, fresh)
             except ValueError as error:
                 return _refused(error, "refused by predict")
+            except Exception as error:
+                if str(error).startswith("voter '") and "failed" in str(error):
+                    return _refused(error, "refused by predict, which names the voter")
+                raise
         finally:
             path.unlink(missing_ok=True)
         self._same_again(model, fresh, answers)
