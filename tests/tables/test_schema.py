@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.tables import Schema
+from damvi.tables import Schema, read_table
 from damvi.tables.schema import OTHER
 
 N = 200
@@ -203,3 +203,20 @@ def test_a_part_of_a_date_gives_way_to_a_column_of_its_name():
     schema = Schema.infer(frame, "y")
     assert schema.columns[0].reason == "a date whose parts are columns already"
     assert schema.encode(frame).shape == (N, 3)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_missing_dates_and_durations_are_missing(tmp_path, zone):
+    """NaT is no number: numpy has -9e18 for it."""
+    dates = pd.Series(pd.date_range("2024-01-01", periods=N, freq="7h", tz=zone))
+    dates[3] = pd.NaT
+    frame = pd.DataFrame({"when": dates, "wait": dates - dates[0], "y": np.arange(N) % 2})
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for name in ("t.parquet", "t.csv"):
+        read = read_table(tmp_path / name)
+        encoded = Schema.infer(read, "y", keep=["when", "wait"]).encode(read)
+        assert ("wait" in encoded) == (name == "t.parquet")  # in a CSV it is a text
+        assert encoded.isna().all(axis=1).tolist() == [i == 3 for i in range(N)]
+        assert encoded["when (day)"][0] == 19723
+        assert encoded.abs().max().max() < 1e7
