@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import damvi
 from damvi.tables import Schema, delimited, read_blocks, read_table, reading
+from damvi.tables.delimited import DelimitedFile
 
 
 @pytest.fixture
@@ -433,3 +434,12 @@ def test_tables_of_users_have_one_reader():
     source = Path(damvi.__file__).parent
     readers = [path.name for path in source.rglob("*.py") if "read_csv" in path.read_text()]
     assert sorted(readers) == ["bench.py", "datasets.py"]
+
+
+@pytest.mark.parametrize("end", ["\n\n\n", "\r\n\r\n", "\r\r", "\n\r\n\r", ""])
+@pytest.mark.parametrize("block", [64, 1 << 20])
+def test_empty_lines_at_the_end_cost_no_second_reading(tmp_path, monkeypatch, end, block):
+    monkeypatch.setattr(delimited, "BLOCK", block)
+    monkeypatch.setattr(DelimitedFile, "_count_rows", lambda self: 1 / 0)
+    (tmp_path / "t.csv").write_bytes(("x,z\n" + "1,2\n" * 99 + "3,4" + end).encode())
+    assert len(read_table(tmp_path / "t.csv")) == 100

@@ -25,6 +25,8 @@ BLOCK = 1 << 20
 LONGEST_ROW = 1 << 26
 HEAD = 1 << 20
 """Bytes from which encoding, separator, decimal sign and header are found."""
+TAIL = 1 << 10
+"""Bytes in which empty lines at the end of a file are looked for."""
 HEAD_ROWS = 500
 ROW_SIGNS = 8
 """Separators in the lines of one cell, from which on these lines look like rows."""
@@ -270,7 +272,7 @@ class _Utf8(io.RawIOBase):
         self, file: Any, decoder: Any, has_ascii: bool, *, start: str, end: str
     ) -> None:
         self._file, self._decoder, self._has_ascii = file, decoder, has_ascii
-        self._end, self._last, self.n_lines = f"{end}\n".encode(), b"\n", 0
+        self._end, self._tail, self.n_lines = f"{end}\n".encode(), b"\n", 0
         self.has_nul = False
         # An empty line, lest pyarrow take a byte order mark from the first cell.
         self._ready = b"\n" + self._counted(start.encode())
@@ -292,8 +294,10 @@ class _Utf8(io.RawIOBase):
         data: bytes = self._file.read(size)
         if not data:
             last = self._counted(self._decoder.decode(b"", True).encode())
-            if self._last not in (b"\n", b"\r"):
+            if not self._tail.endswith((b"\n", b"\r")):
                 last += self._counted(b"\n")
+            # Empty lines at the end are common, and no reason to count all rows again.
+            self.n_lines -= _count_breaks(self._tail[len(self._tail.rstrip(b"\r\n")) :]) - 1
             end, self._end = self._end, b""
             return last + end
         # Most files are ASCII, and this costs next to nothing.
@@ -304,16 +308,21 @@ class _Utf8(io.RawIOBase):
     def _counted(self, data: bytes) -> bytes:
         """The same; its lines are counted, whatever ends them."""
         self.has_nul = self.has_nul or 0 in data
-        self.n_lines += data.count(b"\n")
-        if b"\r" in data:
-            self.n_lines += data.count(b"\r") - data.count(b"\r\n")
-        self.n_lines -= self._last == b"\r" and data.startswith(b"\n")
-        self._last = data[-1:] or self._last
+        self.n_lines += _count_breaks(data)
+        self.n_lines -= self._tail.endswith(b"\r") and data.startswith(b"\n")
+        self._tail = (self._tail + data[-TAIL:])[-TAIL:]
         return data
 
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _count_breaks(data: bytes) -> int:
+    n_breaks = data.count(b"\n")
+    if b"\r" in data:
+        n_breaks += data.count(b"\r") - data.count(b"\r\n")
+    return n_breaks
 
 
 ODD_BYTES = "damvi-odd-bytes"
