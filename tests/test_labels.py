@@ -126,3 +126,37 @@ def test_totals_of_parts_add_up_in_any_order(seed, n):
     np.testing.assert_allclose(
         whole.weight, np.bincount(targets, weights, minlength=4), atol=1e-7
     )
+
+
+def test_two_classes_are_a_case_of_what_is_looked_for():
+    """All that depends on how many classes there are, once with one column, once with C."""
+    two, _ = Labels.read(np.repeat(["a", "b"], [10, 30]))  # the positive one comes first
+    assert (two.reported.tolist(), two.usual, two.is_binary) == ([1], 0, True)
+    assert two.rare(np.array([1, 9])).tolist() == [False, True]  # however many there are
+    vote = np.array([-0.5, 0.0, 0.5])
+    np.testing.assert_allclose(two.chances(vote), two.probabilities(vote)[:, 0])
+    np.testing.assert_array_equal(two.as_vote(vote[:, None]), vote)
+    assert two.told(np.float64(0.25)) == {"threshold": 0.25}
+    hard = np.array([[1, -1]], np.int8)
+    assert two.votes_for(hard, 1).tolist() == [[1, -1]]
+    assert two.decided_by_each(np.array([[0.1, 0.3]]), 0.2).tolist() == [[0, 1]]
+    # Positives that are the majority win ties, so they are flagged at the threshold too.
+    most, _ = Labels.read(np.repeat(["a", "b"], [10, 30]), "b")
+    assert two.flags_above(0.2) == 0.2 > most.flags_above(0.2)
+    assert most.decided_by_each(np.array([[0.2, 0.1]]), 0.2).tolist() == [[1, 0]]
+
+    three, _ = Labels.read(np.repeat([4, 5, 6], [10, 30, 20]))
+    assert (three.reported.tolist(), three.usual, three.is_binary) == ([0, 1, 2], 1, False)
+    assert three.rare(np.array([1, 5, 3])).tolist() == [True, False, False]
+    votes = np.array([[0.5, 0.5, 0.0]])
+    assert three.chances(votes).argmax() == 1
+    np.testing.assert_array_equal(three.as_vote(votes), votes)
+    assert three.told(np.ones(3)) == {"factors": [1.0, 1.0, 1.0]}
+    assert three.votes_for(np.array([[2, 0]], np.uint8), 2).tolist() == [[True, False]]
+    assert three.votes_for(votes[:, None], 1).tolist() == [[0.5]]
+    assert three.decided_by_each(votes[:, None], np.array([2, 1, 1])).tolist() == [[0]]
+    assert three.flags_above(np.ones(3)) == 1.0  # no vote alone decides
+    for labels in (two, most, three):
+        again = Labels.restored(labels.classes, labels.pos_label, labels.order)
+        assert type(again) is type(labels)
+        assert again.by_target.tolist() == labels.by_target.tolist()
