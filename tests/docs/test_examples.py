@@ -69,7 +69,7 @@ def test_examples_run(page, tables, tmp_path, monkeypatch):
     shutil.copytree(tables, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")
-    for home in ("damvi.voting", "damvi.model.fitting", "damvi.voters"):
+    for home in ("damvi.voting", "damvi.voters"):
         monkeypatch.setattr(f"{home}.strong_pool", small_pool)
     names = {"__name__": page.stem}
     for block in blocks(page.read_text(encoding="utf-8")):
