@@ -13,7 +13,13 @@ from sklearn.metrics import average_precision_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier, DAMVIVotingClassifier, VoteStream
+from damvi import (
+    DAMVIClassifier,
+    DAMVIVotingClassifier,
+    VoteStream,
+    load_model,
+    save_model,
+)
 from damvi.moments import Moments
 from damvi.reweighting import emphasis, plain_margin
 from damvi.solvers import exact
@@ -478,19 +484,62 @@ def test_a_loaded_model_starts_from_nothing(models):
         VoteStream(loaded, prior_rows=100)
 
 
+@pytest.mark.parametrize("half_life", [None, 1000])
 @pytest.mark.parametrize("name", ["trees", "pool"])
-def test_a_pickled_stream_goes_on_where_it_was(models, name):
+def test_a_saved_stream_goes_on_where_it_was(models, name, half_life, tmp_path):
     X, y = imbalanced(900, seed=7)
-    stream = VoteStream(models[name], half_life=1000)
+    stream = VoteStream(models[name], half_life=half_life)
     stream.partial_fit(X[:400], y[:400])
-    packed = pickle.dumps(stream)
-    again = pickle.loads(packed)
+    stream.save(tmp_path / "stream.npz")
+    save_model(models[name], tmp_path / "model.damvi")
+    loaded = load_model(tmp_path / "model.damvi")
+    again = VoteStream.load(tmp_path / "stream.npz", loaded)
     for each in (stream, again):
         each.partial_fit(X[400:], y[400:])
     assert np.array_equal(stream.weights_, again.weights_)
+    assert stream.threshold_ == again.threshold_
     assert np.array_equal(stream.decision_function(X), again.decision_function(X))
     assert repr(stream) == repr(again)
     assert "900 rows seen" in repr(stream)
+
+
+def saved(stream, path, **changed):
+    stream.save(path)
+    with np.load(path) as arrays:
+        np.savez(path, **{**arrays, **changed})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"weights": np.full(9, 1 / 9)}, "do not go together"),
+        ({"weights": np.zeros(15)}, "do not go together"),
+        ({"threshold": np.array(np.nan)}, "do not go together"),
+        ({"rows": np.array([1.0, -1.0])}, "fewer than no rows"),
+        ({"mass": np.array([1.0, np.inf])}, "mass is not finite"),
+        ({"negatives_M": np.zeros((9, 9))}, "another kind or size"),
+        ({"positives_m": np.zeros(15, np.float32)}, "another kind or size"),
+        ({"margins": np.array([{}], object)}, "allow_pickle=False|Object arrays"),
+        ({"more": np.zeros(10**6)}, "too large"),
+        ({"min_rows": np.array("many")}, "min_rows='many'; give a number of rows"),
+        ({"made_from": np.array("other")}, "of another model"),
+    ],
+)
+def test_files_that_are_no_stream_of_the_model(models, tmp_path, changed, said):
+    path = saved(VoteStream(models["trees"]), tmp_path / "stream.npz", **changed)
+    with pytest.raises(ValueError, match=said):
+        VoteStream.load(path, models["trees"])
+
+
+def test_a_stream_is_refused_by_another_model_and_when_damaged(models, tmp_path):
+    path = tmp_path / "stream.npz"
+    VoteStream(models["trees"]).save(path)
+    with pytest.raises(ValueError, match=r"no stream of this model|another model"):
+        VoteStream.load(path, models["pool"])
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ValueError, match="damaged"):
+        VoteStream.load(path, models["trees"])
 
 
 def test_what_happens_to_the_model_later_does_not_reach_the_stream(models):

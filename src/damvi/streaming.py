@@ -238,7 +238,7 @@ class VoteStream:
                 file,
                 made_from=np.array(self._made_from),
                 half_life=np.array(nan if self.half_life is None else self.half_life),
-                min_rows=np.array(float(self.min_rows)),
+                min_rows=np.array(self.min_rows),
                 n_rows_seen=np.array(self.n_rows_seen_),
                 threshold=np.array(float(self.threshold_)),
                 weights=self.weights_,
@@ -259,7 +259,8 @@ class VoteStream:
         n_voters = len(model.weights_)
         try:
             arrays = _read_arrays(path, n_voters)
-            half_life, min_rows = float(arrays["half_life"]), float(arrays["min_rows"])
+            half_life, min_rows = arrays["half_life"].item(), arrays["min_rows"].item()
+            forgets = not np.isnan(half_life)
             memory = Memory.from_arrays(arrays, n_voters)
             n_rows, threshold = int(arrays["n_rows_seen"]), float(arrays["threshold"])
             weights = arrays["weights"]
@@ -273,7 +274,7 @@ class VoteStream:
             ) from error
         stream = cls(
             model,
-            half_life=None if np.isnan(half_life) else half_life,
+            half_life=half_life if forgets else None,
             min_rows=min_rows,
             prior_rows=0,
         )
@@ -643,16 +644,15 @@ class Memory:
                 raise ValueError(f"{name} is not finite")
         if min(arrays[name].min() for name in ("rows", "mass")) < 0:
             raise ValueError("it counts fewer than no rows")
-        sides = [
+        negatives, positives = [
             Moments(
                 arrays[f"{name}_m"], arrays[f"{name}_M"], arrays[f"{name}_total"].item()
             )
             for name in ("negatives", "positives")
         ]
         margins = Margins(arrays["margins"])
-        return cls(
-            ClassMoments(sides[0], sides[1]), margins, arrays["rows"], arrays["mass"]
-        )
+        moments = ClassMoments(negatives, positives)
+        return cls(moments, margins, arrays["rows"], arrays["mass"])
 
     def __add__(self, other: Memory) -> Memory:
         moments = self.moments + other.moments
