@@ -3,13 +3,14 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo docs test test-fast lint paper paper-quick test-browser test-oldest test-wheel fuzz fuzz-guided audit size clean
+.PHONY: help demo docs test test-fast lint paper paper-quick test-browser test-oldest test-wheel fuzz fuzz-guided audit size clean faults
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
 	@echo "make docs         build the guide and the reference; warnings are errors"
 	@echo "make test         lint, types and the test suite"
 	@echo "make test-fast    the tests that are not slow, in two minutes or less"
+	@echo "make faults       kill, stop and starve the commands at every file operation"
 	@echo "make test-browser the report in a real browser (installs Chromium when root)"
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
@@ -35,6 +36,10 @@ test: lint
 
 test-fast: .venv/test.stamp
 	.venv/bin/python -m pytest -n 2 -m "not slow"
+
+# Every fault at every file operation, and what each left: about half an hour.
+faults: .venv/test.stamp
+	.venv/bin/python -m tests.faults.run -o results/faults
 
 lint: .venv/test.stamp
 	.venv/bin/ruff check .
