@@ -130,6 +130,18 @@ def test_a_second_reader_looks_at_what_it_reads(table, tmp_path):
     assert first.votes_.blocks.cache.folder == tmp_path / "bins"
 
 
+def test_what_another_has_done_so_far_is_not_taken_for_done(table, tmp_path):
+    whole = fit(table).votes_.blocks.cache
+    first = BinCache(tmp_path / "both", "a", (0, 200, 600), 7)
+    first.keep_binning(whole.binning)
+    first.write(0, whole.codes[:200], whole.hashes[:200])
+    first.finish(0)
+    second = BinCache(tmp_path / "both", "a", (0, 200, 600), 7)
+    assert second.folder == tmp_path / "both-1"
+    second.keep_binning(whole.binning)
+    assert not second.is_done(0)
+
+
 def test_rows_that_change_but_for_size_and_time_are_noticed(tmp_path):
     path = tmp_path / "t.parquet"
     frame = frame_of(600)

@@ -134,6 +134,7 @@ class BinCache:
         self._find_bins()
         if all(self.is_done(part) for part in range(len(self._starts) - 1)):
             return files
+        self._checked.clear()  # what is done here is not done in the next folder
         for file in files.values():
             os.close(file)
         return None
