@@ -390,23 +390,24 @@ def may_mount() -> bool:
     return True
 
 
-def faults(every: int, names: list[str]) -> Iterator[Fault | str]:
-    """Each fault, or what is wrong; every so many of each command alone."""
+def faults(every: int, names: list[str], hows: list[str]) -> Iterator[Fault | str]:
+    """Each fault, or what is wrong; of some commands, of some kinds, every so many."""
     mounts, place = may_mount(), 0
     for command in commands():
         if names and command.name not in names:
             continue
         measure(command)
         tasks: list[tuple[Callable[..., Fault], tuple[Any, ...]]] = []
-        for how in HOWS:
+        for how in [how for how in HOWS if not hows or how in hows]:
             for n, operation in enumerate(command.operations, 1):
                 is_killed = how in ("kill", "torn")
                 if how == "torn" and operation != "write":
                     continue
                 if is_killed or n % command.step == 0:
                     tasks.append((provoke, (command, how, n)))
-        tasks += [(two_writers, (command, n)) for n in range(3)]
-        if mounts and command.code is None:
+        if not hows or "two writers" in hows:
+            tasks += [(two_writers, (command, n)) for n in range(3)]
+        if mounts and command.code is None and (not hows or "small disk" in hows):
             tasks += [(small_disk, (command, size)) for size in (4, 16, 64)]
         for task, given in tasks:
             place += 1
@@ -434,6 +435,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, help="folder of the table")
     parser.add_argument("--every", type=int, default=1, help="only each such fault")
     parser.add_argument("--command", action="append", default=[], help="of these alone")
+    parser.add_argument("--fault", action="append", default=[], help="these alone")
     options = parser.parse_args()
     out = options.out and options.out.absolute()
     survived: list[Fault] = []
@@ -443,7 +445,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         prepare()
-        for one in faults(options.every, options.command):
+        for one in faults(options.every, options.command, options.fault):
             if isinstance(one, Fault):
                 survived.append(one)
                 if out is not None:
