@@ -28,8 +28,14 @@ from damvi import (
     save_model,
 )
 from damvi.io import ModelFileError, load, save
-from damvi.io.container import MANIFEST, array_from_bytes, array_to_bytes, pack, unpack
-from damvi.io.values import Writer
+from damvi.io.container import (
+    MANIFEST,
+    Writer,
+    array_from_bytes,
+    array_to_bytes,
+    pack,
+    unpack,
+)
 from damvi.voters import FastForestClassifier, strong_pool
 
 from .models import DATA, X4, Y4, X, Y, frame, same, whole_model

@@ -14,10 +14,10 @@ from .files import (
     save_model,
     summarize,
 )
-from .model import Model, Target, Training
 from .objects import ALLOWED
 from .onnx_export import to_onnx
 from .sklearn_export import to_sklearn, to_skops
+from .state import Model, Target, Training
 
 __all__ = [
     "ALLOWED",

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..voters.trees.estimators import MAX_CLASSES
-from .container import ModelFileError
+from .container import Json, ModelFileError, Reader, Writer
 from .trees import require, require_array, require_depth, require_family
-from .values import Json, Reader, Writer
 
 LIGHTGBM, XGBOOST = "lightgbm.LGBMClassifier", "xgboost.XGBClassifier"
 CATBOOST = "catboost.CatBoostClassifier"

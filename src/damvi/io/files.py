@@ -18,11 +18,18 @@ from .. import __version__
 from .._files import write_whole
 from ..voters import PoolVoters
 from ..voters.trees.voters import TreeVoters
-from .container import FORMAT, MANIFEST, ModelFileError, pack, unpack
-from .model import Model, read_table, write_table
+from .container import FORMAT, MANIFEST, Json, ModelFileError, Reader, Writer, pack, unpack
 from .objects import Objects
-from .state import Estimator, Fitted, read_estimator, read_fitted, write_estimator
-from .values import Json, Reader, Writer
+from .state import (
+    Estimator,
+    Fitted,
+    Model,
+    read_estimator,
+    read_fitted,
+    read_table,
+    write_estimator,
+    write_table,
+)
 
 LONGEST_JSON = 2**26
 """Bytes of JSON: arrays are kept apart, so that the rest is small."""

@@ -56,8 +56,7 @@ from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
 from ..weighting import Comparison
 from . import boosters, sklearn_trees, trees
-from .container import ModelFileError
-from .values import Json, Reader, Writer
+from .container import Json, ModelFileError, Reader, Writer
 
 SKLEARN = {
     name: module
@@ -195,7 +194,7 @@ CHECKS: dict[str, Check] = {
 
 
 class Objects:
-    """Writes and reads objects that are no plain values; for :mod:`.values`.
+    """Writes and reads objects that are no plain values; for :mod:`.container`.
 
     Parameters
     ----------

@@ -27,9 +27,8 @@ from sklearn.tree import (
 from .. import _compat
 from ..labels import MAX_CLASSES
 from .boosters import Parts, check_classes, check_columns, check_counts, check_threads
-from .container import ModelFileError
+from .container import Json, ModelFileError, Reader, Writer
 from .trees import require, require_array, require_depth, require_family
-from .values import Json, Reader, Writer
 
 TREES = (
     DecisionTreeClassifier,

@@ -16,8 +16,7 @@ from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
 from ..voters.trees.features import Categories
 from ..voters.trees.forest import CATEGORIES, N_CODES, NODE_COLUMNS, SET_BYTES, Forest
 from ..voters.trees.voters import TreeVoters
-from .container import ModelFileError
-from .values import Json, Reader, Writer
+from .container import Json, ModelFileError, Reader, Writer
 
 FAST_TREE = "damvi.FastTreeClassifier"
 MOST_WEIGHT = 2**62
