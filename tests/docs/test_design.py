@@ -115,7 +115,8 @@ def _depends(what, numbers):
     """Whether to compare this with one of these numbers is to ask for two or more."""
     if re.fullmatch(r"len\(.*reported\)", what):
         return bool(numbers & {1, 2})
-    if what.endswith("n_classes") or re.fullmatch(r"len\(.*(class|label|name)\w*\)", what):
+    counted = re.fullmatch(r"len\([\w.\['\"]*(class|label|name)[\w'\"\]]*\)", what)
+    if what.endswith("n_classes") or counted:
         return bool(numbers & {2, 3})
     named = re.search(r"vote|score|gain|chance|apart", what)
     shape = named and re.search(r"ndim$|shape\[1\]$", what)
