@@ -12,6 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from damvi import risks, solvers
 from damvi.moments import FRACTIONAL_BITS, Moments
 from damvi.solvers import SOLVERS, Solution, exact, shrink, slsqp, solve, uniform
+from damvi.votes import Votes
+from damvi.weighting import Settings
+
+from .conftest import weigh
 
 EITHER = st.booleans()
 SLACK = 1e-12
@@ -364,3 +368,35 @@ def test_it_is_the_penalised_least_squares_problem(seed, share):
 def test_shrinkage_of_voters_worse_than_a_coin():
     moments = Moments.of(np.full((10, 3), -1, np.int8), np.ones(10))
     assert not exact(shrink(moments, 0.5)).informative
+
+
+@pytest.mark.parametrize("seed", range(280, 300))
+def test_voters_that_say_the_same_of_all_rows_get_equal_weights(seed):
+    """Trees of one leaf, three even classes, out of bag: the weights were all NaN."""
+    rng = np.random.default_rng(seed)
+    n, n_voters = 3 * int(rng.integers(5, 20)), 4
+    constant = np.repeat(rng.integers(0, 3, n_voters)[np.newaxis].astype(np.uint8), n, 0)
+    votes = Votes(
+        np.asfortranarray(constant),
+        np.repeat(np.arange(3), n // 3),
+        np.arange(n) % 5,
+        out_of_bag=np.packbits(rng.random((n_voters, n)) < 0.4, axis=1),
+        only_out_of_bag=True,
+        class_weight=np.ones(3),
+        reweighted=np.zeros(3, bool),
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No voter does better than a coin")
+        found = weigh(votes, Settings(0.0))
+    assert found.weights.sum() == pytest.approx(1)
+    assert (found.weights >= 0).all()
+    assert np.isfinite(found.c_bound)
+    assert not np.isnan(found.out_of_sample_vote[:, 0]).all()
+
+
+def test_where_only_rounding_is_above_a_coin_the_plain_vote_is_used_and_said():
+    moments = Moments(np.full(3, 1.1e-16), np.full((3, 3), -2.1e-15), 1)
+    with pytest.warns(UserWarning, match="No voter does better than a coin"):
+        found = solve(moments)
+    np.testing.assert_allclose(found.weights, 1 / 3)
+    assert found.c_bound == 1

@@ -108,7 +108,8 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     n_jobs : int, default=None
         Voters trained or asked at a time. No result depends on it.
     random_state : int, RandomState instance or None, default=None
-        The seed of the draws and of the voters. An int makes the fit repeatable.
+        The seed of the draws and of the voters. An int makes the fit repeatable;
+        on other CPUs, or with another BLAS, up to the last bits.
     verbose : int, default=0
         1 shows a progress bar.
     warm_start : bool, default=False

@@ -54,7 +54,7 @@ def crossfit_weights(
 
 def fold_weights(others: Moments, Q: NDArray[np.float64] | None) -> FoldWeights:
     """Weights ``Q`` on the scale that fits ``others`` best; None is the plain vote."""
-    if Q is not None and others.mu1(Q) > 0:
+    if Q is not None and min(others.mu1(Q), others.mu2(Q)) > 0:
         m, M = others.normalised()
         return FoldWeights(Q * (m @ Q) / (Q @ M @ Q), m, M)
     # Nothing was learned: with M = 1 and m equal, the optimum on any voters is even.

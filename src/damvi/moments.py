@@ -270,8 +270,11 @@ def _differences(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.int
 
 
 def c_bound_of(mu1: float, mu2: float) -> float:
-    """The C-bound 1 - mu1**2 / mu2, or 1 (no promise) when mu1 <= 0."""
-    return 1 - min(mu1**2 / mu2, 1.0) if mu1 > 0 else 1.0
+    """The C-bound 1 - mu1**2 / mu2, or 1 (no promise) when mu1 <= 0.
+
+    A second moment is above 0 then, but for rounding.
+    """
+    return 1 - min(mu1**2 / mu2, 1.0) if min(mu1, mu2) > 0 else 1.0
 
 
 def _check_votes(votes: ArrayLike, signs: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -88,7 +88,7 @@ def certified(
     m, M = moments.normalised()
     mu1, mu2 = float(m @ Q), float(Q @ M @ Q)
     # The best point of the ray through Q is where the residual is the C-bound.
-    w = Q * (mu1 / mu2) if mu1 > 0 else np.zeros_like(Q)
+    w = Q * (mu1 / mu2) if min(mu1, mu2) > 0 else np.zeros_like(Q)
     gradient = m - M @ w
     steepest = max(float(gradient.max()), 0.0)
     violation = max(steepest, float(np.abs(gradient[w > 0]).max(initial=0.0)))

@@ -126,17 +126,17 @@ def read_weights(
             "sample_weight is zero on every row; give some rows a positive weight"
         )
     weights = weights / weights.max()
-    counted = np.unique(targets[weights >= LEAST_WEIGHT])
+    counted = np.unique(targets[weights > LEAST_WEIGHT])
     if len(counted) < 2:
         raise ValueError(
             "sample_weight leaves one class only: on every row of the other it is 0, or "
-            "below 2**-31 of the largest; give rows of both classes a weight that counts"
+            "2**-31 of the largest or less; give rows of both classes a weight that counts"
         )
     if classes is not None and len(counted) < len(classes):
         lost = np.delete(classes, counted).tolist()[0]
         raise ValueError(
             f"sample_weight leaves nothing of class {lost!r}: on every row of it, it is "
-            f"0, or below 2**-31 of the largest; give one a weight that counts, or leave "
+            f"0, or 2**-31 of the largest or less; give one a weight that counts, or leave "
             f"these rows out"
         )
     return weights

@@ -121,7 +121,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     n_jobs : int, default=None
         Voters trained or asked at a time. No result depends on it.
     random_state : int, RandomState instance or None, default=None
-        The seed of the folds and of the voters. An int makes the fit repeatable.
+        The seed of the folds and of the voters. An int makes the fit repeatable;
+        on other CPUs, or with another BLAS, up to the last bits.
     verbose : int, default=0
         1 shows a progress bar.
 

@@ -249,6 +249,11 @@ def crossfitted_vote(
 def set_fitted(model: Any, decision: Any) -> None:
     """Give an estimator the attributes that steps 2 to 4 lead to."""
     weighting: Weighting = decision.weighting
+    if not np.isfinite(weighting.weights).all():
+        raise RuntimeError(
+            "the weights are not numbers, which no votes can lead to; please report it, "
+            "with the parameters and the shape of the table"
+        )
     vars(model).update(
         classes_=model.labels_.classes,
         pos_label_=model.labels_.pos_label,

@@ -1,11 +1,16 @@
 """What a sample weight means: chances in the draw, and where D starts from."""
 
+import warnings
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier, risks
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, risks
 
 
 class Recorder(DecisionTreeClassifier):
@@ -136,3 +141,48 @@ def test_huge_ratios_of_weights_are_no_trouble(table, tiny):
     fitted = model().fit(X, y, sample_weight=extreme)
     assert 0 <= fitted.c_bound_ < 1
     assert fitted.score(X[1::2], y[1::2]) > 0.85
+
+
+LARGE_AND_SMALL = [0.0, 1e-300, 2.0**-40, 2.0**-31, 2.0**-30, 1e-3, 1.0, 7.0, 1e12, 1e300]
+
+
+@settings(max_examples=25)
+@given(
+    weights=st.lists(st.sampled_from(LARGE_AND_SMALL), min_size=3, max_size=3),
+    n_classes=st.sampled_from([2, 3]),
+    pool=st.booleans(),
+)
+def test_weights_however_large_or_small_give_a_model_or_a_clear_error(
+    weights, n_classes, pool
+):
+    """A weight of 2**-31 on all positives was a ZeroDivisionError."""
+    rng = np.random.default_rng(0)
+    y = np.arange(45) % n_classes
+    X = rng.normal(size=(45, 2)) + y[:, np.newaxis]
+    if pool:
+        named = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=2))]
+        model = DAMVIVotingClassifier(named, cv=3, random_state=0)
+    else:
+        model = DAMVIClassifier(DecisionTreeClassifier(), n_estimators=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # voters may be useless then
+        refused = None
+        try:
+            model.fit(X, y, np.array(weights)[y])
+        except ValueError as error:
+            refused = str(error)
+    if refused is not None:
+        assert "sample_weight" in refused
+        return
+    assert np.isfinite(model.weights_).all()
+    assert model.weights_.sum() == pytest.approx(1)
+    assert not np.isnan(model.predict_proba(X)).any()
+
+
+def test_a_weight_that_is_rounded_to_nothing_is_none():
+    weights = np.array([1.0, 2.0**-31])
+    y = np.arange(40) % 2
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = DAMVIVotingClassifier([("bayes", GaussianNB())], random_state=0)
+    with pytest.raises(ValueError, match=r"2\*\*-31 of the largest or less"):
+        model.fit(X, y, weights[y])

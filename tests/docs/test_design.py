@@ -121,3 +121,12 @@ def _depends(what, numbers):
     named = re.search(r"vote|score|gain|chance|apart", what)
     shape = named and re.search(r"ndim$|shape\[1\]$", what)
     return bool(shape) and bool(numbers & {1, 2, 3})
+
+
+def test_what_is_not_promised_of_other_machines_is_said():
+    pages = ROOT / "docs"
+    assert "3e-14" in (pages / "design.md").read_text(encoding="utf-8")
+    for page in ("distributed.md", "large_tables.md"):
+        assert "last bits" in (pages / page).read_text(encoding="utf-8")
+    for estimator in (damvi.DAMVIClassifier, damvi.DAMVIVotingClassifier):
+        assert "last bits" in estimator.__doc__
