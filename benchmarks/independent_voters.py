@@ -2,10 +2,10 @@
 
     python benchmarks/independent_voters.py [--seeds 5]
 
-Each voter is a logistic regression on a column of its own, all equally good and independent,
-of a rare class: soft votes all near -1. Average precision on 20,000 fresh rows, mean over
-seeds: the plain vote, the pool as it is by default, the same without the comparison that
-keeps the plain vote, and without a constant, as it was.
+Each voter is a logistic regression on a column of its own, all equally good and
+independent, of a rare class: soft votes all near -1. Average precision on 20,000 fresh
+rows, mean over seeds: the plain vote, the pool as it is by default, the same without the
+comparison that keeps the plain vote, and without a constant, as it was.
 """
 
 from __future__ import annotations
