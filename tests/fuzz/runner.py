@@ -114,10 +114,11 @@ def run(
     found: Callable[[Found], None],
     tick: Callable[[Log], None] = lambda log: None,
 ) -> Log:
-    """Run cases until they or the time are used up."""
+    """Run cases until they or the time are used up, or somebody interrupts."""
     log, start = Log(), time.monotonic()
     waiting: collections.deque[int] = collections.deque()
-    with tempfile.TemporaryFile() as output:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with tempfile.TemporaryFile() as output, contextlib.suppress(KeyboardInterrupt):
         while time.monotonic() < until:
             while len(waiting) < kind.per_child:
                 number = next(numbers, None)
@@ -151,29 +152,14 @@ def _run_child(
         os.close(here)
         _be_child(kind, seed, batch, there, output)
     os.close(there)
-    done, lines, death = 0, b"", ""
-    began, spent = time.monotonic(), 0.0
-    while True:
-        ready, _, _ = select.select([here], [], [], 1.0)
-        if ready:
-            block = os.read(here, 65536)
-            if not block:
-                break
-            *whole, lines = (lines + block).split(b"\n")
-            for line in whole:
-                _note(kind, seed, json.loads(line), log, found)
-                done += 1
-            began, spent = time.monotonic(), _cpu(child)
-        elif _cpu(child) - spent > CPU_SECONDS:
-            death = f"hang: more than {CPU_SECONDS:.0f} s of processor time"
-        elif time.monotonic() - began > WALL_SECONDS:
-            death = f"hang: more than {WALL_SECONDS:.0f} s"
-        if death:
-            os.kill(child, signal.SIGABRT)  # faulthandler says where it was
-            time.sleep(0.2)
-            os.kill(child, signal.SIGKILL)
-            break
-    os.close(here)
+    try:
+        done, death = _listen(kind, seed, child, here, log, found)
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    finally:
+        os.close(here)
     _, status = os.waitpid(child, 0)
     if done == len(batch) and not death:
         if status:
@@ -200,6 +186,34 @@ def _run_child(
     else:
         _report(kind, seed, batch[done], death, output, log, found)
     return batch[done + 1 :]
+
+
+def _listen(
+    kind: Kind, seed: int, child: int, here: int, log: Log, found: Callable[[Found], None]
+) -> tuple[int, str]:
+    """Note what the child says: how many cases are done, and why it was ended, if so."""
+    done, lines, death = 0, b"", ""
+    began, spent = time.monotonic(), 0.0
+    while True:
+        ready, _, _ = select.select([here], [], [], 1.0)
+        if ready:
+            block = os.read(here, 65536)
+            if not block:
+                return done, ""
+            *whole, lines = (lines + block).split(b"\n")
+            for line in whole:
+                _note(kind, seed, json.loads(line), log, found)
+                done += 1
+            began, spent = time.monotonic(), _cpu(child)
+        elif _cpu(child) - spent > CPU_SECONDS:
+            death = f"hang: more than {CPU_SECONDS:.0f} s of processor time"
+        elif time.monotonic() - began > WALL_SECONDS:
+            death = f"hang: more than {WALL_SECONDS:.0f} s"
+        if death:
+            os.kill(child, signal.SIGABRT)  # faulthandler says where it was
+            time.sleep(0.2)
+            os.kill(child, signal.SIGKILL)
+            return done, death
 
 
 def _status(status: int) -> str:
@@ -248,6 +262,7 @@ def _be_child(kind: Kind, seed: int, batch: list[int], there: int, output: Any) 
     try:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         limits(ADDRESS_SPACE)
         faulthandler.enable(file=output.fileno())
         warnings.simplefilter("ignore")
