@@ -214,7 +214,7 @@ def _transformed() -> Any:
 
     return _pool(
         _after(made.PowerTransformer(), PCA(3)),
-        _after(made.QuantileTransformer(n_quantiles=10), made.PolynomialFeatures(2)),
+        _after(made.QuantileTransformer(n_quantiles=10), made.RobustScaler()),
         _after(make_union(made.MaxAbsScaler(), TruncatedSVD(2)), made.Normalizer()),
     )
 

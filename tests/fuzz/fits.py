@@ -389,6 +389,7 @@ def _must_be_ours(error: Exception) -> None:
     last = frames[-1]
     ours = last.filename.startswith(SOURCE)
     said = (last.line or "").startswith("raise") and isinstance(error, ValueError)
+    said |= ours and str(error).startswith("voter '")  # and what it failed of
     theirs = any("/sklearn/" in frame.filename for frame in frames)
     if not (said if ours else theirs):
         raise Finding("unforeseen", _shown(error))

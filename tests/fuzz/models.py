@@ -196,11 +196,11 @@ class Models:
             if case.must_be_refused:
                 raise Finding("silent", "damaged, its digest not put right, and yet loaded")
             fresh = self.fresh[case.base]
-            if isinstance(model, Model):
-                summarize(path)
-                fresh = model.schema.encode(fresh)
-                model = model.classifier
             try:
+                if isinstance(model, Model):
+                    summarize(path)
+                    fresh = model.schema.encode(fresh)
+                    model = model.classifier
                 answers = _ask(model, fresh)
             except ValueError as error:
                 return _refused(error, "refused by predict")
