@@ -202,6 +202,53 @@ def main_lines(results: Results, contenders: Sequence[str]) -> list[str]:
     return markdown(("", *names, "CPU s, training", "combining"), rows)
 
 
+def before_lines(results: Results, folder: Path) -> list[str]:
+    """The main contenders beside those of an older folder, on the splits of both."""
+    older = [c for c in read_cells(folder) if (c["dataset"], c["split"]) in results.cells]
+    before = Results(older)
+    shared = [cell for key, cell in results.cells.items() if key in before.cells]
+    after = Results(shared)
+    before.datasets = after.datasets
+    both = (before, after)
+    ranks = {m: [one.ranks(results.main, m) for one in both] for m in ("ap", "f1")}
+    rows = []
+    for name in sorted(results.main, key=lambda name: ranks["ap"][1][name]):
+        row = [f"**{name}**" if name == DAMVI else name]
+        for metric in ("ap", "f1"):
+            old, new = (one.table([name], metric)[:, 0] for one in both)
+            sides = [f"{s.mean(name, metric):.4f}" for s in both]
+            places = [f"({rank[name]:.2f})" for rank in ranks[metric]]
+            row += [f"{side} {place}" for side, place in zip(sides, places, strict=True)]
+            row.append(plus_minus(*paired(new - old)))
+        rows.append(row)
+    head = ("", "AP before", "after", "difference", "F1 before", "after", "difference")
+    places = [f"{d} {len(after.of(d))}" for d in after.datasets]
+    return [
+        "## Before and after",
+        "",
+        f"The same splits in `{folder}` (by the code at the time) and here; mean ranks in "
+        f"brackets, differences ± one standard error over datasets. Splits: "
+        f"{', '.join(places)}.",
+        "",
+        *markdown(head, rows),
+        *(line for d in CHANGED for line in _changed(before, after, d)),
+    ]
+
+
+CHANGED = (DAMVI, "uniform vote", LIGHTGBM)
+
+
+def _changed(before: Results, after: Results, name: str) -> list[str]:
+    rows = []
+    for dataset in after.datasets:
+        row = [dataset]
+        for metric in ("ap", "f1"):
+            sides = [one.scores(dataset, name, metric).mean() for one in (before, after)]
+            row += [f"{side:.4f}" for side in sides]
+        rows.append(row)
+    return markdown((name, "AP before", "after", "F1 before", "after"), rows)
+
+
 def best_lines(results: Results) -> list[str]:
     rows = []
     for dataset in results.datasets:
@@ -458,7 +505,7 @@ def scores_csv(results: Results) -> str:
     return out.getvalue()
 
 
-def page(results: Results, folder: Path) -> list[str]:
+def page(results: Results, folder: Path, before: Path | None) -> list[str]:
     setting = results.settings
     rows = f"at most {setting['rows']:,} rows a dataset" if setting["rows"] else "all rows"
     if setting["rows"]:
@@ -506,6 +553,7 @@ def page(results: Results, folder: Path) -> list[str]:
         *chosen_elsewhere(results),
         *rank_lines(results, folder, "ap"),
         *rank_lines(results, folder, "f1"),
+        *(before_lines(results, before) if before else ()),
         "## Against the best single model",
         "",
         "Differences are paired by split, ± one standard error (splits overlap, so it is "
@@ -554,14 +602,14 @@ def page(results: Results, folder: Path) -> list[str]:
     return lines
 
 
-def write_report(folder: Path) -> None:
+def write_report(folder: Path, before: Path | None = None) -> None:
     """Write pools.md, scores.csv and the figures from the cells of a folder."""
     cells = read_cells(folder)
     if not cells:
         print(f"no finished cells in {folder}")
         return
     results = Results(cells)
-    text = "\n".join(page(results, folder)).rstrip() + "\n"
+    text = "\n".join(page(results, folder, before)).rstrip() + "\n"
     write_whole(folder / "pools.md", text)
     write_whole(folder / "scores.csv", scores_csv(results))
     print("\n".join(aims(results)))

@@ -2,7 +2,7 @@
 
     python benchmarks/pools.py [--data FOLDER] [--out results/pools] [--splits 5]
         [--rows 30000] [--cap negatives] [--datasets ...] [--jobs 2]
-        [--votes FOLDER] [--train VOTER ...] [--report]
+        [--votes FOLDER] [--train VOTER ...] [--before FOLDER] [--report]
 
 Each cell is one split of one dataset: the pool is trained once, out of fold and on all
 training rows, and all contenders share its votes. Cells are kept as they finish, the
@@ -12,7 +12,7 @@ trained again for other contenders, or beside voters that changed. After a chang
 package, remove cells.jsonl (and the votes, if voters changed): settings tell cells apart,
 code does not. ``--rows 0`` takes all rows (give it an --out of its own). ``--train`` only
 trains these voters (all, if none is named) for the folder of votes. ``--report`` only
-writes the report of finished cells.
+writes the report of finished cells, ``--before`` beside older ones of the same splits.
 """
 
 from __future__ import annotations
@@ -364,6 +364,9 @@ def main() -> int:
     parser.add_argument(
         "--train", nargs="*", metavar="VOTER", help="train voters only, and keep votes"
     )
+    parser.add_argument(
+        "--before", type=Path, metavar="FOLDER", help="older cells, to report beside these"
+    )
     parser.add_argument("--report", action="store_true", help="write the report only")
     args = parser.parse_args()
     args.votes = args.votes or args.out / "votes"
@@ -372,7 +375,7 @@ def main() -> int:
         print_setting(*(name for name in PACKAGES if name != "catboost"))
         wrong = run_missing(args)
     if args.train is None:
-        write_report(args.out)
+        write_report(args.out, args.before)
     for words in wrong:
         print(words, file=sys.stderr)
     return 1 if wrong else 0
