@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from damvi import DAMVIVotingClassifier
 from damvi.model import fit_table, fitting, parse_metric, prepare
 from damvi.voters import FastForestClassifier
+from damvi.weighting import Comparison
 
 
 def table(n=400, rate=0.15, seed=0):
@@ -124,6 +126,20 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
     assert "who" not in [column.name for column in model.schema.used]
     folds = model.classifier.votes_.folds.reshape(-1, 4)
     assert (folds == folds[:, :1]).all()
+
+
+def test_a_pool_that_kept_the_plain_vote_says_so(monkeypatch):
+    def pool(seed, y):
+        return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]
+
+    behind = Comparison(0.31, 0.42, 0.02, plain_kept=True)
+    monkeypatch.setattr(fitting, "strong_pool", pool)
+    monkeypatch.setattr(DAMVIVotingClassifier, "comparison_", behind)
+    _, found = fit_table(prepare(table(), "y"), parse_metric("f1"))
+    assert found.verdicts[-1] == (
+        "All voters weigh the same: learned weights had average precision 0.310 out of "
+        "fold, and equal ones 0.420."
+    )
 
 
 TRAININGS = []

@@ -523,6 +523,12 @@ def compare_with_peers(
         for name, own in decided.items()
         if name != OURS
     ]
+    weights = getattr(classifier, "comparison_", None)  # of a pool
+    if weights is not None and weights.plain_kept:
+        verdicts.append(
+            f"All voters weigh the same: learned weights had average precision "
+            f"{weights.learned:.3f} out of fold, and equal ones {weights.plain:.3f}."
+        )
     if in_memory and n_classes > MOST_CLASSES and PEERS["lightgbm"] not in votes:
         verdicts.append(
             f"LightGBM is not compared beside trees: with {n_classes} classes it would "
