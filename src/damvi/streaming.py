@@ -210,7 +210,7 @@ class VoteStream:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Keep what was learned from the rows in a file, which holds numbers alone.
 
-        The voters are not in it: save the model too, by :func:`damvi.save_model`.
+        The voters are not in it: save the model too, by ``damvi.save_model``.
 
         Parameters
         ----------
