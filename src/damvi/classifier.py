@@ -24,7 +24,6 @@ from ._compat import (
     routing_enabled,
 )
 from .decision import Decision, Tuning, choose_threshold, parse_objective
-from .folds import deal_folds, deal_folds_by_rank
 from .hashing import hash_step, thinned, training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .outofcore import BlockFit, ParquetTable
@@ -42,7 +41,7 @@ from .validation import (
 )
 from .voters import BaggedVoters, BootstrapSampling, FastTreeClassifier, PoissonSampling
 from .voters.estimators import weighted_importances
-from .votes import Votes
+from .votes import Votes, deal_folds, deal_folds_by_rank
 from .weighting import Settings, minimize_c_bound, set_fitted
 
 POISSON = "poisson"

@@ -168,3 +168,14 @@ def _mix(sums: Hashes) -> Hashes:
     sums = (sums ^ (sums >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: Hashes = sums ^ (sums >> np.uint64(31))
     return mixed
+
+
+def row_bits(rows: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
+    """64 random bits for each row, a function of (seed, row number) alone."""
+    with np.errstate(over="ignore"):
+        x = rows.astype(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            x ^= x >> np.uint64(shift)
+            x *= np.uint64(factor)
+        x ^= x >> np.uint64(31)
+    return x

@@ -31,7 +31,6 @@ from .decision import (
     choose_threshold,
     parse_objective,
 )
-from .folds import split_rows
 from .hashing import training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .progress import progress_bar
@@ -56,7 +55,7 @@ from .validation import (
 )
 from .voters import PoolVoters, strong_pool
 from .voters.estimators import weighted_importances
-from .votes import Votes
+from .votes import Votes, split_rows
 from .weighting import Comparison, Settings, minimize_c_bound, set_fitted
 
 N_FOLDS = 5

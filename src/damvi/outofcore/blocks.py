@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from .._threads import in_threads
 from ..crossfit import FoldWeights, out_of_bag_vote
-from ..folds import deal_folds_by_rank
 from ..labels import ClassTotals, Labels
 from ..progress import progress_bar
 from ..voters.sampling import PoissonSampling, poisson_rates
 from ..voters.trees.forest import Forest
-from ..votes import Votes
+from ..votes import Votes, deal_folds_by_rank
 from . import BlockFit
 
 BLOCK_ROWS = 2**16

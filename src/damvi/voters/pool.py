@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import take_rows
 from .._threads import one_blas_thread, one_openmp_thread
-from ..folds import split_rows
+from ..votes import split_rows
 from .estimators import (
     Progress,
     VoteReader,
@@ -101,7 +101,7 @@ class PoolVoters:
         n_classes : int, default=2
         seed : int
         cv : int, splitter or iterable of (train, test), default=5
-            See ``damvi.folds.split_rows``.
+            See ``damvi.votes.split_rows``.
         groups : array of shape (n,), optional
         voting : {"hard", "soft"}, default="soft"
         sample_weight : array of shape (n,), optional

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.tree import DecisionTreeClassifier
 
+from damvi.voters.trees.cuts import CLASS_SHIFT
 from damvi.voters.trees.forest import FEATURE, LEFT, SHIFT, THRESHOLD, goes_left
 from damvi.voters.trees.grow import (
     FLOOR,
@@ -17,7 +18,6 @@ from damvi.voters.trees.grow import (
     room_for_tables,
     settle,
 )
-from damvi.voters.trees.keys import CLASS_SHIFT
 
 from .reference import grow_slowly
 

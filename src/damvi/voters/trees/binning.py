@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..._jit import announce_compilation, kernel
 from ..._threads import in_threads
-from ...folds import row_bits
+from ...hashing import row_bits
 from .features import Categories, FrameTable
 
 MAX_BINS = 255

@@ -17,6 +17,8 @@ import numpy as np
 
 from ..._jit import kernel
 from .cuts import (
+    CLASS_SHIFT,
+    CODE_SHIFT,
     CUT_FACTS,
     LEFT_PRODUCTS,
     LEFT_WEIGHT,
@@ -26,13 +28,20 @@ from .cuts import (
     POSITIVES,
     SUMS,
     TOTAL,
+    WEIGHT_MASK,
     best_cut,
     best_plain_cut,
     best_plain_cut_of_two,
     count_feature,
     count_keys,
+    deal_keys,
+    keys_of_few_rows,
+    keys_of_rows,
+    list_bins,
+    mark_sides,
     order_categories,
     purity,
+    rows_to_sort,
     sums_of_counts,
     sums_of_keys,
     sums_of_two,
@@ -47,17 +56,6 @@ from .forest import (
     SHIFT,
     THRESHOLD,
     goes_left,
-)
-from .keys import (
-    CLASS_SHIFT,
-    CODE_SHIFT,
-    WEIGHT_MASK,
-    deal_keys,
-    keys_of_few_rows,
-    keys_of_rows,
-    list_bins,
-    mark_sides,
-    rows_to_sort,
 )
 
 SORT_ROWS = 24

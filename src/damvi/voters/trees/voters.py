@@ -16,6 +16,7 @@ from ..._threads import in_threads
 from ..estimators import Progress
 from ..sampling import Sampling
 from .binning import Features, row_slices, signs_that_count
+from .cuts import CLASS_SHIFT
 from .forest import (
     ClassVotes,
     Forest,
@@ -26,7 +27,6 @@ from .forest import (
     weigh_by_class,
 )
 from .grow import NEAR_CELLS, grow
-from .keys import CLASS_SHIFT
 
 if TYPE_CHECKING:
     from .estimators import FastTreeClassifier

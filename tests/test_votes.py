@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
 
-from damvi.folds import deal_folds, deal_folds_by_rank, split_rows
+from damvi.votes import deal_folds, deal_folds_by_rank, split_rows
 
 
 def test_folds_are_even_within_each_class():
