@@ -20,14 +20,12 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "cases"), [("models", 120), ("csv", 300), ("fits", 50)])
-def test_a_slice(kind, cases, tmp_path):
-    command = [sys.executable, "-m", "tests.fuzz", "--kind", kind, "--cases", str(cases)]
-    command += ["--seed", "15", "--few", "--unchecked", "--folder", str(tmp_path)]
+def test_a_slice(tmp_path):
+    command = [sys.executable, "-m", "tests.fuzz", "--cases", "60", "--seed", "15"]
+    command += ["--few", "--unchecked", "--folder", str(tmp_path)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert f"{cases} cases" in run.stdout
-    assert "0 findings" in run.stdout
+    assert run.stdout.count("60 cases in") == 3
 
 
 class Bad:
