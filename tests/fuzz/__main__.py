@@ -141,8 +141,9 @@ def _fuzz(name: str, options: argparse.Namespace, of: int) -> int:
 
 
 def _summary(name: str, options: argparse.Namespace, log: Any, start: datetime) -> str:
+    said = shlex.join(sys.argv[1:]).replace(f"{ROOT}/", "")
     lines = [
-        f"$ python -m tests.fuzz {shlex.join(sys.argv[1:]).replace(f'{ROOT}/', '')}",
+        f"$ python -m tests.fuzz {said}",
         f"kind: {name}; seed {options.seed}; cases {options.first} and on",
         f"start: {start:%Y-%m-%d %H:%M} UTC; source: {_source()}",
         f"bounds checked: {'no' if options.unchecked else 'yes'}",
