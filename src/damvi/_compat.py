@@ -34,6 +34,7 @@ __all__ = [
     "sklearn_tree",
     "take_rows",
     "use_source_stamp",
+    "validate_params",
     "with_leaf_values",
 ]
 
@@ -43,6 +44,12 @@ def use_source_stamp(dispatcher: Any, stamp: str) -> None:
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = stamp
+
+
+def validate_params(estimator: Any) -> None:
+    """Refuse parameters that the estimator's class does not allow, as its ``fit`` would."""
+    if hasattr(estimator, "_parameter_constraints"):
+        estimator._validate_params()
 
 
 def make_sklearn_tree(

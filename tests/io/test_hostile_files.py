@@ -497,7 +497,10 @@ def test_more_values_than_the_size_of_a_file_allows(trees, tmp_path):
 def test_objects_that_hold_the_same_twice_and_again(trees, tmp_path):
     """40 levels of them would be walked 2**40 times."""
     said, members = opened(trees, tmp_path)
-    held = {"is": "sklearn.preprocessing.Normalizer", "number": 10**6, "state": {"copy": 1}}
+    held = {"is": "sklearn.preprocessing.Normalizer", "number": 10**6}
+    held["state"] = {"copy": True, "norm": "l2"}
+    options = dict.fromkeys(("n_jobs", "transformer_weights")) | {"verbose": False}
+    options["verbose_feature_names_out"] = True
     for level in range(1, 40):
         again = {"is": "same", "as": 10**6 + level - 1}
         both = [{"is": "tuple", "items": [name, None]} for name in "ab"]
@@ -505,7 +508,7 @@ def test_objects_that_hold_the_same_twice_and_again(trees, tmp_path):
         held = {
             "is": "sklearn.pipeline.FeatureUnion",
             "number": 10**6 + level,
-            "state": {"transformer_list": both},
+            "state": {"transformer_list": both, **options},
         }
     said["classifier"]["params"]["estimator"] = held
     refused(sealed(said, members), tmp_path, "refer to each other too often")

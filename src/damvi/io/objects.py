@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import fields
 from importlib import import_module
 from typing import Any
@@ -55,7 +55,7 @@ from ..voters.trees.features import Categories
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
 from ..weighting import Comparison
-from . import boosters, sklearn_trees, trees
+from . import boosters, checks, sklearn_trees, trees
 from .container import Json, ModelFileError, Reader, Writer
 
 SKLEARN = {
@@ -166,32 +166,6 @@ ALLOWED = frozenset(
 """The estimators that a model file holds as arrays and numbers. Others it takes by skops,
 and only if whoever saves it, and whoever loads it, trusts them by name."""
 
-Check = Callable[[Any], None]
-
-
-def _check_dummy(model: Any) -> None:
-    """A constant; it makes room for as many classes as it says that it has."""
-    state = vars(model)
-    if "classes_" in state:
-        shape = np.shape(state["classes_"])
-        known = len(shape) == 1 and shape == np.shape(state["class_prior_"])
-        trees.require(
-            known and state["n_classes_"] == shape[0], "another number of classes"
-        )
-        trees.require(state["n_outputs_"] == 1, "more than one output")
-
-
-CHECKS: dict[str, Check] = {
-    "Binning": trees.check_binning,
-    "DummyClassifier": _check_dummy,
-    "FastForestClassifier": trees.check_model,
-    "FastTreeClassifier": trees.check_model,
-    "Features": trees.check_features,
-    "Forest": trees.check_forest,
-    "Isotonic": trees.check_steps,
-    "TreeVoters": trees.check_voters,
-}
-
 
 class Objects:
     """Writes and reads objects that are no plain values; for :mod:`.container`.
@@ -209,6 +183,7 @@ class Objects:
         """The JSON of an object."""
         cls = type(value)
         if (name := _name_in(OURS, cls)) or (name := _name_in_sklearn(cls)):
+            checks.check_params(value)
             kept = {k: v for k, v in vars(value).items() if k not in PASSED_OVER}
             return {"is": name, "state": writer.state(kept)}
         if name := _name_in(RECORDS, cls):
@@ -231,27 +206,29 @@ class Objects:
             value = cls.__new__(cls)
             state = reader.state(stored["state"])
             boosters.check_threads(state)
+            if state.get("copy") is False:
+                state["copy"] = True  # or predictions would change the caller's rows
             vars(value).update(state)
-            n_classes = state.get("n_classes_")
-            if n_classes is not None:
-                known: Any = state.get("classes_")
-                trees.require(np.shape(known) == (n_classes,), "another number of classes")
+            checks.check_params(value)
+            checks.check_classes(state)
         elif kind in RECORDS:
             value = RECORDS[kind](**reader.state(stored["state"]))
         elif kind in FUNCTIONS:
             return FUNCTIONS[kind]
         elif kind == trees.FAST_TREE:
             value = trees.read_fast_tree(reader, stored)
+            checks.check_params(value)
         elif kind in sklearn_trees.KINDS:
-            return sklearn_trees.read_trees(reader, kind, stored)
+            value = sklearn_trees.read_trees(reader, kind, stored)
+            checks.check_params(value)
         elif kind in boosters.KINDS:
             return boosters.read_booster(reader, kind, stored)
         elif kind == "skops":
             return _read_by_skops(reader, stored, self.trusted)
         else:
             raise ModelFileError(f"it holds {kind[:80]!r}, which this damvi does not know")
-        if name in CHECKS:
-            CHECKS[name](value)
+        if name in checks.CHECKS:
+            checks.CHECKS[name](value)
         return value
 
 
@@ -285,82 +262,6 @@ def _record(writer: Writer, value: Any) -> dict[str, Json]:
             with writer.within(f"voter {voter!r}"):
                 written[name].append(writer.write(estimator))
     return written
-
-
-# How many columns come out of each step, and into the next.
-
-BY_COLUMN = ("center_", "max_abs_", "mean_", "min_", "scale_", "statistics_", "var_")
-"""Attributes of transformers with one entry for each column that they take."""
-
-
-def check_width(model: Any, n_in: int | None) -> int | None:
-    """Refuse an estimator that expects other columns than it gets; how many it makes.
-
-    None where that is not known, as of classifiers, and of what the table here lacks.
-    """
-    if isinstance(model, str) or model is None:
-        return 0 if model == "drop" else n_in
-    name, state = type(model).__name__, getattr(model, "__dict__", {})
-    if isinstance(model, Relabelled):
-        return check_width(model.estimator, n_in)
-    if name == "Pipeline":
-        for _, step in model.steps:
-            n_in = check_width(step, n_in)
-        return n_in
-    if isinstance(model, NumberEncoder) and "empty_" in state:
-        known = model.categories_
-        _same_width(name, n_in, np.size(model.empty_))
-        _same_width(name, n_in, None if known is None else len(known.by_column))
-        return n_in
-    if isinstance(model, RankScaler) and "knots_" in state:
-        _same_width(name, n_in, len(model.knots_))
-        return n_in
-    expected = _columns_in(model)
-    _same_width(name, n_in, expected)
-    if name == "ColumnTransformer" and "transformers_" in state:
-        return _check_columns(model, model.n_features_in_)
-    if expected is None or not hasattr(model, "get_feature_names_out"):
-        return None
-    for one in BY_COLUMN:
-        if isinstance(own := state.get(one), np.ndarray):
-            _same_width(f"{name}.{one}", n_in, own.shape[0] if own.ndim == 1 else -1)
-    if isinstance(state.get("categories_"), list):
-        _same_width(f"{name}.categories_", n_in, len(state["categories_"]))
-    return len(model.get_feature_names_out())
-
-
-def _columns_in(model: Any) -> int | None:
-    try:
-        n = model.n_features_in_
-    except Exception:  # not fitted, or none of its business; each library has its own
-        return None
-    return int(n) if isinstance(n, (int, np.integer)) else None
-
-
-def _same_width(name: str, given: int | None, expected: int | None) -> None:
-    if given is not None and expected is not None and given != expected:
-        raise ModelFileError(
-            f"a voter's {name} expects {expected} columns, and is given {given}"
-        )
-
-
-def _check_columns(model: Any, n_in: int) -> int | None:
-    """A ``ColumnTransformer``: its parts, and where it puts what they make."""
-    total: int | None = 0
-    for name, part, columns in model.transformers_:
-        if isinstance(columns, slice):
-            own: int | None = len(range(*columns.indices(n_in)))
-        elif isinstance(columns, (list, np.ndarray)):
-            is_mask = len(columns) > 0 and isinstance(columns[0], (bool, np.bool_))
-            own = int(np.sum(columns)) if is_mask else len(columns)
-        else:
-            own = None
-        made = check_width(part, own)
-        place = model.output_indices_.get(name, slice(0, 0))
-        if made is not None and own:
-            _same_width(f"ColumnTransformer's {name!r}", place.stop - place.start, made)
-        total = None if total is None or made is None else total + (made if own else 0)
-    return total
 
 
 # Members by skops.

@@ -191,6 +191,9 @@ def _make_trees(parts: Parts, *, regress: bool) -> list[Any]:
     require(0 < width <= MAX_CLASSES, "a number of classes out of range")
     require_array(values, np.float64, (n, width), "values")
     require(np.isfinite(values).all(), "values that are not finite")
+    if not regress:
+        shares = (values >= 0).all() and (abs(values.sum(axis=1) - 1) < 1e-6).all()
+        require(shares, "values that are no shares of the classes")
     left, right = parts["left_child"].astype(np.int64), parts["right_child"]
     inner = left != -1
     require(((right != -1) == inner).all(), "nodes with one child")

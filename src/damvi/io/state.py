@@ -10,19 +10,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..classifier import DAMVIClassifier
 from ..decision import Calibrator, Decision, Tuning
-from ..decision.calibration import ClassCurves, ProbabilityCurve
+from ..decision.calibration import ClassCurves
 from ..labels import MAX_CLASSES, Labels
 from ..tables import Schema
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.voters import TreeVoters
 from ..voting import DAMVIVotingClassifier
 from ..weighting import Comparison
+from .checks import check_params, check_width, is_vote_curve
 from .container import Json, ModelFileError, Reader, Writer
-from .objects import check_width
 from .trees import has_shape
 
 Estimator = DAMVIClassifier | DAMVIVotingClassifier
@@ -149,6 +150,7 @@ def read_estimator(reader: Reader, stored: dict[str, Json]) -> Estimator:
         )
     for param, value in params.items():
         setattr(model, param, value)
+    _check_params(model)
     if not set(ATTRIBUTES) - SOMETIMES <= fitted.keys() <= set(ATTRIBUTES):
         odd = sorted(set(ATTRIBUTES) ^ fitted.keys())
         raise ModelFileError(f"the classifier is not whole ({', '.join(odd)})")
@@ -169,6 +171,22 @@ def read_estimator(reader: Reader, stored: dict[str, Json]) -> Estimator:
     _check_voters(model, model.voters_)
     _check_decision(model)
     return model
+
+
+def _check_params(model: Estimator) -> None:
+    """What a prediction asks of the parameters, and of all that is in them."""
+    check_params(model)
+    if isinstance(model, DAMVIVotingClassifier):
+        named = model.estimators
+        _require(isinstance(named, (str, list)), "estimators")
+        for entry in named if isinstance(named, list) else ():
+            pair = isinstance(entry, tuple) and len(entry) == 2
+            _require(pair and isinstance(entry[0], str), "estimators")
+    try:
+        get_tags(model)
+        model.get_params()
+    except Exception as error:  # each class and each parameter has its own
+        raise ModelFileError("the classifier's parameters cannot be right") from error
 
 
 def _check_labels(labels: Labels) -> None:
@@ -218,6 +236,7 @@ def _check_voters(model: Estimator, voters: Any) -> None:
         check_width(voter, model.n_features_in_)
     if isinstance(voters, BaggedVoters):
         _require(_is_array(voters.n_without_class, np.intp, (n_classes,)), "classes seen")
+        _check_known(voters)
         return
     _require(isinstance(voters.names, tuple), "voters' names")
     _require(all(type(name) is str for name in voters.names), "voters' names")
@@ -228,16 +247,22 @@ def _check_voters(model: Estimator, voters: Any) -> None:
         isinstance(known, np.ndarray) and known.shape == (n_classes,), "voters' classes"
     )
     _require(len(np.unique(known)) == n_classes, "voters' classes")
-    if n_classes == 2:
-        return
-    _require((known[1:] > known[:-1]).all(), "voters' classes")
-    for voter in voters.estimators:
-        own = np.asarray(getattr(voter, "classes_", known))
-        _require(np.isin(own, known).all(), "voters' classes")
+    _check_known(voters)
+    two = n_classes == 2
+    _require(two or (known[1:] > known[:-1]).all(), "voters' classes")
     for curve in curves or ():
+        if two:
+            _require(is_vote_curve(curve), "calibrators")
+            continue
         _require(isinstance(curve, ClassCurves), "calibrators")
-        _require(isinstance(curve.curves, tuple), "calibrators")
         _require(len(curve.curves) == n_classes, "calibrators")
+
+
+def _check_known(voters: BaggedVoters | PoolVoters) -> None:
+    """No voter decides for a class that nobody else knows."""
+    for voter in voters.estimators:
+        own = np.asarray(getattr(voter, "classes_", voters.classes))
+        _require(np.isin(own, voters.classes).all(), "voters' classes")
 
 
 def _check_decision(model: Estimator) -> None:
@@ -266,10 +291,8 @@ def _check_decision(model: Estimator) -> None:
             _require(all(map(_is_number, f1)), "tuning_")
     if calibrator is not None:
         _require(isinstance(calibrator, Calibrator), "calibrator")
-        curves = calibrator.curves
-        _require(isinstance(curves, tuple), "calibrator")
-        _require(len(curves) == (1 if n_classes == 2 else n_classes), "calibrator")
-        _require(all(isinstance(one, ProbabilityCurve) for one in curves), "calibrator")
+        n_curves = 1 if n_classes == 2 else n_classes
+        _require(len(calibrator.curves) == n_curves, "calibrator")
 
 
 def _is_array(value: Any, dtype: Any, shape: tuple[int | None, ...]) -> bool:

@@ -224,11 +224,3 @@ def check_model(model: Any) -> None:
     shape = (voters.n_classes,)
     require(isinstance(classes, np.ndarray) and classes.shape == shape, "other classes")
     require(model.n_features_in_ == len(voters.features), "another number of features")
-
-
-def check_steps(steps: Any) -> None:
-    """The knots of a calibrator."""
-    require_array(steps.votes, np.float32, (None,), "votes")
-    require_array(steps.calibrated, np.float64, (len(steps.votes),), "calibrated votes")
-    require(len(steps.votes) > 0 and np.isfinite(steps.calibrated).all(), "no knots")
-    require((np.diff(steps.votes) > 0).all(), "knots out of order")
