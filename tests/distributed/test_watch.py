@@ -27,8 +27,8 @@ class Scripted:
 
     status = "running"
 
-    def __init__(self, script, monkeypatch):
-        self.script, self.now, self.scheduler = script, 0.0, self
+    def __init__(self, script, monkeypatch, end=600):
+        self.script, self.now, self.end, self.scheduler = script, 0.0, end, self
         self.identity = None
         monkeypatch.setattr(clusters.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(clusters, "wait", self.wait)
@@ -45,7 +45,7 @@ class Scripted:
         return {"workers": {f"tcp://{k}": worker for k, worker in enumerate(workers)}}
 
     def wait(self, futures, timeout, return_when):
-        if self.now >= 600:
+        if self.now >= self.end:
             return  # it was worth the wait
         self.now += timeout
         raise TimeoutError
@@ -102,6 +102,13 @@ def test_what_is_no_fault(monkeypatch, script):
     client = Scripted(script, monkeypatch)
     clusters.Watch(client).wait([])
     assert client.now >= 600
+
+
+def test_a_task_that_the_scheduler_has_lost(monkeypatch):
+    client = Scripted(lambda now: [worker(now), worker(now)], monkeypatch, end=2000)
+    with pytest.raises(RuntimeError, match=r"all 2 workers are alive.*restart"):
+        clusters.Watch(client).wait([])
+    assert 900 <= client.now <= 930
 
 
 def test_time_in_which_the_client_was_stopped_does_not_count(monkeypatch):
@@ -314,6 +321,11 @@ def keys(client):
     return {key: wanted for key, wanted in found.items() if key.startswith("damvi")}
 
 
+def n_executing(dask_worker):
+    """Tasks that were given up run on, and Dask may lose those asked for meanwhile."""
+    return len(dask_worker.state.executing)
+
+
 def read_when_there(part, frame, mark):
     """Rows that come when a file does."""
     while not mark.exists():
@@ -336,6 +348,7 @@ def test_ctrl_c_leaves_a_cluster_that_can_be_used(here, frame, tmp_path, direct)
     wait_for(lambda: not {key for key, wanted in keys(here).items() if wanted} - {*before})
     mark.touch()
     wait_for(lambda: keys(here).keys() <= before.keys())
+    wait_for(lambda: not any(here.run(n_executing).values()))
     assert interrupted.traceback
     model = fit(fresh(), slow, "label", client=here)
     assert np.isfinite(model.weights_).all()

@@ -28,6 +28,8 @@ LOOK_EVERY = 5.0
 """Seconds between looks at what the workers do."""
 PATIENCE = 60.0
 """Seconds without work until nobody believes that it will go on."""
+MORE_PATIENCE = 900.0
+"""The same where all workers are alive and free; data may be on a long way."""
 GONE = (
     "the connection to the cluster is lost, and with it the training rows; connect a "
     "client, and fit again"
@@ -246,7 +248,14 @@ class Watch:
             )
         paused = [worker for worker in workers.values() if worker["status"] == "paused"]
         if not paused or fetching:  # the paused still give away what they have
-            return None
+            if self._idle < MORE_PATIENCE:  # a long way from one worker to another
+                return None
+            return (
+                f"nothing went on for {MORE_PATIENCE / 60:.0f} minutes, though all "
+                f"{len(workers)} workers are alive: the scheduler has lost sight of a "
+                f"task, as when work is broken off and asked for again at once, or memory "
+                f"is short; call client.restart(), and fit again"
+            )
         limit = format_bytes(min(worker["memory_limit"] or 0 for worker in paused))
         return (
             f"no worker accepted work for {seconds}: {len(paused)} of {len(workers)} are "
