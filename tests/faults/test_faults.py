@@ -34,6 +34,6 @@ def test_the_stored_table_has_every_command_and_operation():
     lines = list(lines_of(STORED))
     assert len(lines) >= 200
     faults = Counter(line["fault"] for line in lines)
-    assert min(faults[how] for how in ("kill", "terminate", "full", "read-only")) >= 10
+    assert min(faults[how] for how in ("kill", "terminate", "full", "read-only")) >= 100
     operations = {line["operation"] for line in lines if line["fault"] == "kill"}
     assert operations >= {"open", "write", "fsync", "replace", "unlink", "mkdir"}
