@@ -206,6 +206,33 @@ def test_voters_that_are_worth_nothing_can_be_pruned_too(solver):
     assert len(kept) == pruning.sizes[-1] == 1
 
 
+@pytest.mark.filterwarnings("ignore:No voter does better")
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("solver", ["exact", "slsqp", "uniform"])
+def test_voters_that_say_the_same_of_all_rows_can_be_pruned_too(solver, n_classes):
+    targets = np.arange(60) % n_classes
+    alike = np.ones((60, 4), np.int8 if n_classes == 2 else np.uint8)
+    votes = Votes(
+        alike,
+        targets,
+        deal_folds(targets, 0),
+        class_weight=np.ones(n_classes),
+        reweighted=np.arange(n_classes) > 0,
+    )
+    weighting = weigh(votes, Settings(solver=solver, fit_intercept=True))
+    kept, pruning, _ = prune_voters(weighting, 2)
+    assert len(kept) == pruning.sizes[-1] == 2
+
+
+def test_voters_that_depend_on_one_another_can_be_pruned_too():
+    # With the ridge on its diagonal, this is singular to the last bit.
+    ridge = 1e-12
+    M = np.array([[1, 1 + ridge, 0.1], [1 + ridge, 1, 0.1], [0.1, 0.1, 1]])
+    found = selection._path(Moments(np.full(3, 0.1), M, 1), "uniform")
+    assert sorted(found) == [1, 2, 3]
+    assert found[2][2] == 0.5  # one of the two that are alike went first
+
+
 @pytest.mark.parametrize(
     "settings",
     [

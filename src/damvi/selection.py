@@ -7,7 +7,9 @@ fold, from weights that do not know it either, and judging the fold by what was 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -25,7 +27,7 @@ from .decision.decision import AVERAGE_PRECISION
 from .decision.rows import Rows, read_rows
 from .decision.threshold import search
 from .moments import ClassMoments, Moments
-from .solvers import SOLVERS, uniform
+from .solvers import INDEPENDENT, SOLVERS, uniform
 from .weighting import (
     Comparison,
     Settings,
@@ -555,13 +557,25 @@ def _path(moments: Moments, solver: str) -> dict[int, Numbers]:
         if len(kept) == 1:
             return found
         inner = moments.restricted(kept)
-        m, M = inner.normalised()
-        ridge = 1e-12 * float(np.trace(M)) / len(m)
-        inverse = linalg.inv(M + ridge * np.eye(len(m)))
-        w = weights[kept]
-        stays = np.delete(np.arange(len(kept)), int(np.argmin(w**2 / np.diag(inverse))))
+        _, M = inner.normalised()
+        rises = weights[kept] ** 2 / np.diag(_inverse(M))
+        stays = np.delete(np.arange(len(kept)), int(np.argmin(rises)))
         weights = np.zeros_like(weights)
         weights[kept[stays]] = SOLVERS[solver](inner.restricted(stays)).weights
+
+
+def _inverse(M: Numbers) -> Numbers:
+    """Of M with a ridge; the larger one where voters still depend on one another."""
+    # There is no variance at all where all say the same of all rows: any of them may go.
+    trace = float(np.trace(M)) or 1.0
+    for share in (1e-12, INDEPENDENT):
+        ridge = share * trace / len(M)
+        with warnings.catch_warnings(), suppress(linalg.LinAlgError):
+            warnings.simplefilter("ignore", linalg.LinAlgWarning)
+            inverse = np.asarray(linalg.inv(M + ridge * np.eye(len(M))))
+            if (np.diag(inverse) > 0).all():
+                return inverse
+    return np.eye(len(M))
 
 
 def _at_most(found: dict[int, Numbers], size: int) -> Numbers:
