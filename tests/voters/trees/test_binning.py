@@ -1,6 +1,7 @@
 """Bins: exact where values are few, kind to the rare class where they are many."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -47,6 +48,14 @@ def test_edges_separate_neighbouring_values(values):
     edges = midpoints(values)
     assert (edges >= values[:-1]).all()
     assert (edges < values[1:]).all()
+
+
+def test_values_as_far_apart_as_doubles_can_be_are_told_apart_without_a_warning():
+    X = np.array([[-np.inf], [-1.7e308], [1.7e308], [np.inf]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        codes = learn(X).encode(X)
+    np.testing.assert_array_equal(codes.ravel(), [1, 2, 3, 4])
 
 
 def test_exactly_255_values_are_kept_and_256_are_merged():

@@ -263,8 +263,10 @@ def _blocks_that_count(X: Any, signs: NDArray[np.integer[Any]]) -> Iterator[Floa
 def midpoints(values: Floats) -> Floats:
     """Edges half way between sorted values, as in CART."""
     low, high = values[:-1], values[1:]
-    middle = low + (high - low) / 2
-    # Between neighbouring numbers (or infinities) there is no middle to be had.
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = low + (high - low) / 2
+    # Between neighbouring numbers, infinities, or numbers further apart than any number is
+    # large, there is no middle to be had.
     return np.where((middle >= low) & (middle < high), middle, low)
 
 
