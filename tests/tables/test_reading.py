@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import damvi
 from damvi.tables import Schema, delimited, read_blocks, read_table, reading
 from damvi.tables.delimited import DelimitedFile
+from damvi.tables.schema import Column, numbers_in
 
 
 @pytest.fixture
@@ -346,6 +347,24 @@ def test_what_looks_like_a_number_is_the_same_at_fit_and_later(tmp_path):
     assert frame["x"].tolist() == ["12", "0x1F"] * 30
     schema = Schema.infer(frame, "y", keep=["x"])
     pd.testing.assert_frame_equal(whole(tmp_path / "t.csv", schema), schema.encode(frame))
+
+
+@pytest.mark.parametrize("sign", [*"\x1c\x1d\x1e\x1f"])
+def test_a_control_sign_is_no_blank_around_a_number(tmp_path, sign):
+    """Python's float takes neither, though its strip takes it for a blank."""
+    path = tmp_path / "table.csv"
+    path.write_text(f"x,z\n{sign}7,1\n8,2\n")
+    assert read_table(path)["x"].tolist() == [f"{sign}7", "8"]
+    schema = Schema((Column("x", "number"),))
+    [block] = read_blocks(path, schema)
+    frame = pd.DataFrame({"x": [f"{sign}7", "8"]})
+    for table in (block(), schema.encode(read_table(path, schema)), schema.encode(frame)):
+        np.testing.assert_array_equal(table["x"], [np.nan, 8])
+    values, odd = numbers_in(
+        pd.Series([f"7{sign}", f"${sign}7", f"{sign}?", "\xa07\u2003"])
+    )
+    np.testing.assert_array_equal(values, [np.nan, np.nan, np.nan, 7])
+    assert odd.tolist() == [True, True, True, False]
 
 
 def test_one_among_trues_is_no_boolean(tmp_path):

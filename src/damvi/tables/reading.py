@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .delimited import DelimitedFile
-from .schema import Column, Schema, encode, numbers_in, plain_numbers
+from .schema import BLANKS, Column, Schema, encode, numbers_in, plain_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,7 +243,7 @@ def _inferred(cells: Any, decimal: str) -> Any:
 
     if cells.null_count == len(cells):
         return cells
-    trimmed = pc.utf8_trim_whitespace(cells)
+    trimmed = pc.utf8_trim(cells, BLANKS)
     if pc.any(pc.match_substring_regex(trimmed, r"^[-+]?0(\d+$|[xX])")).as_py():
         return cells  # 007 and 0x1F are codes, until it is known how many there are
     if decimal == ",":

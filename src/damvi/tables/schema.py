@@ -40,7 +40,10 @@ OTHER = "(other)"
 """The category of all rare ones together, and of those not seen at fit."""
 MISSING = ("", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown")
 """What people write into a column of numbers where there is none."""
-CURRENCY = r"^[$€£]\s*|\s*[$€£%]$"
+BLANKS = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
+BLANKS += "".join(map(chr, range(0x2000, 0x200B)))
+"""What ``float`` overlooks around a number; ``strip`` takes \x1c to \x1f away as well."""
+CURRENCY = rf"^[$€£][{BLANKS}]*|[{BLANKS}]*[$€£%]$"
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 DECIMAL = re.compile(r"[-+]?\d+,\d+")
 ENOUGH = 0.99
@@ -304,7 +307,7 @@ def _number_in_text(name: str, text: pd.Series, keep: bool) -> Column | None:
     known = int((~np.isnan(values)).sum())
     if not known:
         return None
-    stripped = some.str.strip()
+    stripped = some.str.strip(BLANKS)
     if stripped.str.fullmatch(r"0\d+").any() and stripped.nunique() <= FEW_CODES:
         return None  # codes such as 01 and 02
     if odd.any() and (known < ENOUGH * (known + odd.sum()) or some.nunique() <= FEW_CODES):
@@ -535,7 +538,7 @@ def numbers_in(
     """
     import pandas as pd
 
-    plain = text.astype("string").str.strip().str.lower()
+    plain = text.astype("string").str.strip(BLANKS).str.lower()
     missing = (plain.isna() | plain.isin(MISSING)).to_numpy(dtype=bool)
     plain = plain.str.replace(CURRENCY, "", regex=True)
     if comma:
@@ -557,7 +560,7 @@ def plain_numbers(cells: Any) -> NDArray[np.float64] | None:
     try:
         numbers = cells.cast(pa.float64())
     except pa.ArrowInvalid:
-        cells = pc.utf8_trim_whitespace(cells)
+        cells = pc.utf8_trim(cells, BLANKS)
         missing = pc.is_in(pc.utf8_lower(cells), pa.array(MISSING))
         try:
             numbers = pc.if_else(missing, None, cells).cast(pa.float64())
@@ -569,7 +572,8 @@ def plain_numbers(cells: Any) -> NDArray[np.float64] | None:
 
 def find_comma(text: pd.Series) -> Comma:
     """What a comma within these numbers means, as far as all of them agree."""
-    some = text.dropna().astype(str).str.replace(CURRENCY, "", regex=True).str.strip()
+    some = text.dropna().astype(str).str.replace(CURRENCY, "", regex=True)
+    some = some.str.strip(BLANKS)
     with_comma = some[some.str.contains(",", regex=False)].unique().tolist()
     if not with_comma:
         return ""
