@@ -136,6 +136,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The vote above which a row is flagged, or the factors of three or more classes.
     tuning_ : Tuning or None
         How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
+        None if it was not, or if the rows that have a vote are of a single fold.
     oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
         The decision function on each training row by voters whose sample it was not in,
         with weights learned on other rows. NaN where a row was never out of bag.

@@ -146,6 +146,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         The vote above which a row is flagged, or the factors of three or more classes.
     tuning_ : Tuning or None
         How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
+        None if it was not, or if the rows that have a vote are of a single fold.
     comparison_ : Comparison or None
         The learned weights beside the plain vote, by average precision out of fold. Where
         they are behind by more than a standard error, the plain vote is kept

@@ -1,10 +1,12 @@
 import json
 import time
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
+from damvi import DAMVIClassifier, load_model, save_model
 from damvi.decision import Tuning, crossfit_decisions, decide, tune, tune_threshold
 
 from .simulate import rare_votes
@@ -190,6 +192,30 @@ def test_a_single_fold_is_refused():
         tune(vote, targets, "f1", folds=np.zeros(100, dtype=int))
     with pytest.raises(ValueError, match="folds has shape"):
         tune(vote, targets, "f1", folds=np.zeros(99, dtype=int))
+
+
+def test_a_model_whose_votes_are_of_a_single_fold_has_no_tuning(tmp_path):
+    """Each voter has seen the third row, and the other two are in the same fold."""
+    X = np.array([[0.146, 0.4], [-0.249, 0.588], [-0.169, 0.444]])
+    model = DAMVIClassifier(
+        fit_intercept=True,
+        max_samples=1.0,
+        n_estimators=3,
+        random_state=94,
+        reweight=0.0,
+        shrinkage=0.999,
+        threshold={"cost": (1, 20)},
+        votes="oob",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, [1, 0, 0])
+    assert np.isnan(model.oob_decision_function_).sum() == 1
+    assert model.tuning_ is None
+    save_model(model, tmp_path / "model.damvi")
+    again = load_model(tmp_path / "model.damvi")
+    assert again.tuning_ is None
+    assert again.threshold_ == model.threshold_
 
 
 def test_an_unreachable_floor_is_said_once():

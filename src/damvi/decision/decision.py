@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .calibration import Calibrator, calibrate_vote
 from .objectives import Fixed, Objective, Untuned
+from .rows import read_rows
 from .threshold import tune_threshold
 from .tuning import Tuning, tune
 
@@ -97,10 +98,13 @@ class Decision:
 
     @cached_property
     def tuning(self) -> Tuning | None:
-        """What the threshold is worth, if it was tuned."""
+        """What the threshold is worth, if it was tuned, and there are rows to tell by."""
         if isinstance(self.objective, Fixed):
             return None
         rows = self.weighting.votes
+        judged = read_rows(self.out_of_sample_vote, rows.targets, rows.sample_weight)
+        if np.ptp(rows.folds[judged.index]) == 0:  # of three rows, two may have no vote
+            return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said when the threshold was found
             return tune(
