@@ -170,6 +170,19 @@ def test_blocks_add_up_and_voters_can_be_taken():
     assert some.positive_rate == 0.3
 
 
+@pytest.mark.parametrize("y", [[0, 1], [0, 1, 1], [1, 0, 0]])
+@pytest.mark.parametrize("settings", [{}, {"fit_intercept": True, "shrinkage": 0.5}])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_fold_whose_others_have_no_negatives_or_no_rows(y, settings):
+    X = np.array([[-0.2, 1.0], [0.6, 1.0], [0.3, 1.0]])[: len(y)]
+    model = DAMVIClassifier(
+        n_estimators=3, unlabeled_weight=0.5, random_state=0, **settings
+    )
+    model.fit(X, y, X_unlabeled=X[:1])
+    assert len(model.oob_decision_function_) == len(y)
+    assert np.isfinite(model.weights_).all()
+
+
 def test_a_pair_without_a_shared_positive_keeps_its_labelled_moments():
     votes = some_votes(80, masked=True)
     outside = votes.counted.copy()

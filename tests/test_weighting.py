@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from damvi import DAMVIClassifier, load_model, save_model
+from damvi.crossfit import crossfit_weights
 from damvi.moments import Moments
 from damvi.reweighting import emphasis, plain_margin
 from damvi.solvers import exact
@@ -144,3 +146,32 @@ def test_the_out_of_sample_vote_by_the_obvious_loop(soft):
         np.testing.assert_allclose(
             masked.out_of_sample_vote[here][judged], expected, atol=1e-12
         )
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("votes", ["train", "oob"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("shrinkage", [0.0, 0.5])
+@pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2]])
+def test_a_fold_without_others_is_judged_by_the_plain_vote(
+    labels, shrinkage, intercept, votes, tmp_path
+):
+    """A row of each class: they are all in one fold, and no other has any."""
+    model = DAMVIClassifier(
+        n_estimators=4,
+        max_samples=1,
+        bootstrap=False,
+        shrinkage=shrinkage,
+        fit_intercept=intercept,
+        votes=votes,
+        random_state=0,
+    )
+    model.fit(np.array([[-0.5], [1.0], [-0.8]])[: len(labels)], labels)
+    save_model(model, tmp_path / "model.damvi")
+    again = load_model(tmp_path / "model.damvi")
+    known = again.oob_decision_function_
+    np.testing.assert_array_equal(known, model.oob_decision_function_)
+    settings = Settings(shrinkage=shrinkage, fit_intercept=intercept)
+    [others] = model.decision_.weighting.others
+    [found] = crossfit_weights([settings.moments(others)], "exact")
+    np.testing.assert_array_equal(found.weights, np.full(4, 0.25))

@@ -387,6 +387,11 @@ class ClassMoments:
         shares: Any = self.shares and self.shares - other.shares  # type: ignore[operator]
         return ClassMoments(negatives, positives, self.n_classes, shares)
 
+    @property
+    def total(self) -> float:
+        """The weight of the rows; 0 if there are none."""
+        return self.negatives.total + self.positives.total
+
     def moments(self) -> Moments:
         """Of all classes, as the C-bound takes them."""
         return self._at(2)

@@ -160,6 +160,11 @@ class RefinedMoments:
             natural=self.natural - other.natural,
         )
 
+    @property
+    def total(self) -> float:
+        """The weight of the labelled rows; 0 if there are none."""
+        return self.labelled.total
+
     def moments(self) -> Moments:
         """Of both classes, as a solver takes them."""
         return self._settled[1]
@@ -202,6 +207,8 @@ class RefinedMoments:
         p = self.unlabeled.positive_rate
         if p is None:
             up, down = float(self.natural.total), float(self.labelled.negatives.total)
+            if down == 0:  # none to refine, and no rate of positives below 1
+                return np.zeros_like(M), np.zeros_like(known)
             p = up / (up + down)
         return (self.unlabeled.M - p * M) / (1 - p), known
 

@@ -63,13 +63,21 @@ class Settings(NamedTuple):
         )
 
     def moments(self, moments: ClassMoments) -> Moments:
-        """What the solver is given."""
+        """What the solver is given: no voter beats a coin where there are no rows.
+
+        A fold has no others if all rows that count are its own.
+        """
+        if moments.total <= 0:
+            n_voters = moments.means()[0].size
+            return Moments(np.zeros(n_voters), np.zeros((n_voters, n_voters)), 1)
         whole = moments.centred() if self.fit_intercept else moments.moments_to_learn()
         return shrink(whole, self.shrinkage)
 
     def threshold(self, moments: ClassMoments, weights: Numbers) -> float:
         """Where the vote is cut if nobody tunes it: at 0, or where the constant tips it."""
-        return threshold_of(moments, weights) if self.fit_intercept else 0.0
+        if not self.fit_intercept or moments.total <= 0:
+            return 0.0
+        return threshold_of(moments, weights)
 
     def c_bound(self, moments: ClassMoments, weights: Numbers) -> float:
         """The C-bound of the vote, the constant's say included."""
