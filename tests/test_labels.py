@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from damvi.labels import ClassTotals, Labels
+from damvi.labels import ClassTotals, Labels, missing_labels
 
 TARGETS = np.array([0, 0, 1, 0], dtype=np.int8)
 
@@ -160,3 +160,8 @@ def test_two_classes_are_a_case_of_what_is_looked_for():
         again = Labels.restored(labels.classes, labels.pos_label, labels.order)
         assert type(again) is type(labels)
         assert again.by_target.tolist() == labels.by_target.tolist()
+
+
+def test_a_date_that_is_missing_is_no_class():
+    y = np.array(["2020-01-01", "NaT", "2021-01-01"], dtype="datetime64[D]")
+    assert missing_labels(y).tolist() == [False, True, False]

@@ -524,6 +524,7 @@ def saved(stream, path, **changed):
         ({"more": np.zeros(10**6)}, "too large"),
         ({"min_rows": np.array("many")}, "min_rows='many'; give a number of rows"),
         ({"made_from": np.array("other")}, "of another model"),
+        ({"made_from": np.array([])}, "no stream of this model"),
     ],
 )
 def test_files_that_are_no_stream_of_the_model(models, tmp_path, changed, said):

@@ -429,6 +429,8 @@ def missing_labels(y: Any) -> NDArray[np.bool_]:
         y = y.to_numpy() if hasattr(y, "to_numpy") else np.array(y, dtype=object)
     if y.dtype.kind == "f":
         return np.isnan(y)
+    if y.dtype.kind in "mM":
+        return np.isnat(y)
     if y.dtype.kind != "O":
         return np.zeros(y.shape, dtype=bool)
     flat = [_is_missing(value) for value in y.ravel().tolist()]

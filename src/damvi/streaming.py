@@ -263,12 +263,15 @@ class VoteStream:
             forgets = not np.isnan(half_life)
             memory = Memory.from_arrays(arrays, n_voters)
             n_rows, threshold = int(arrays["n_rows_seen"]), float(arrays["threshold"])
-            weights = arrays["weights"]
+            weights, made_from = arrays["weights"], arrays["made_from"].item()
             sound = weights.dtype == np.float64 and weights.shape == (n_voters,)
             sound = sound and bool((weights >= 0).all()) and abs(weights.sum() - 1) < 1e-9
             if not sound or n_rows < 0 or not np.isfinite(threshold):
                 raise ValueError("its numbers do not go together")
-        except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        except (
+            *(KeyError, TypeError, ValueError, OverflowError, EOFError),
+            zipfile.BadZipFile,
+        ) as error:
             raise ValueError(
                 f"{os.fspath(path)} is no stream of this model, or it is damaged: {error}"
             ) from error
@@ -278,7 +281,7 @@ class VoteStream:
             min_rows=min_rows,
             prior_rows=0,
         )
-        if arrays["made_from"].item() != stream._made_from:
+        if made_from != stream._made_from:
             raise ValueError(
                 f"{os.fspath(path)} is a stream of another model; give the one that it was "
                 f"made from, with the weights that it had"

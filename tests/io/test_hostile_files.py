@@ -12,12 +12,17 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from damvi import (
@@ -932,3 +937,25 @@ def test_a_save_that_fails_leaves_the_old_file(trees, tmp_path, monkeypatch):
         save_model(model, path)
     assert path.read_bytes() == trees
     assert os.listdir(tmp_path) == ["model.damvi"]
+
+
+def test_folders_and_processes_are_not_the_file_s_to_choose(tmp_path):
+    """A cache of pickles that somebody else may write to would run code in a refit."""
+    X, y = make_classification(200, weights=[0.8], random_state=0)
+    pipe = make_pipeline(StandardScaler(), LogisticRegression(), memory=str(tmp_path / "c"))
+    forest = RandomForestClassifier(5, n_jobs=64, random_state=0)
+    pool = DAMVIVotingClassifier([("pipe", pipe), ("forest", forest)], cv=2).fit(X, y)
+    save_model(pool, tmp_path / "m.damvi")
+    model = load_model(tmp_path / "m.damvi")
+    for one in (model.estimators[0][1], model.estimators_[0]):
+        steps = [one, *(getattr(one, name, None) for name in ("estimator", "estimator_"))]
+        assert all(getattr(step, "memory", None) is None for step in steps)
+    assert model.estimators[1][1].n_jobs <= os.cpu_count()
+    assert np.array_equal(model.predict_proba(X), pool.predict_proba(X))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_no_model_file(tmp_path):
+    os.mkfifo(tmp_path / "m.damvi")
+    with pytest.raises(ModelFileError, match="no regular file"):
+        load_model(tmp_path / "m.damvi")

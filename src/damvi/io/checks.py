@@ -6,6 +6,7 @@ may come from anyone. What trees must be like is with the trees.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -49,8 +50,14 @@ def check_params(model: Any) -> None:
     """All parameters of the constructor, each of a kind that the class allows.
 
     They are asked for in predictions too: scikit-learn reads an estimator's tags off them.
+    How many processes it may start and where it may keep pickles are ours, not the file's.
     """
-    cls = type(model)
+    cls, given = type(model), vars(model)
+    if "memory" in given:
+        given["memory"] = None
+    n_jobs, cpus = given.get("n_jobs"), os.cpu_count() or 1
+    if isinstance(n_jobs, int) and abs(n_jobs) > cpus:
+        given["n_jobs"] = cpus if n_jobs > 0 else -1
     missing = sorted(set(signature(cls).parameters) - vars(model).keys())
     _require(not missing, f"{cls.__name__} without {', '.join(missing)[:200]}")
     try:

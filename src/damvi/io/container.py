@@ -82,6 +82,8 @@ def pack(members: dict[str, bytes]) -> bytes:
 
 def unpack(path: Path) -> dict[str, bytes]:
     """The members of a model file, if it is whole."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # would never end
+        raise ModelFileError("it is no regular file")
     with open(path, "rb") as file:
         payload = _read_payload(file)
     try:
