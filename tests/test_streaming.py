@@ -386,7 +386,7 @@ def test_an_untuned_threshold_follows_the_constant_and_any_other_stays():
     model = fitted(True, threshold="vote", balance=0)
     stream = VoteStream(model, prior_rows=0)
     stream.partial_fit(X, y)
-    how = Settings(reweight=0, shrinkage=0.001, fit_intercept=True)
+    how = Settings(reweight=0, shrinkage=model.shrinkage, fit_intercept=True)
     expected = weigh(votes_of(X, y, soft=True), how)
     np.testing.assert_allclose(stream.weights_, expected.weights, atol=1e-9)
     assert stream.threshold_ == pytest.approx(expected.threshold, abs=1e-9)
