@@ -333,6 +333,15 @@ def read_when_there(part, frame, mark):
     return frame.iloc[part::2]
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C is heeded, which it is not in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("direct", [False, True])
 def test_ctrl_c_leaves_a_cluster_that_can_be_used(here, frame, tmp_path, direct):
     mark = tmp_path / "go on"
