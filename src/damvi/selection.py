@@ -29,7 +29,7 @@ from .decision.threshold import search
 from .moments import ClassMoments, Moments
 from .solvers import INDEPENDENT, SOLVERS, uniform
 from .weighting import (
-    Comparison,
+    PlainVoteComparison,
     Settings,
     Weighting,
     crossfitted_vote,
@@ -170,7 +170,9 @@ def keep_better_vote(weighting: Weighting) -> Weighting:
     if settings.solver == "uniform" or n_folds < 3 or n_voters == 1:
         return weighting
 
-    def compare(others: Sequence[ClassMoments], known: NDArray[np.bool_]) -> Comparison:
+    def compare(
+        others: Sequence[ClassMoments], known: NDArray[np.bool_]
+    ) -> PlainVoteComparison:
         by_whom = [None, [even] * n_folds]
         pair = [
             crossfitted_vote(votes, others, settings, weighting.n_jobs, weights=Q)
@@ -210,16 +212,18 @@ def keep_better_vote(weighting: Weighting) -> Weighting:
     return found
 
 
-def _compare(votes: Any, pair: Sequence[Numbers], known: NDArray[np.bool_]) -> Comparison:
+def _compare(
+    votes: Any, pair: Sequence[Numbers], known: NDArray[np.bool_]
+) -> PlainVoteComparison:
     """Learned and plain votes on the rows that may be known."""
     rows = [
         read_rows(_only(vote, known), votes.targets, votes.sample_weight) for vote in pair
     ]
     learned, plain = (_average_precision(one) for one in rows)
     if learned >= plain:
-        return Comparison(learned, plain, None, plain_kept=False)
+        return PlainVoteComparison(learned, plain, None, plain_kept=False)
     error = _error_of_difference(*rows)
-    return Comparison(learned, plain, error, plain_kept=plain - learned > error)
+    return PlainVoteComparison(learned, plain, error, plain_kept=plain - learned > error)
 
 
 def _error_of_difference(first: Rows, second: Rows) -> float:

@@ -56,7 +56,7 @@ from .validation import (
 from .voters import PoolVoters, strong_pool
 from .voters.estimators import weighted_importances
 from .votes import Votes, split_rows
-from .weighting import Comparison, Settings, minimize_c_bound, set_fitted
+from .weighting import PlainVoteComparison, Settings, minimize_c_bound, set_fitted
 
 N_FOLDS = 5
 PREFIT = "prefit"
@@ -147,7 +147,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     tuning_ : Tuning or None
         How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
         None if it was not, or if the rows that have a vote are of a single fold.
-    comparison_ : Comparison or None
+    comparison_ : PlainVoteComparison or None
         The learned weights beside the plain vote, by average precision out of fold. Where
         they are behind by more than a standard error, the plain vote is kept
         (``comparison_.plain_kept``), and what is told of out-of-fold rows counts that in.
@@ -561,10 +561,10 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         return self.decision_.tuning
 
     @property
-    def comparison_(self) -> Comparison | None:
+    def comparison_(self) -> PlainVoteComparison | None:
         """The learned weights beside the plain vote, and which of them was kept."""
         check_is_fitted(self, "weights_")
-        comparison: Comparison | None = self.decision_.comparison
+        comparison: PlainVoteComparison | None = self.decision_.comparison
         return comparison
 
     @property

@@ -87,7 +87,7 @@ class Settings(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PlainVoteComparison:
     """The learned weights beside the plain vote. ``print`` it to read it.
 
     Attributes
@@ -134,7 +134,7 @@ class Weighting:
         lead to: where voters were chosen, these know nothing of the fold either.
     chosen_from : Weighting, optional
         Of the voters that these were chosen from; ``fold_weights`` are then for them.
-    comparison : Comparison, optional
+    comparison : PlainVoteComparison, optional
         The learned weights beside the plain vote.
     """
 
@@ -146,7 +146,7 @@ class Weighting:
     n_jobs: int | None = None
     fold_weights: Sequence[Numbers] | None = None
     chosen_from: Weighting | None = None
-    comparison: Comparison | None = None
+    comparison: PlainVoteComparison | None = None
 
     @property
     def used(self) -> Settings:

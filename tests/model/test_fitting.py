@@ -7,7 +7,7 @@ import pytest
 from damvi import DAMVIVotingClassifier
 from damvi.model import fit_table, fitting, parse_metric, prepare
 from damvi.voters import FastForestClassifier
-from damvi.weighting import Comparison
+from damvi.weighting import PlainVoteComparison
 
 
 def table(n=400, rate=0.15, seed=0):
@@ -132,7 +132,7 @@ def test_a_pool_that_kept_the_plain_vote_says_so(monkeypatch):
     def pool(seed, y):
         return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]
 
-    behind = Comparison(0.31, 0.42, 0.02, plain_kept=True)
+    behind = PlainVoteComparison(0.31, 0.42, 0.02, plain_kept=True)
     monkeypatch.setattr(fitting, "strong_pool", pool)
     monkeypatch.setattr(DAMVIVotingClassifier, "comparison_", behind)
     _, found = fit_table(prepare(table(), "y"), parse_metric("f1"))

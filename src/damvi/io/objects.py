@@ -54,7 +54,7 @@ from ..voters.trees.binning import Binning, Features
 from ..voters.trees.features import Categories
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
-from ..weighting import Comparison
+from ..weighting import PlainVoteComparison
 from . import boosters, checks, sklearn_trees, trees
 from .container import Json, ModelFileError, Reader, Writer
 
@@ -127,7 +127,7 @@ RECORDS = _by_name(
     Calibrator,
     Categories,
     ClassCurves,
-    Comparison,
+    PlainVoteComparison,
     Cost,
     FBeta,
     Features,

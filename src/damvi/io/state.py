@@ -21,7 +21,7 @@ from ..tables import Schema
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.voters import TreeVoters
 from ..voting import DAMVIVotingClassifier
-from ..weighting import Comparison
+from ..weighting import PlainVoteComparison
 from .checks import check_params, check_width, is_vote_curve
 from .container import Json, ModelFileError, Reader, Writer
 from .trees import has_shape
@@ -271,7 +271,9 @@ def _check_decision(model: Estimator) -> None:
     calibrator: Any = decision.calibrator
     _require(np.array_equal(decision.threshold, model.threshold_), "threshold_")
     comparison: Any = decision.comparison
-    _require(comparison is None or isinstance(comparison, Comparison), "comparison_")
+    _require(
+        comparison is None or isinstance(comparison, PlainVoteComparison), "comparison_"
+    )
     if comparison is not None:
         _require(_is_number(comparison.learned), "comparison_")
         _require(_is_number(comparison.plain), "comparison_")
