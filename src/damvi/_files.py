@@ -126,6 +126,16 @@ def unlock(lock: int | None) -> None:
         os.close(lock)
 
 
+def is_private(folder: Path) -> bool:
+    """Whether it is a folder of ours, into which nobody else can put anything."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    if not hasattr(os, "geteuid"):
+        return True  # a user's folder for temporary files is their own there
+    return status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077 == 0
+
+
 def _followed(path: Path) -> Path:
     """What a path means: links are followed if we, or the folder's owner, made them.
 

@@ -11,7 +11,6 @@ import io
 import os
 import re
 import shutil
-import stat
 import tempfile
 import warnings
 from contextlib import suppress
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from .._files import write_whole
+from .._files import is_private, write_whole
 from ..outofcore.blocks import BlockPlan
 from ..voters.trees.binning import Binning
 from ..voters.trees.forest import Forest
@@ -178,10 +177,5 @@ def _make_private(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
-    status = os.lstat(folder)
-    if not stat.S_ISDIR(status.st_mode):
-        raise NotADirectoryError(f"{folder} is no folder; remove it")
-    if hasattr(os, "geteuid") and (
-        status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022
-    ):
-        raise PermissionError(f"others can write to {folder}; remove it")
+    if not is_private(folder):
+        raise PermissionError(f"{folder} is no folder of ours alone; remove it")

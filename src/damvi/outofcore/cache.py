@@ -27,7 +27,15 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from .._files import NO_LINKS, discarded, lock_file, remove_at_end, unlock, write_whole
+from .._files import (
+    NO_LINKS,
+    discarded,
+    is_private,
+    lock_file,
+    remove_at_end,
+    unlock,
+    write_whole,
+)
 from ..hashing import Hashes
 from ..voters.trees.binning import MAX_BINS, Binning
 
@@ -106,7 +114,7 @@ class BinCache:
         except FileExistsError:
             if not self._is_temporary:
                 raise
-        return not self._is_temporary or _is_private(folder)
+        return not self._is_temporary or is_private(folder)
 
     def _open_files(self, folder: Path) -> dict[str, int] | None:
         """The files, if they are of this table."""
@@ -304,21 +312,11 @@ def _prefix() -> str:
     return f"damvi-bins-{user}-"
 
 
-def _is_private(folder: Path) -> bool:
-    """Whether it is a folder of ours, into which nobody else can put anything."""
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode):
-        return False
-    if not hasattr(os, "geteuid"):
-        return True  # a user's folder for temporary files is their own there
-    return status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077 == 0
-
-
 def _remove_unwanted() -> None:
     """Remove our temporary folders that a kill left behind and no fit will look for."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
         with suppress(OSError):
-            if not (_is_private(folder) and (folder / UNWANTED).exists()):
+            if not (is_private(folder) and (folder / UNWANTED).exists()):
                 continue
             lock = _open_own(folder / "lock")
             try:
