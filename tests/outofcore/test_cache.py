@@ -3,6 +3,7 @@
 import io
 import os
 import stat
+import threading
 import time
 from pathlib import Path
 
@@ -179,6 +180,27 @@ def test_a_change_while_it_is_read_is_noticed_though_the_time_is_set_back(
     monkeypatch.setattr(training, "_find_bins", change_first)
     with pytest.raises(ValueError, match="was changed while it was read"):
         fit(path)
+
+
+def test_a_thread_that_maps_does_not_move_where_another_writes(tmp_path, monkeypatch):
+    """A part was written at the end of the file, where a look at its size had left off."""
+    cache = BinCache(tmp_path / "bins", "key", [0, 8, 16], 3)
+    write, looks = os.write, []
+
+    def write_late(file, data):
+        looks.append(threading.Thread(target=lambda: cache.codes.sum()))
+        looks[-1].start()
+        looks[-1].join(0.05)
+        return write(file, data)
+
+    monkeypatch.setattr(caches.os, "write", write_late)
+    codes = np.arange(1, 25, dtype=np.uint8).reshape(8, 3)
+    cache.write(0, codes, np.arange(8, dtype=np.uint64))
+    for look in looks:
+        look.join()
+    assert np.array_equal(cache.codes[:8], codes)
+    assert np.array_equal(cache.hashes[:8], np.arange(8))
+    assert (tmp_path / "bins" / "codes").stat().st_size == 48
 
 
 def test_files_that_moved_are_known_by_what_is_in_them(table, tmp_path):

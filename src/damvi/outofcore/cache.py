@@ -265,10 +265,13 @@ class BinCache:
         return self._map("hashes", np.uint64, self.shape[:1])
 
     def _map(self, name: str, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        """By the file that was looked at, and not by its name."""
+        """By the file that was looked at, and not by its name.
+
+        To look how long a file is moves the place at which another thread may be writing.
+        """
         if 0 in shape:  # of which there is nothing to map
             return np.empty(shape, kind)
-        with open(self._files[name], "rb", closefd=False) as file:
+        with self._writing, open(self._files[name], "rb", closefd=False) as file:
             return np.memmap(file, kind, "r", shape=shape)
 
     def removed_when_unused(self) -> None:
