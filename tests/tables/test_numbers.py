@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from damvi.tables.schema import numbers_in, plain_numbers
+from damvi.tables.values import numbers_in, plain_numbers
 
 
 def assert_exact(cells):

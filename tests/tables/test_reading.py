@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import damvi
 from damvi.tables import Schema, delimited, read_blocks, read_table, reading
 from damvi.tables.delimited import DelimitedFile
-from damvi.tables.schema import Column, numbers_in
+from damvi.tables.schema import Column
+from damvi.tables.values import numbers_in
 
 
 @pytest.fixture

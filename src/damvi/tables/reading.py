@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .delimited import DelimitedFile
-from .schema import BLANKS, Column, Schema, encode, numbers_in, plain_numbers
+from .schema import Column, Schema, encode
+from .values import BLANKS, numbers_in, plain_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
