@@ -17,8 +17,8 @@ from damvi import (
     DAMVIClassifier,
     DAMVIVotingClassifier,
     VoteStream,
-    load_model,
-    save_model,
+    load,
+    save,
 )
 from damvi.moments import Moments
 from damvi.reweighting import emphasis, plain_margin
@@ -491,8 +491,8 @@ def test_a_saved_stream_goes_on_where_it_was(models, name, half_life, tmp_path):
     stream = VoteStream(models[name], half_life=half_life)
     stream.partial_fit(X[:400], y[:400])
     stream.save(tmp_path / "stream.npz")
-    save_model(models[name], tmp_path / "model.damvi")
-    loaded = load_model(tmp_path / "model.damvi")
+    save(models[name], tmp_path / "model.damvi")
+    loaded = load(tmp_path / "model.damvi")
     again = VoteStream.load(tmp_path / "stream.npz", loaded)
     for each in (stream, again):
         each.partial_fit(X[400:], y[400:])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from damvi import DAMVIClassifier, load_model, save_model
+from damvi import DAMVIClassifier, load, save
 from damvi.crossfit import crossfit_weights
 from damvi.moments import Moments
 from damvi.reweighting import emphasis, plain_margin
@@ -167,8 +167,8 @@ def test_a_fold_without_others_is_judged_by_the_plain_vote(
         random_state=0,
     )
     model.fit(np.array([[-0.5], [1.0], [-0.8]])[: len(labels)], labels)
-    save_model(model, tmp_path / "model.damvi")
-    again = load_model(tmp_path / "model.damvi")
+    save(model, tmp_path / "model.damvi")
+    again = load(tmp_path / "model.damvi")
     known = again.oob_decision_function_
     np.testing.assert_array_equal(known, model.oob_decision_function_)
     settings = Settings(shrinkage=shrinkage, fit_intercept=intercept)

@@ -9,7 +9,8 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from .classifier import DAMVIClassifier
-    from .io import load_model, save_model
+    from .io import save
+    from .model import Model, load
     from .moments import Moments
     from .outofcore import ParquetTable
     from .streaming import VoteStream
@@ -21,12 +22,13 @@ _HOMES = {
     "DAMVIClassifier": "classifier",
     "DAMVIVotingClassifier": "voting",
     "FastTreeClassifier": "voters.trees.estimators",
+    "Model": "model",
     "Moments": "moments",
     "ParquetTable": "outofcore",
     "Unlabeled": "unlabeled",
     "VoteStream": "streaming",
-    "load_model": "io",
-    "save_model": "io",
+    "load": "model",
+    "save": "io",
 }
 _MODULES = {
     "benchmark",
@@ -58,13 +60,14 @@ __all__ = [
     "DAMVIClassifier",
     "DAMVIVotingClassifier",
     "FastTreeClassifier",
+    "Model",
     "Moments",
     "ParquetTable",
     "Unlabeled",
     "VoteStream",
     "__version__",
-    "load_model",
-    "save_model",
+    "load",
+    "save",
 ]
 
 

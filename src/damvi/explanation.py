@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from .evaluation import FittedVote, are_of_fit, class_names
 
 if TYPE_CHECKING:
-    from .io import Model
+    from .io import ModelParts
 
 __all__ = [
     "Contributions",
@@ -212,7 +212,7 @@ class Explained:
 
 
 def explain(
-    model: Model,
+    model: ModelParts,
     frame: Any,
     rows: Sequence[int] | None = None,
     *,
@@ -223,7 +223,7 @@ def explain(
 
     Parameters
     ----------
-    model : Model
+    model : ModelParts
     frame : DataFrame
         See :func:`damvi.tables.read_table`. It also gives the rows to compare with.
     rows : sequence of int, optional

@@ -210,7 +210,7 @@ class VoteStream:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Keep what was learned from the rows in a file, which holds numbers alone.
 
-        The voters are not in it: save the model too, by ``damvi.save_model``.
+        The voters are not in it: save the model too, by ``damvi.save``.
 
         Parameters
         ----------
@@ -221,14 +221,14 @@ class VoteStream:
         --------
         >>> import tempfile, pathlib
         >>> from sklearn.datasets import make_classification
-        >>> from damvi import DAMVIClassifier, VoteStream, load_model, save_model
+        >>> from damvi import DAMVIClassifier, VoteStream, load, save
         >>> X, y = make_classification(500, weights=[0.9], random_state=0)
         >>> model = DAMVIClassifier(n_estimators=10, random_state=0).fit(X, y)
         >>> stream = VoteStream(model)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     save_model(model, pathlib.Path(folder, "model.damvi"))
+        ...     save(model, pathlib.Path(folder, "model.damvi"))
         ...     stream.save(pathlib.Path(folder, "stream.npz"))
-        ...     model = load_model(pathlib.Path(folder, "model.damvi"))
+        ...     model = load(pathlib.Path(folder, "model.damvi"))
         ...     again = VoteStream.load(pathlib.Path(folder, "stream.npz"), model)
         >>> bool((again.weights_ == stream.weights_).all())
         True

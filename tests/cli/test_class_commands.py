@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from damvi import load, save
 from damvi.cli import main
 from damvi.evaluation import honest_rows
-from damvi.io import load, save
 from damvi.tables import read_table
 from tests.report.toy import CLASSES, make_class_model, make_class_table
 

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 from distributed import LocalCluster
 
-from damvi import hashing
+from damvi import hashing, load
 from damvi.cli import resources
-from damvi.io import load
 from damvi.model import prepare_dataset
 
 from .conftest import crops, fraud

@@ -12,7 +12,8 @@ import damvi.io
 from damvi import DAMVIClassifier
 from damvi.cli import main
 from damvi.cli.export import write
-from damvi.io import Model, Target, Training
+from damvi.io import Target, Training
+from damvi.model import Model
 from damvi.tables import Column, Schema
 
 from ..io.running import run
@@ -64,7 +65,7 @@ def test_three_classes(rows, threshold, tmp_path):
         Training(np.empty(0, np.uint64), np.empty((0, 3)), np.empty(0, np.uint8)),
     )
     source = tmp_path / "model.damvi"
-    damvi.io.save(whole, source)
+    damvi.save(whole, source)
     for form in ("onnx", "skops", "sklearn"):
         path = tmp_path / form
         run_of = CliRunner().invoke(main, ["export", str(source), "--to", form, "-o", path])
@@ -118,7 +119,7 @@ def test_a_skops_file_says_what_to_trust(model, rows, tmp_path, form):
     [("onnx", "a.onnx"), ("skops", "a.skops"), ("sklearn", "a.sklearn.skops")],
 )
 def test_the_command(model, tmp_path, monkeypatch, form, name):
-    monkeypatch.setattr(damvi.io, "load", lambda path: model, raising=False)
+    monkeypatch.setattr(damvi.model, "load", lambda path: model, raising=False)
     given = ["export", str(tmp_path / "a.damvi"), "--to", form]
     run_of = CliRunner().invoke(main, given)
     assert run_of.exit_code == 0, run_of.output
@@ -134,7 +135,7 @@ def test_the_command(model, tmp_path, monkeypatch, form, name):
 def test_what_cannot_be_exported_is_one_line_and_exit_code_1(rows, tmp_path, monkeypatch):
     X = rows[0].assign(colour=pd.Categorical(["red", "blue", "green"] * 100))
     made = model_of(X, (X["colour"] == "red") & (X["size"] > 0))
-    monkeypatch.setattr(damvi.io, "load", lambda path: made, raising=False)
+    monkeypatch.setattr(damvi.model, "load", lambda path: made, raising=False)
     refused = CliRunner().invoke(main, ["export", str(tmp_path / "a"), "--to", "sklearn"])
     assert refused.exit_code == 1
     assert refused.output.startswith("Error: voter ")

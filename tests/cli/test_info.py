@@ -8,9 +8,10 @@ from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from damvi import DAMVIClassifier, DAMVIVotingClassifier, save_model
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, save
 from damvi.cli import main
-from damvi.io import Model, Target, Training, save
+from damvi.io import Target, Training
+from damvi.model import Model
 from damvi.tables import Column, Schema
 
 
@@ -99,7 +100,7 @@ def test_a_classifier_alone(tmp_path, table):
     X, y = table
     labels = np.where(y, "bad", "good")
     model = DAMVIClassifier(n_estimators=30, random_state=0).fit(X, labels)
-    save_model(model, tmp_path / "model.damvi")
+    save(model, tmp_path / "model.damvi")
     run = info(tmp_path / "model.damvi")
     assert run.exit_code == 0, run.output
     assert "a classifier of 'bad' (positive) against 'good'" in run.output
@@ -118,3 +119,13 @@ def test_bad_files_are_one_line(tmp_path):
         assert len(run.output.splitlines()) == 1
         assert str(path) in run.output
     assert info().exit_code == 2
+
+
+def test_a_classifier_alone_is_no_whole_model(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 5 == 0
+    save(DAMVIClassifier(n_estimators=2, random_state=0).fit(X, y), tmp_path / "m.damvi")
+    refused = CliRunner().invoke(
+        main, ["export", str(tmp_path / "m.damvi"), "--to", "onnx"]
+    )
+    assert refused.exit_code == 1
+    assert "Python can load with damvi.load; damvi fit makes whole models" in refused.output

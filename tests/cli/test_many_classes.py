@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from damvi import load
 from damvi.cli import main
 from damvi.cli.console import FORMULA, no_formula
 from damvi.evaluation import FittedVote
-from damvi.io import load
 from damvi.model import fitting
 from damvi.report.words import per_hundred
 
@@ -172,12 +172,12 @@ def test_info(damvi, fitted):
 def test_info_of_a_classifier_alone(damvi, folder):
     from sklearn.linear_model import LogisticRegression
 
-    from damvi import DAMVIClassifier, save_model
+    from damvi import DAMVIClassifier, save
 
     frame = crops(300)
     voter = LogisticRegression()
     model = DAMVIClassifier(voter, n_estimators=5, stratified=True, random_state=0)
-    save_model(model.fit(frame[["rain", "sun"]], frame["crop"]), "alone.damvi")
+    save(model.fit(frame[["rain", "sun"]], frame["crop"]), "alone.damvi")
     said = damvi("info", "alone.damvi").output
     assert "a classifier of 4 classes" in said
     assert "the factors are not tuned" in said

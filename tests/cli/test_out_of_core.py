@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi import hashing
+from damvi import hashing, load
 from damvi.cli import resources
 from damvi.cli.fit import why_in_blocks
-from damvi.io import load
 from damvi.outofcore import cache
 
 from .conftest import crops, fraud

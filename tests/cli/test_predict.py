@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from damvi import load
 from damvi.cli.console import no_formula
-from damvi.io import load
 from damvi.tables import read_table
 
 from .conftest import fraud

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from damvi import DAMVIClassifier, load_model, save_model
+from damvi import DAMVIClassifier, load, save
 from damvi.decision import Tuning, crossfit_decisions, decide, tune, tune_threshold
 
 from .simulate import rare_votes
@@ -212,8 +212,8 @@ def test_a_model_whose_votes_are_of_a_single_fold_has_no_tuning(tmp_path):
         model.fit(X, [1, 0, 0])
     assert np.isnan(model.oob_decision_function_).sum() == 1
     assert model.tuning_ is None
-    save_model(model, tmp_path / "model.damvi")
-    again = load_model(tmp_path / "model.damvi")
+    save(model, tmp_path / "model.damvi")
+    again = load(tmp_path / "model.damvi")
     assert again.tuning_ is None
     assert again.threshold_ == model.threshold_
 

@@ -83,11 +83,11 @@ class Fault(NamedTuple):
 
 def fit_in_python() -> None:
     """A fit on disk whose bins stay in a folder that is named."""
-    from damvi import DAMVIClassifier, ParquetTable, save_model
+    from damvi import DAMVIClassifier, ParquetTable, save
 
     table = ParquetTable("pay", columns=["age"], cache="bins")
     model = DAMVIClassifier(n_estimators=5, random_state=0).fit(table, "is_fraud")
-    save_model(model, "python.damvi")
+    save(model, "python.damvi")
 
 
 def commands() -> list[Command]:

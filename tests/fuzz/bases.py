@@ -314,7 +314,7 @@ def fresh_rows(name: str) -> Any:
 
 def fit_all(folder: Path, names: list[str]) -> None:
     """Fit what is missing in the folder."""
-    from damvi import save_model
+    from damvi import save
 
     warnings.simplefilter("ignore")
     for name in names:
@@ -326,7 +326,7 @@ def fit_all(folder: Path, names: list[str]) -> None:
             continue
         base = BASES[name]()
         try:
-            save_model(base.model.fit(base.X, base.y), path)
+            save(base.model.fit(base.X, base.y), path)
         except Exception as error:  # a kind that this damvi cannot save is left out
             print(f"{name} is left out: {error}")
 

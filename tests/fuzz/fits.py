@@ -30,8 +30,8 @@ from damvi import (
     DAMVIClassifier,
     DAMVIVotingClassifier,
     FastTreeClassifier,
-    load_model,
-    save_model,
+    load,
+    save,
 )
 from damvi.io import ModelFileError
 from damvi.voters import FastForestClassifier
@@ -354,10 +354,10 @@ class Fits:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.damvi"
             try:
-                save_model(model, path)
+                save(model, path)
             except ModelFileError:
                 return
-            loaded = load_model(path)
+            loaded = load(path)
         _must_equal(answers, examine(loaded, case.X), "another answer once loaded")
 
     def _reweigh(self, case: Case, model: Any, answers: list[Any]) -> None:

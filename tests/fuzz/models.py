@@ -183,7 +183,7 @@ class Models:
     # Outcomes.
 
     def check(self, case: Case) -> str:
-        from damvi.io import Model, ModelFileError, summarize
+        from damvi.io import ModelFileError, ModelParts, summarize
         from damvi.io.files import _load
 
         path = self.scratch / f"{os.getpid()}.damvi"
@@ -197,7 +197,7 @@ class Models:
                 raise Finding("silent", "damaged, its digest not put right, and yet loaded")
             fresh = self.fresh[case.base]
             try:
-                if isinstance(model, Model):
+                if isinstance(model, ModelParts):
                     summarize(path)
                     fresh = model.schema.encode(fresh)
                     model = model.classifier

@@ -92,14 +92,14 @@ def test_cases_are_functions_of_their_numbers():
 def test_mutations_are_repeatable_and_digests_are_put_right(tmp_path):
     from hashlib import sha256
 
-    from damvi import save_model
+    from damvi import save
 
     from .bases import BASES
     from .models import Models
     from .runner import random_of
 
     base = BASES["trees_three"]()
-    save_model(base.model.fit(base.X, base.y), tmp_path / "trees_three.damvi")
+    save(base.model.fit(base.X, base.y), tmp_path / "trees_three.damvi")
     kind = Models(tmp_path)
     outcomes = set()
     for number in range(30):

@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier
-from damvi.io import Model, Target, Training
+from damvi.io import Target, Training
+from damvi.model import Model
 from damvi.tables import Column, Schema
 from damvi.voters import strong_pool
 

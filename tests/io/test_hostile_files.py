@@ -29,10 +29,10 @@ from damvi import (
     DAMVIClassifier,
     DAMVIVotingClassifier,
     FastTreeClassifier,
-    load_model,
-    save_model,
+    load,
+    save,
 )
-from damvi.io import ModelFileError, load, save
+from damvi.io import ModelFileError
 from damvi.io.container import (
     MANIFEST,
     Writer,
@@ -47,7 +47,7 @@ from .models import DATA, X4, Y4, X, Y, frame, same, whole_model
 from .test_round_trips import check
 
 
-def content_of(model, tmp_path_factory, save=save_model):
+def content_of(model, tmp_path_factory, save=save):
     path = tmp_path_factory.mktemp("sound") / "model.damvi"
     save(model, path)
     return path.read_bytes()
@@ -94,12 +94,12 @@ def class_pool(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    return content_of(whole_model(), tmp_path_factory, save)
+    return content_of(whole_model(), tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def class_whole(tmp_path_factory):
-    return content_of(whole_model(4), tmp_path_factory, save)
+    return content_of(whole_model(4), tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def refused(content, tmp_path, match="cannot be loaded", **options):
     path = tmp_path / "hostile.damvi"
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match=match) as caught:
-        load_model(path, **options)
+        load(path, **options)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -173,7 +173,7 @@ def test_corruption_under_a_fitting_digest(sound, tmp_path):
         first = head.split(b"\n")[0]
         path.write_bytes(first + b"\nsha256 " + digest + b"\n" + bytes(changed))
         try:
-            loaded = load_model(path)
+            loaded = load(path)
         except ModelFileError:
             continue
         if "names" not in getattr(loaded, "feature_names_in_", ()):
@@ -200,7 +200,7 @@ def test_random_numbers_in_any_array(request, n_classes, tmp_path):
                 changed.flat[rng.randint(array.size)] = np.array(odd).astype(array.dtype)
             path.write_bytes(sealed(said, {**members, name: array_to_bytes(changed)}))
             try:
-                load_model(path).predict(X)
+                load(path).predict(X)
             except ValueError:  # ModelFileError is one
                 n_errors += 1
     assert n_errors > 10
@@ -359,7 +359,7 @@ def test_boosting_with_categories(tmp_path):
             hostile = {**members, name: array_to_bytes(np.array(odd, dtype=bool))}
             refused(sealed(said, hostile), tmp_path, "categories")
     strange = table.assign(names=table["names"].cat.set_categories(["b", "new", "a"]))
-    again = load_model(tmp_path / "model.damvi").estimators_[0]
+    again = load(tmp_path / "model.damvi").estimators_[0]
     same(named.predict_proba(strange), again.predict_proba(strange))
 
 
@@ -486,7 +486,7 @@ def test_a_number_of_classes_that_is_not_there(n, tmp_path):
     # A constant of our own would leave nothing to learn, and we would say so.
     model = DAMVIVotingClassifier(pool, cv=2, fit_intercept=False)
     model.fit(X, Y)
-    save_model(model, tmp_path / "sound.damvi")
+    save(model, tmp_path / "sound.damvi")
     said, members = opened((tmp_path / "sound.damvi").read_bytes(), tmp_path)
     state(said, "DummyClassifier")["n_classes_"] = n
     refused(sealed(said, members), tmp_path, "another number of classes")
@@ -816,7 +816,7 @@ def by_skops(tmp_path_factory):
     return content_of(
         model,
         tmp_path_factory,
-        lambda model, path: save_model(model, path, trusted=[SVC_NAME]),
+        lambda model, path: save(model, path, trusted=[SVC_NAME]),
     )
 
 
@@ -855,14 +855,14 @@ def test_a_skops_that_runs_code_is_refused(by_skops, tmp_path, monkeypatch):
     skops = pytest.importorskip("skops")
     path = tmp_path / "model.damvi"
     path.write_bytes(by_skops)
-    model = load_model(path, trusted=[SVC_NAME])
+    model = load(path, trusted=[SVC_NAME])
     for old in ("0.11.0", "0.9", "0.12.dev0"):
         monkeypatch.setattr(skops, "__version__", old)
         match = f"skops {old}, which is installed, can run code.*skops>=0.13"
         with pytest.raises(ImportError, match=match):
-            load_model(path, trusted=[SVC_NAME])
+            load(path, trusted=[SVC_NAME])
         with pytest.raises(ImportError, match=match):
-            save_model(model, path, trusted=[SVC_NAME])
+            save(model, path, trusted=[SVC_NAME])
 
 
 def test_bombs_and_doubles_are_refused(trees, tmp_path):
@@ -927,14 +927,14 @@ def test_other_formats_say_what_to_do(trees, tmp_path):
 def test_a_save_that_fails_leaves_the_old_file(trees, tmp_path, monkeypatch):
     path = tmp_path / "model.damvi"
     path.write_bytes(trees)
-    model = load_model(path)
+    model = load(path)
 
     def full(_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("damvi._files.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        save_model(model, path)
+        save(model, path)
     assert path.read_bytes() == trees
     assert os.listdir(tmp_path) == ["model.damvi"]
 
@@ -945,8 +945,8 @@ def test_folders_and_processes_are_not_the_file_s_to_choose(tmp_path):
     pipe = make_pipeline(StandardScaler(), LogisticRegression(), memory=str(tmp_path / "c"))
     forest = RandomForestClassifier(5, n_jobs=64, random_state=0)
     pool = DAMVIVotingClassifier([("pipe", pipe), ("forest", forest)], cv=2).fit(X, y)
-    save_model(pool, tmp_path / "m.damvi")
-    model = load_model(tmp_path / "m.damvi")
+    save(pool, tmp_path / "m.damvi")
+    model = load(tmp_path / "m.damvi")
     for one in (model.estimators[0][1], model.estimators_[0]):
         steps = [one, *(getattr(one, name, None) for name in ("estimator", "estimator_"))]
         assert all(getattr(step, "memory", None) is None for step in steps)
@@ -958,4 +958,4 @@ def test_folders_and_processes_are_not_the_file_s_to_choose(tmp_path):
 def test_a_pipe_is_no_model_file(tmp_path):
     os.mkfifo(tmp_path / "m.damvi")
     with pytest.raises(ModelFileError, match="no regular file"):
-        load_model(tmp_path / "m.damvi")
+        load(tmp_path / "m.damvi")

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, QuantileTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier, DAMVIVotingClassifier, load_model, save_model
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, load, save
 from damvi.io import ModelFileError
 from damvi.io.container import array_from_bytes, array_to_bytes
 from damvi.voters import strong_pool
@@ -180,7 +180,7 @@ def test_other_sound_curves_load(linear, log_odds, tmp_path):
     curve["log_odds"] = record(*log_odds)
     path = tmp_path / "other.damvi"
     path.write_bytes(sealed(said, members))
-    assert np.isfinite(load_model(path).predict_proba(frame())).all()
+    assert np.isfinite(load(path).predict_proba(frame())).all()
 
 
 @pytest.mark.parametrize(
@@ -307,12 +307,12 @@ def test_a_file_cannot_have_the_rows_of_the_caller_changed(tmp_path):
     """Scaled in place, they were scaled again by the next prediction."""
     voter = make_pipeline(StandardScaler(), GaussianNB())
     model = DAMVIVotingClassifier([("scaled", voter)], cv=2, random_state=0).fit(X, Y)
-    save_model(model, tmp_path / "sound.damvi")
+    save(model, tmp_path / "sound.damvi")
     said, members = opened((tmp_path / "sound.damvi").read_bytes(), tmp_path)
     state(said, "StandardScaler")["copy"] = False
     (tmp_path / "hostile.damvi").write_bytes(sealed(said, members))
     rows = X.copy()
-    assert np.array_equal(load_model(tmp_path / "hostile.damvi").vote(rows), model.vote(X))
+    assert np.array_equal(load(tmp_path / "hostile.damvi").vote(rows), model.vote(X))
     assert np.array_equal(rows, X)
 
 
@@ -322,5 +322,5 @@ def test_what_would_not_load_is_not_saved(tmp_path):
     model.voters_.estimators[0].var_smoothing = "text"
     path = tmp_path / "model.damvi"
     with pytest.raises(ModelFileError, match="'var_smoothing' parameter of GaussianNB"):
-        save_model(model, path)
+        save(model, path)
     assert not path.exists()

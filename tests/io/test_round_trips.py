@@ -24,13 +24,14 @@ from damvi import (
     DAMVIClassifier,
     DAMVIVotingClassifier,
     FastTreeClassifier,
-    load_model,
-    save_model,
+    load,
+    save,
 )
 from damvi.certificate import certify
-from damvi.io import Model, ModelFileError, Target, load, save, summarize
+from damvi.io import ModelFileError, Target, summarize
 from damvi.io.objects import SKLEARN
 from damvi.io.state import ATTRIBUTES
+from damvi.model import Model
 from damvi.voters import FastForestClassifier
 
 from .models import (
@@ -58,8 +59,8 @@ def without_addresses(shown):
 
 def check(model, X, tmp_path, **options):
     path = tmp_path / "model.damvi"
-    save_model(model, path, **options)
-    loaded = load_model(path, **options)
+    save(model, path, **options)
+    loaded = load(path, **options)
     for method in METHODS:
         same(getattr(model, method)(X), getattr(loaded, method)(X))
     kept = vars(model).keys() - {"votes_"}
@@ -80,7 +81,7 @@ def check(model, X, tmp_path, **options):
     with pytest.raises(AttributeError, match="fit it again"):
         loaded.reweigh(shrinkage=0.1)
     again = tmp_path / "again.damvi"
-    save_model(model, again, **options)
+    save(model, again, **options)
     return loaded, path.read_bytes() == again.read_bytes()
 
 
@@ -246,10 +247,10 @@ def test_the_strong_pool_needs_no_skops(strong, tmp_path, monkeypatch):
 def test_a_booster_that_is_not_there_is_named(strong, package, tmp_path, monkeypatch):
     if package not in strong.voters_.names:
         pytest.skip(f"{package} is not installed")
-    save_model(strong, tmp_path / "model.damvi")
+    save(strong, tmp_path / "model.damvi")
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=f"pip install {package}"):
-        load_model(tmp_path / "model.damvi")
+        load(tmp_path / "model.damvi")
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -334,39 +335,39 @@ def test_unknown_types_are_named_and_can_be_trusted(tmp_path):
     kind = f"{Mine.__module__}.Mine"
     complaint = r"voter 'my own' .*test_round_trips\.Mine.*trusted="
     with pytest.raises(ModelFileError, match=complaint):
-        save_model(model, path)
+        save(model, path)
     assert not path.exists()
     check(model, X, tmp_path, trusted=[kind])
     with pytest.raises(ModelFileError, match=r"could run code.*trusted"):
-        load_model(path)
+        load(path)
 
 
 def test_compiled_indices_that_nobody_checks_are_not_taken(tmp_path):
     voter = KNeighborsClassifier()
     model = DAMVIVotingClassifier([("near", voter), *POOL], cv=2, random_state=0).fit(X, Y)
     with pytest.raises(ModelFileError, match=r"voter 'near' .*KNeighborsClassifier"):
-        save_model(model, tmp_path / "model.damvi")
+        save(model, tmp_path / "model.damvi")
     named = ["sklearn.neighbors._classification.KNeighborsClassifier"]
     with pytest.raises(ModelFileError, match=r"voter 'near' .*KDTree"):
-        save_model(model, tmp_path / "model.damvi", trusted=named)
+        save(model, tmp_path / "model.damvi", trusted=named)
     with pytest.raises(ModelFileError, match=r"voter 'near' "):
-        save_model(model, tmp_path / "model.damvi")
+        save(model, tmp_path / "model.damvi")
 
 
 def test_what_cannot_be_saved_says_so(tmp_path):
     path = tmp_path / "model.damvi"
     with pytest.raises(ModelFileError, match="not fitted"):
-        save_model(DAMVIClassifier(), path)
+        save(DAMVIClassifier(), path)
     with pytest.raises(
         ModelFileError, match="DAMVIVotingClassifier can be saved, and not GaussianNB"
     ):
-        save_model(GaussianNB(), path)
+        save(GaussianNB(), path)
     odd = GaussianNB()
     odd.predict = lambda X: X
     model = DAMVIClassifier(n_estimators=2, random_state=0).fit(X, Y)
     model.estimator = odd
     with pytest.raises(ModelFileError, match="cannot be saved"):
-        save_model(model, path)
+        save(model, path)
     assert not path.exists()
 
 
@@ -383,7 +384,6 @@ def test_a_whole_model(n_classes, tmp_path):
         same(getattr(model.training, name), getattr(loaded.training, name))
     assert repr(loaded.scores) == repr(model.scores)
     assert loaded.made == model.made
-    assert load_model(path).weights_ is not None
     summary = summarize(path)
     assert summary["format"] == 1
     json.dumps(summary, allow_nan=False)
@@ -407,19 +407,20 @@ def test_a_target_of_other_classes_is_not_saved(tmp_path):
         save(odd, tmp_path / "model.damvi")
 
 
-def test_a_classifier_alone_is_no_whole_model(tmp_path):
-    save_model(whole_model().classifier, tmp_path / "model.damvi")
-    with pytest.raises(ModelFileError, match=r"damvi\.load_model"):
-        load(tmp_path / "model.damvi")
+def test_a_file_gives_back_what_was_put_in(tmp_path):
+    model, path = whole_model(), tmp_path / "model.damvi"
+    for one in (model, model.classifier):
+        save(one, path)
+        assert type(load(path)) is type(one)
 
 
 def test_the_same_in_another_process(tmp_path):
     model = DAMVIClassifier(n_estimators=10, random_state=0).fit(HOLES, Y)
-    save_model(model, tmp_path / "model.damvi")
+    save(model, tmp_path / "model.damvi")
     np.save(tmp_path / "x.npy", HOLES)
     code = (
         "import sys, numpy as np, damvi\n"
-        "model = damvi.load_model(sys.argv[1] + '/model.damvi')\n"
+        "model = damvi.load(sys.argv[1] + '/model.damvi')\n"
         "np.save(sys.argv[1] + '/y.npy', model.vote(np.load(sys.argv[1] + '/x.npy')))\n"
         "print([m for m in ('skops', 'lightgbm') if m in sys.modules])"
     )
@@ -440,22 +441,22 @@ def test_no_warning_for_the_same_versions_and_one_for_others(tmp_path, monkeypat
     path = tmp_path / "model.damvi"
     voter = DecisionTreeClassifier(max_depth=2)
     model = DAMVIClassifier(voter, n_estimators=3, random_state=0).fit(X, Y)
-    save_model(model, path)
+    save(model, path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        load_model(path)
+        load(path)
     real = files._installed
     monkeypatch.setattr(
         files, "_installed", lambda name: "0.21.3" if "learn" in name else real(name)
     )
     with pytest.warns(UserWarning, match=r"scikit-learn \d.* \(here 0\.21\.3\)") as caught:
-        load_model(path)
+        load(path)
     assert len(caught) == 1
-    save_model(DAMVIClassifier(n_estimators=3, random_state=0).fit(X, Y), path)
+    save(DAMVIClassifier(n_estimators=3, random_state=0).fit(X, Y), path)
     monkeypatch.setattr(files, "_installed", real)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        load_model(path)  # arrays of our own are the same with any release
+        load(path)  # arrays of our own are the same with any release
 
 
 @pytest.mark.parametrize(

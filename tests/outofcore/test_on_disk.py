@@ -17,8 +17,8 @@ from damvi import (
     FastTreeClassifier,
     ParquetTable,
     VoteStream,
-    load_model,
-    save_model,
+    load,
+    save,
 )
 from damvi.certificate import certify
 from damvi.outofcore import blocks, parquet
@@ -96,8 +96,8 @@ def test_the_same_as_in_memory(tmp_path, n_classes, text, settings):
     ours.fit(str(tmp_path), "label", sample_weight=weight)
     model.fit(X, frame["label"], sample_weight=None if weight is None else frame[weight])
     same(ours, model, X)
-    save_model(ours, tmp_path / "model.damvi")
-    for again in (pickle.loads(pickle.dumps(ours)), load_model(tmp_path / "model.damvi")):
+    save(ours, tmp_path / "model.damvi")
+    for again in (pickle.loads(pickle.dumps(ours)), load(tmp_path / "model.damvi")):
         assert np.array_equal(again.predict(X), model.predict(X))
         assert again.tuning_.as_dict() == model.tuning_.as_dict()
         with pytest.raises(AttributeError, match="beyond memory"):
@@ -202,8 +202,8 @@ def test_a_certificate_knows_a_thinned_table_again(tmp_path, monkeypatch):
     write(tmp_path, frame)
     model = DAMVIClassifier(n_estimators=10, random_state=0).fit(str(tmp_path), "label")
     assert 50 < len(model.row_hashes_) < 300
-    save_model(model, tmp_path / "model.damvi")
-    for one in (model, load_model(tmp_path / "model.damvi")):
+    save(model, tmp_path / "model.damvi")
+    for one in (model, load(tmp_path / "model.damvi")):
         certify(one, fresh.drop(columns="label"), fresh["label"])
         with pytest.raises(ValueError, match="among them"):
             certify(one, frame.drop(columns="label"), frame["label"])

@@ -197,8 +197,8 @@ def trees() -> Found:
     model = bagged().fit(X, y)
     found = seen(model, new, trees=True)
     with tempfile.TemporaryDirectory() as folder:
-        damvi.save_model(model, Path(folder, "model.damvi"))
-        found["loaded"] = damvi.load_model(Path(folder, "model.damvi")).vote(new)
+        damvi.save(model, Path(folder, "model.damvi"))
+        found["loaded"] = damvi.load(Path(folder, "model.damvi")).vote(new)
     tree = FastTreeClassifier(max_depth=5, min_samples_leaf=3, max_features="sqrt")
     found |= named(shape([tree.set_params(random_state=1).fit(X, y)], new), "tree")
     for balanced in (False, True):

@@ -12,7 +12,8 @@ import pytest
 
 from damvi import DAMVIClassifier
 from damvi.hashing import row_hashes
-from damvi.io import Model, Target, Training
+from damvi.io import Target, Training
+from damvi.model import Model
 from damvi.report import render, summarise, write_report
 from damvi.report.page import HEATS, digest, heat, json_for_script
 from damvi.tables import Schema

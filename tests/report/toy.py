@@ -8,7 +8,8 @@ import pandas as pd
 from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.evaluation import voters_of_fit
 from damvi.hashing import row_hashes
-from damvi.io import Model, Target, Training
+from damvi.io import Target, Training
+from damvi.model import Model
 from damvi.tables import Schema
 
 HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'

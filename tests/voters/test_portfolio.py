@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 
-from damvi import DAMVIVotingClassifier, load_model, save_model
+from damvi import DAMVIVotingClassifier, load, save
 from damvi.voters import PoolVoters, out_of_fold_votes, portfolio
 from damvi.voters.estimators import weight_name
 from damvi.voters.portfolio import (
@@ -214,8 +214,8 @@ def test_the_start_is_that_of_all_rows_and_kept_in_a_file(monkeypatch, tmp_path)
     X, y = rare_cluster(1600, 0)  # 1 %, of which no fold has more; and then less
     for rows, start in ((np.arange(1600), None), (np.arange(1, 1600), False)):
         model = DAMVIVotingClassifier(random_state=0).fit(X[rows], y[rows])
-        save_model(model, tmp_path / "model.damvi")
-        again = load_model(tmp_path / "model.damvi")
+        save(model, tmp_path / "model.damvi")
+        again = load(tmp_path / "model.damvi")
         for one in (model, again):
             told = one.named_estimators_["lightgbm"][-1].get_params()
             assert told.get("boost_from_average") is start

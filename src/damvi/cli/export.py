@@ -10,7 +10,7 @@ import click
 from .console import Output, check_output_file, current_output
 
 if TYPE_CHECKING:
-    from ..io import Model
+    from ..model import Model
 
 ENDINGS = {"onnx": ".onnx", "skops": ".skops", "sklearn": ".sklearn.skops"}
 
@@ -36,12 +36,12 @@ def export(model: Path, form: str, out: Path | None) -> None:
 
     docs/export.md says how to run it there, and what is exact.
     """
-    from .loading import load_model
+    from .loading import load_whole
 
     output = current_output()
     path = out or model.with_name(model.stem + ENDINGS[form])
     check_output_file(path, model)
-    written = write(load_model(model, output), form, path)
+    written = write(load_whole(model, output), form, path)
     _show(written, output)
     output.result(written)
 

@@ -12,7 +12,7 @@ from .console import Output, printable
 
 if TYPE_CHECKING:
     from ..evaluation import Figure, Figures
-    from ..io import Model
+    from ..io import ModelParts
     from ..model import Comparison, Metric, Prepared
     from ..tables import Schema
 
@@ -187,7 +187,7 @@ def show_table(output: Output, data: Path, table: Prepared) -> None:
 
 
 def show_scores(
-    output: Output, model: Model, comparison: Comparison, metric: Metric
+    output: Output, model: ModelParts, comparison: Comparison, metric: Metric
 ) -> None:
     """Scores out of sample, beside those of other models."""
     from ..evaluation import headlines

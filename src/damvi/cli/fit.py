@@ -18,7 +18,7 @@ from .. import __version__
 from .console import Output, check_output_file, current_output, to_json
 
 if TYPE_CHECKING:
-    from ..io import Model
+    from ..io import ModelParts
     from ..model import Comparison, Metric, Prepared
     from ..outofcore import ParquetTable
 
@@ -193,7 +193,7 @@ def fit_file(
     keep: tuple[str, ...] = (),
     seed: int = 0,
     jobs: int | None = None,
-) -> Model:
+) -> ModelParts:
     """Fit on a file, save the model, and print its scores."""
     from joblib import cpu_count
 
@@ -338,7 +338,7 @@ def fit_in_blocks(
 
 def _save(
     output: Output,
-    model: Model,
+    model: ModelParts,
     comparison: Comparison,
     metric: Metric,
     table: Prepared,

@@ -6,20 +6,30 @@ import gc
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .console import Output, printable
+
+if TYPE_CHECKING:
+    from ..model import Model
 
 ENOUGH_ROWS = 10
 """In fewer, that a column is missing everywhere may well be so."""
 
 
-def load_model(path: Path, output: Output) -> Any:
-    """The model; warnings about it become notes."""
-    from ..io import load
+def load_whole(path: Path, output: Output) -> Model:
+    """The model of a table; warnings about it become notes."""
+    from ..io import ModelFileError
+    from ..model import Model, load
 
     with output.warnings_as_notes():
-        return load(path)
+        found = load(path)
+    if not isinstance(found, Model):
+        raise ModelFileError(
+            f"{path} holds a classifier without a table's columns, which Python can load "
+            f"with damvi.load; damvi fit makes whole models"
+        )
+    return found
 
 
 @contextmanager
@@ -40,11 +50,11 @@ def without_garbage_collection() -> Iterator[None]:
 
 def load_with_table(
     model: Path, data: Path, target: str | None, output: Output
-) -> tuple[Any, Any]:
+) -> tuple[Model, Any]:
     """The model, and the table read as the model's schema needs it."""
     from ..tables import pick, read_table
 
-    loaded = load_model(model, output)
+    loaded = load_whole(model, output)
     name = target or loaded.target.name
     frame = read_table(data, loaded.schema, as_text=[name])
     if target is not None:

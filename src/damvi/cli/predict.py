@@ -17,7 +17,7 @@ from typing import IO, Any
 import click
 
 from .console import Output, check_output_file, current_output, no_formula
-from .loading import load_model, note_unread_columns, without_garbage_collection
+from .loading import load_whole, note_unread_columns, without_garbage_collection
 
 MOST_NUMBERS = 1 << 20
 """Cells of a block that is written: hundreds of classes make long rows."""
@@ -47,7 +47,7 @@ def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None
         raise click.UsageError(f"-o takes a .csv or .parquet file, not {out}")
     check_output_file(out, model, data)
     with without_garbage_collection():
-        loaded = load_model(model, output)
+        loaded = load_whole(model, output)
     counts, unread = _write(loaded, data, out, jobs, output)
     n = sum(counts.values())
     judged = f"{n:,} {'row' if n == 1 else 'rows'} judged"

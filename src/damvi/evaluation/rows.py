@@ -16,7 +16,7 @@ from .voters import FittedVote
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..io import Model
+    from ..io import ModelParts
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -107,12 +107,14 @@ class Judged:
         return text
 
 
-def honest_rows(model: Model, frame: pd.DataFrame, target: str | None = None) -> Judged:
+def honest_rows(
+    model: ModelParts, frame: pd.DataFrame, target: str | None = None
+) -> Judged:
     """Judge a table, with out-of-sample votes for the rows that the model knows.
 
     Parameters
     ----------
-    model : Model
+    model : ModelParts
     frame : DataFrame
         As :func:`~damvi.tables.read_table` reads it, with
         ``schema=model.schema, as_text=[model.target.name]``.
@@ -176,7 +178,7 @@ def class_names(target: Any) -> tuple[str, ...]:
     return target.classes or (other, target.positive)
 
 
-def are_of_fit(model: Model, X: Any) -> Mask:
+def are_of_fit(model: ModelParts, X: Any) -> Mask:
     """Which encoded rows have the values of a training row that the model remembers."""
     values = without_labels(row_hashes(X, np.zeros(len(X))))
     return np.isin(values, without_labels(model.training.hashes))
@@ -195,7 +197,9 @@ def table_fingerprint(X: Any, labels: NDArray[Any] | None = None) -> str:
     return sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest()[:16]
 
 
-def _votes(model: Model, encoded: Any, labels: Labels | None) -> tuple[Floats, Mask, int]:
+def _votes(
+    model: ModelParts, encoded: Any, labels: Labels | None
+) -> tuple[Floats, Mask, int]:
     """The votes, stored ones for the rows that are known, and which rows these are.
 
     Of a fit on very many rows only a sample is known. Where rows of that are met, all rows

@@ -9,27 +9,23 @@ from .container import ModelFileError
 from .files import (
     library_versions,
     load,
-    load_model,
     save,
-    save_model,
     summarize,
 )
 from .objects import ALLOWED
 from .onnx_export import to_onnx
 from .sklearn_export import to_sklearn, to_skops
-from .state import Model, Target, Training
+from .state import ModelParts, Target, Training
 
 __all__ = [
     "ALLOWED",
-    "Model",
     "ModelFileError",
+    "ModelParts",
     "Target",
     "Training",
     "library_versions",
     "load",
-    "load_model",
     "save",
-    "save_model",
     "summarize",
     "to_onnx",
     "to_sklearn",

@@ -23,7 +23,7 @@ from .objects import Objects
 from .state import (
     Estimator,
     Fitted,
-    Model,
+    ModelParts,
     read_estimator,
     read_fitted,
     read_table,
@@ -40,7 +40,7 @@ BOOSTERS = ("lightgbm", "xgboost", "catboost")
 
 
 def save(
-    model: Model | Estimator,
+    model: ModelParts | Estimator,
     path: str | os.PathLike[str],
     *,
     trusted: Iterable[str] = (),
@@ -66,19 +66,19 @@ def save(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from sklearn.datasets import make_classification
-    >>> from damvi import DAMVIClassifier, load_model, save_model
+    >>> from damvi import DAMVIClassifier, load, save
     >>> X, y = make_classification(500, weights=[0.9], random_state=0)
     >>> model = DAMVIClassifier(random_state=0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "model.damvi"
-    ...     save_model(model, path)
-    ...     loaded = load_model(path)
+    ...     save(model, path)
+    ...     loaded = load(path)
     >>> bool((loaded.vote(X) == model.vote(X)).all())
     True
     """
     writer = Writer(Objects(trusted).write)
     stored: dict[str, Json] = {}
-    if isinstance(model, Model):
+    if isinstance(model, ModelParts):
         stored |= write_table(writer, model)
         model = model.classifier
     stored["classifier"] = write_estimator(writer, model)
@@ -93,12 +93,12 @@ def save(
     write_whole(Path(path), pack({MANIFEST: content, **writer.members}))
 
 
-save_model = save
-"""The same, by the name that it has at the top of the package."""
+def load(
+    path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
+) -> ModelParts | Estimator:
+    """What is in a file, as plain parts or an estimator; no code in the file is run.
 
-
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Model:
-    """The model in a file, ready to use on a table; no code in the file is run.
+    :func:`damvi.model.load` makes a :class:`~damvi.model.Model` of the parts.
 
     Parameters
     ----------
@@ -109,33 +109,16 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Model:
     Raises
     ------
     ModelFileError
-        If the file is damaged, hostile, of another format, or a classifier alone.
+        If the file is damaged, hostile, or of another format.
     """
-    model, _ = _load(path, trusted)
-    if not isinstance(model, Model):
-        raise ModelFileError(
-            f"{os.fspath(path)} holds a classifier without a table's columns, which Python "
-            f"can load with damvi.load_model; damvi fit makes whole models"
-        )
-    return model
-
-
-def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Estimator:
-    """The classifier in a file, whether or not it was saved with a table's columns.
-
-    It predicts as it did before. The votes on the training rows are not in the file, so
-    ``reweigh`` needs a new ``fit``. See :func:`load` for the parameters and :func:`save`
-    for an example.
-    """
-    model, _ = _load(path, trusted)
-    return model.classifier if isinstance(model, Model) else model
+    return _load(path, trusted)[0]
 
 
 def _load(
     path: str | os.PathLike[str], trusted: Iterable[str]
-) -> tuple[Model | Estimator, dict[str, str]]:
+) -> tuple[ModelParts | Estimator, dict[str, str]]:
     """What is in a file, and the versions of the libraries that it was made with."""
-    model: Model | Estimator
+    model: ModelParts | Estimator
     with _blaming(path):
         members = unpack(Path(path))
         stored = _read_manifest(members.pop(MANIFEST, b""), Path(path).stat().st_size)
@@ -234,7 +217,7 @@ def _warn_of_other_versions(made_with: dict[str, str], kinds: set[str]) -> None:
             f"the model was made with {' and '.join(doubts)}; its predictions may differ. "
             f"Install the same version, or fit the model again",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of damvi.load
         )
 
 
@@ -263,10 +246,10 @@ def summarize(
     ----------
     path : path
     trusted : iterable of str, optional
-        See :func:`damvi.io.load`.
+        See :func:`load`.
     """
     model, versions = _load(path, trusted)
-    classifier = model.classifier if isinstance(model, Model) else model
+    classifier = model.classifier if isinstance(model, ModelParts) else model
     fitted, tuning = read_fitted(classifier), classifier.tuning_
     summary: dict[str, Any] = {
         "file": os.fspath(path),
@@ -284,7 +267,7 @@ def summarize(
         },
         "c_bound": classifier.c_bound_,
     }
-    if isinstance(model, Model):
+    if isinstance(model, ModelParts):
         summary |= {
             "target": _summarize_target(model, fitted.sampled_rows),
             "columns": [vars(column) for column in model.schema.columns],
@@ -295,7 +278,7 @@ def summarize(
     return dict(_plain(summary))
 
 
-def _summarize_target(model: Model, sampled: bool) -> dict[str, Any]:
+def _summarize_target(model: ModelParts, sampled: bool) -> dict[str, Any]:
     target, labels, scores = model.target, model.training.labels, model.scores
     counts = np.bincount(labels, minlength=target.n_classes).tolist()
     rows = scores["rows"] if sampled else len(labels)

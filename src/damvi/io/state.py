@@ -371,8 +371,8 @@ class Training:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """What a model file holds.
+class ModelParts:
+    """What a model file holds; :class:`damvi.model.Model` says what can be done with it.
 
     Attributes
     ----------
@@ -396,7 +396,7 @@ class Model:
     made: dict[str, Any] = field(default_factory=dict)
 
 
-def write_table(writer: Writer, model: Model) -> dict[str, Json]:
+def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
     """All of a model but its classifier."""
     n_classes = len(model.classifier.classes_)
     if model.target.n_classes != n_classes:
@@ -414,7 +414,7 @@ def write_table(writer: Writer, model: Model) -> dict[str, Json]:
     }
 
 
-def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Model:
+def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> ModelParts:
     """The model that was written."""
     target = Target(**reader.state(stored["target"]))
     classes = target.classes
@@ -432,7 +432,7 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
     if not isinstance(scores, dict) or not isinstance(made, dict):
         raise ModelFileError("its scores are missing")
     schema = Schema.from_dict(reader.read(stored["schema"]))
-    return Model(classifier, schema, target, training, scores, made)
+    return ModelParts(classifier, schema, target, training, scores, made)
 
 
 def _check_training(training: Training, n_classes: int) -> None:

@@ -9,14 +9,17 @@ from .fitting import (
     metric_for,
     parse_metric,
 )
+from .model import Model, load
 from .table import Prepared, prepare, with_unlabeled
 
 __all__ = [
     "Comparison",
     "Metric",
+    "Model",
     "Prepared",
     "fit_dataset",
     "fit_table",
+    "load",
     "metric_for",
     "parse_metric",
     "prepare",

@@ -23,7 +23,7 @@ from ..classifier import DAMVIClassifier
 from ..decision import crossfit_decisions, crossfit_probability
 from ..evaluation import Figure, compare, measure, voters_of_fit
 from ..hashing import Hashes, kept, row_hashes
-from ..io import Model, Target, Training
+from ..io import ModelParts, Target, Training
 from ..unlabeled import Unlabeled
 from ..voters import PoolVoters, out_of_fold_votes, strong_pool
 from ..voting import DAMVIVotingClassifier
@@ -166,7 +166,7 @@ def fit_table(
     verbose: bool = False,
     made: dict[str, Any] | None = None,
     say: Callable[[str], None] = lambda text: None,
-) -> tuple[Model, Comparison]:
+) -> tuple[ModelParts, Comparison]:
     """Fit a model on a table and measure it out of sample, in one training.
 
     Parameters
@@ -227,7 +227,7 @@ def fit_table(
     vote = _calibrated_vote(classifier)
     comparison = compare_with_peers(table, classifier, vote, metric, seed)
     training = Training(row_hashes(table.X, table.y), vote, table.labels)
-    model = Model(
+    model = ModelParts(
         classifier,
         table.schema,
         table.target,
@@ -388,7 +388,7 @@ def fit_dataset(
     verbose: bool = False,
     made: dict[str, Any] | None = None,
     client: Any = None,
-) -> tuple[Model, Comparison]:
+) -> tuple[ModelParts, Comparison]:
     """Fit trees on a dataset block by block, and measure them on rows unseen by each.
 
     Parameters
@@ -420,7 +420,9 @@ def fit_dataset(
     training = Training(hashes, vote[rows], table.labels[rows])
     scores = _scores(table, metric, classifier, comparison)
     how = {**(made or {}), "seed": seed, "pool": "trees"}
-    return Model(classifier, table.schema, table.target, training, scores, how), comparison
+    return ModelParts(
+        classifier, table.schema, table.target, training, scores, how
+    ), comparison
 
 
 def _fit_on_cluster(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..io import Target
 from ..tables import Schema, binary, label_texts, many, pick
+from ..tables.values import as_numbers, dates_in, find_date_format
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +40,11 @@ class Prepared:
         For the user to read.
     unlabeled : DataFrame or None
         The rows that have none, encoded alike.
+    times : ndarray or None
+        Numbers in the order of time, equal where times are equal: float64 or int64.
+    sample_weight : ndarray of float64 or None
+    notes : list of str
+        Advice, a line each.
     """
 
     X: Any
@@ -48,6 +54,9 @@ class Prepared:
     target: Target
     warnings: list[str]
     unlabeled: pd.DataFrame | None = None
+    times: NDArray[Any] | None = None
+    sample_weight: NDArray[np.float64] | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def n_classes(self) -> int:
@@ -75,6 +84,8 @@ def prepare(
     positive: Any = None,
     *,
     group: str | None = None,
+    time: str | None = None,
+    sample_weight: str | None = None,
     keep: Collection[str] = (),
     drop: Collection[str] = (),
 ) -> Prepared:
@@ -92,22 +103,22 @@ def prepare(
         are told apart.
     group : str, optional
         The column that says which rows belong together; it is no feature.
+    time : str, optional
+        The column that says when each row was: dates, times or numbers. It is no feature.
+    sample_weight : str, optional
+        The column that says how much each row counts; it is no feature.
     keep, drop : collections of str
         Columns to use or not to use, whatever they look like.
     """
-    check_columns(frame, target, keep, drop, group)
+    roles = {"group": group, "time": time, "sample_weight": sample_weight}
+    check_columns(frame, target, keep, drop, roles)
     labels = label_texts(frame[target])
     known = labels.notna().to_numpy()
     y, classes = read_classes(labels[known].reset_index(drop=True), positive)
-    groups = None
-    if group is not None:
-        column = pick(frame, group, "group")
-        if column.isna().any():
-            raise ValueError(
-                f"the group column {group!r} is missing in {column.isna().sum():,} rows; "
-                f"give each row a group"
-            )
-        groups, drop = column.to_numpy()[known], [*drop, group]
+    groups = None if group is None else _filled(frame, group, "group").to_numpy()[known]
+    times = None if time is None else _read_times(_filled(frame, time, "time")[known])
+    weights = None if sample_weight is None else _read_weights(frame[sample_weight], known)
+    drop = [*drop, *(name for name in roles.values() if name is not None)]
     without = None
     if not known.all():
         without = frame.loc[~known].reset_index(drop=True)
@@ -121,7 +132,59 @@ def prepare(
         classes,
         warnings,
         None if without is None else schema.encode(without),
+        times,
+        weights,
     )
+
+
+def _filled(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
+    """A column that says something of each row, or an error."""
+    column = frame[name]
+    if column.isna().any():
+        raise ValueError(
+            f"the {role} column {name!r} is missing in {column.isna().sum():,} rows; "
+            f"give each row a {role}"
+        )
+    return column
+
+
+def _read_times(column: pd.Series) -> NDArray[Any]:
+    """The rows in their order of time, as numbers."""
+    from pandas.api import types
+
+    if types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype):
+        times = column.to_numpy(np.float64, na_value=np.nan)
+        odd = ~np.isfinite(times)
+    else:
+        is_date = types.is_datetime64_any_dtype(column.dtype)
+        form = "" if is_date else find_date_format(column.astype("string"))
+        if not is_date and not form:
+            raise ValueError(
+                f"the time column {column.name!r} holds neither dates nor numbers, as "
+                f"{str(column.iloc[0])!r} shows; give dates such as 2024-01-31, or numbers"
+            )
+        dates = dates_in(column, form)
+        odd = dates.isna().to_numpy()
+        times = dates.dt.as_unit("us").astype("int64").to_numpy()
+    if odd.any():
+        raise ValueError(
+            f"the time column {column.name!r} has {odd.sum():,} values that are no time, "
+            f"such as {str(column[odd].iloc[0])!r}; give each row a time"
+        )
+    return times
+
+
+def _read_weights(column: pd.Series, known: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """How much each row counts."""
+    weights = as_numbers(column, "")[known]
+    odd = ~(weights >= 0)
+    if odd.any():
+        raise ValueError(
+            f"the column of weights {column.name!r} has {odd.sum():,} values that are no "
+            f"weight, such as {str(column[known][odd].iloc[0])!r}; give numbers of 0 and "
+            f"more"
+        )
+    return weights
 
 
 def check_columns(
@@ -129,14 +192,19 @@ def check_columns(
     target: str,
     keep: Collection[str],
     drop: Collection[str],
-    group: str | None = None,
+    roles: Mapping[str, str | None] | None = None,
 ) -> None:
     """An error if a named column is not there, or has two roles."""
+    given = {role: name for role, name in (roles or {}).items() if name is not None}
     for name in (*keep, *drop):
         pick(frame, name, "such")
-    if target in (*keep, *drop, group):
+    if target in (*keep, *drop, *given.values()):
         raise ValueError(f"{target!r} is the target, and cannot be a feature or a group")
     pick(frame, target, "target")
+    for role, name in given.items():
+        pick(frame, name, role)
+        if name in keep:
+            raise ValueError(f"{name!r} says the {role} of rows, and cannot be a feature")
 
 
 def judge_columns(

@@ -17,7 +17,7 @@ from .summary import summarise
 from .words import percent
 
 if TYPE_CHECKING:
-    from ..io import Model
+    from ..io import ModelParts
 
 RATIOS = (
     *(0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70),
@@ -59,7 +59,7 @@ Rows = list[list[str]]
 
 
 def write_report(
-    model: Model,
+    model: ModelParts,
     frame: Any,
     path: str | os.PathLike[str],
     target: str | None = None,
@@ -71,7 +71,7 @@ def write_report(
 
     Parameters
     ----------
-    model : Model
+    model : ModelParts
     frame : DataFrame
         See :func:`summarise`.
     path : path

@@ -41,7 +41,7 @@ from .curves import (
 )
 
 if TYPE_CHECKING:
-    from ..io import Model
+    from ..io import ModelParts
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -80,7 +80,7 @@ TOO_FEW = (
 
 
 def summarise(
-    model: Model,
+    model: ModelParts,
     frame: Any,
     target: str | None = None,
     *,
@@ -91,7 +91,7 @@ def summarise(
 
     Parameters
     ----------
-    model : Model
+    model : ModelParts
     frame : DataFrame
         As :func:`damvi.tables.read_table` reads it. Training rows are judged by their
         stored out-of-sample votes.
@@ -138,7 +138,7 @@ class _Table:
 
     Attributes
     ----------
-    model : Model
+    model : ModelParts
     fitted : FittedVote
     target : str
         The column of the truth, where the table has it.
@@ -153,7 +153,7 @@ class _Table:
     judged : Judged
     """
 
-    model: Model
+    model: ModelParts
     fitted: FittedVote
     target: str
     frame: Any
@@ -163,7 +163,7 @@ class _Table:
     judged: Judged
 
     @classmethod
-    def judged_by(cls, model: Model, frame: Any, target: str | None) -> _Table:
+    def judged_by(cls, model: ModelParts, frame: Any, target: str | None) -> _Table:
         name = model.target.name if target is None else target
         kept = np.ones(len(frame), dtype=bool)
         if name in frame.columns:
