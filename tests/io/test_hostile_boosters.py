@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi import DAMVIClassifier, DAMVIVotingClassifier, load_model, save_model
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, load, save
 from damvi.io import ModelFileError
 from damvi.io.container import array_from_bytes, array_to_bytes
 
@@ -160,7 +160,7 @@ def test_boosters_that_are_not_fitted_are_kept_as_options(tmp_path):
 def test_kinds_that_are_not_checked_are_not_saved(package, options, match, tmp_path):
     model = DAMVIVotingClassifier([("odd one", booster(package, **options))], cv=2)
     with pytest.raises(ModelFileError, match=rf"voter 'odd one' .* {package} .*{match}"):
-        save_model(model.fit(X, Y), tmp_path / "model.damvi")
+        save(model.fit(X, Y), tmp_path / "model.damvi")
 
 
 # Hostile files.
@@ -381,4 +381,4 @@ def test_threads_are_no_more_than_there_are_cpus(content, tmp_path, monkeypatch)
     path = tmp_path / "model.damvi"
     path.write_bytes(sealed(said, members))
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    assert load_model(path).estimators_[0].n_jobs == 1
+    assert load(path).estimators_[0].n_jobs == 1
