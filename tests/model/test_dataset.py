@@ -184,9 +184,9 @@ def test_too_many_labels(tmp_path, monkeypatch):
 
 
 def test_a_feature_may_be_called_as_the_target(tmp_path):
-    frame = table().rename(columns={"kind": "when (day)"})
-    parts, _ = prepare_dataset(write(tmp_path / "d", frame), "when (day)")
-    assert "when (day)" in parts.schema.features
+    frame = table().rename(columns={"kind": "when (weekday)"})
+    parts, _ = prepare_dataset(write(tmp_path / "d", frame), "when (weekday)")
+    assert "when (weekday)" in parts.schema.features
     assert parts.X.encoder.label not in parts.schema.features
     model, _ = fit_dataset(parts, metric_for(parts.target))
     assert model.classifier.n_features_in_ == len(parts.schema.features)

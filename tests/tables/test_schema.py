@@ -50,7 +50,9 @@ NUMBERS = rng.normal(size=N)
         (["some words that differ", f"{1}"] * (N // 2), "category", "2"),
         ([[1, 2]] * N, "dropped", "lists or records"),
         ([f"{i // 2} is a text of words" for i in range(N * 2)], "dropped", "free text"),
-        (pd.date_range("2024-01-01", periods=N, freq="D"), "date", "day, month, weekday"),
+        (pd.date_range("2024-01-01", periods=N), "date", "a date: day of month, weekday"),
+        (pd.date_range("2022-01-01", periods=N, freq="3D"), "date", "month, day of month"),
+        (pd.date_range("2024-01-01", periods=N, freq="min"), "dropped", "so short a time"),
         (pd.date_range("2024-01-01", periods=N, freq="h").astype(str), "date", "hour"),
         ([f"{i % 28 + 1:02}/03/2024" for i in range(N)], "date", "day/month/year"),
         ([f"03/{i % 28 + 1:02}/2024" for i in range(N)], "date", "month/day/year"),
@@ -127,8 +129,6 @@ def test_order_extra_columns_and_types_do_not_matter():
     expected = schema.encode(frame)
     assert expected.columns.tolist() == [
         "amount",
-        "when (day)",
-        "when (month)",
         "when (weekday)",
         "when (hour)",
         "kind",
@@ -140,9 +140,7 @@ def test_order_extra_columns_and_types_do_not_matter():
     pd.testing.assert_frame_equal(schema.encode(other), expected)
     first = expected.iloc[0]
     stamp = pd.Timestamp(frame["when"].iloc[0])
-    assert first["when (month)"] == stamp.month
     assert first["when (weekday)"] == stamp.day_of_week
-    assert first["when (day)"] == (stamp - pd.Timestamp(0)).days
     assert expected["when (hour)"].tolist()[:3] == [0, 5, 10]
 
 
@@ -192,17 +190,67 @@ def test_iso_dates_are_known_whatever_the_fit_had(form):
 
 def test_a_part_of_a_date_gives_way_to_a_column_of_its_name():
     days = pd.date_range("2024-01-01", periods=N).strftime("%Y-%m-%d")
-    frame = pd.DataFrame({"d": days, "d (day)": NUMBERS, "y": [0, 1] * (N // 2)})
+    frame = pd.DataFrame({"d": days, "d (weekday)": NUMBERS, "y": [0, 1] * (N // 2)})
     schema = Schema.infer(frame, "y")
-    assert schema.features == ["d (month)", "d (weekday)", "d (day)"]
-    assert schema.columns[0].reason == "a date: month, weekday"
+    assert schema.features == ["d (day of month)", "d (weekday)"]
+    assert schema.columns[0].reason == "a date: day of month"
     assert list(schema.encode(frame).columns) == schema.features
-    np.testing.assert_array_equal(schema.encode(frame)["d (day)"], NUMBERS)
-    for part in ("month", "weekday"):
-        frame[f"d ({part})"] = NUMBERS
+    np.testing.assert_array_equal(schema.encode(frame)["d (weekday)"], NUMBERS)
+    frame["d (day of month)"] = NUMBERS
     schema = Schema.infer(frame, "y")
     assert schema.columns[0].reason == "a date whose parts are columns already"
-    assert schema.encode(frame).shape == (N, 3)
+    assert schema.encode(frame).shape == (N, 2)
+
+
+def test_a_date_gives_what_comes_again_and_never_the_day_itself_unless_kept():
+    days = pd.Series(pd.date_range("2021-03-01", periods=N, freq="127h"))
+    frame = pd.DataFrame({"d": days.astype(str), "y": [0, 1] * (N // 2)})
+    encoded = Schema.infer(frame, "y").encode(frame)
+    parts = {
+        "d (month)": days.dt.month,
+        "d (day of month)": days.dt.day,
+        "d (weekday)": days.dt.day_of_week,
+        "d (hour)": days.dt.hour,
+    }
+    assert list(encoded.columns) == list(parts)
+    for name, expected in parts.items():
+        np.testing.assert_array_equal(encoded[name], expected)
+    kept = Schema.infer(frame, "y", keep=["d"]).encode(frame)
+    since = (days - pd.Timestamp(0)).dt.days
+    np.testing.assert_array_equal(kept["d (day)"], since)
+
+
+def test_days_between_dates():
+    rng = np.random.default_rng(3)
+    start = pd.Series(pd.date_range("2024-01-01", periods=N, freq="h"))
+    took = rng.integers(1, 90, N)
+    end = (start + pd.to_timedelta(took, unit="D")).dt.strftime("%d.%m.%Y %H:%M")
+    end[5] = None
+    frame = pd.DataFrame({"opened": start, "copy": start, "closed": end, "at": "09:30"})
+    frame["y"] = [0, 1] * (N // 2)
+    schema = Schema.infer(frame, "y")
+    encoded = schema.encode(frame)
+    assert "closed (days since opened)" in encoded
+    assert not any("copy (days" in name for name in encoded)  # the same day in every row
+    days = encoded["closed (days since opened)"]
+    np.testing.assert_allclose(days.drop(5), np.delete(took, 5))
+    assert np.isnan(days[5])
+    again = Schema.from_dict(json.loads(json.dumps(schema.as_dict())))
+    pd.testing.assert_frame_equal(again.encode(frame), encoded)
+    # A date that is good for nothing but to count from is asked for at prediction.
+    with pytest.raises(ValueError, match="'opened'"):
+        schema.encode(frame.drop(columns="opened"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"parts": ["year"]}, {"parts": ["days since nothing"]}, {"kind": "odd"}],
+)
+def test_a_schema_of_a_file_that_cannot_be(change):
+    state = Schema.infer(messy(), "y").as_dict()
+    state["columns"][1] |= change
+    with pytest.raises(ValueError, match="'when' of the schema"):
+        Schema.from_dict(state)
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
@@ -218,5 +266,5 @@ def test_missing_dates_and_durations_are_missing(tmp_path, zone):
         encoded = Schema.infer(read, "y", keep=["when", "wait"]).encode(read)
         assert ("wait" in encoded) == (name == "t.parquet")  # in a CSV it is a text
         assert encoded.isna().all(axis=1).tolist() == [i == 3 for i in range(N)]
-        assert encoded["when (day)"][0] == 19723
+        assert encoded["when (day)"][0] == 19723  # since both are to be kept
         assert encoded.abs().max().max() < 1e7

@@ -1,5 +1,6 @@
 """A file as a typed table: what its columns hold, and how a model sees them."""
 
+from .checks import time_order
 from .labels import binary, label_texts, listed, many, pick
 from .reading import SUFFIXES, read_blocks, read_table
 from .schema import Column, Schema
@@ -15,4 +16,5 @@ __all__ = [
     "pick",
     "read_blocks",
     "read_table",
+    "time_order",
 ]

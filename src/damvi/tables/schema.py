@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, Self
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,16 @@ from numpy.typing import NDArray
 from .labels import listed
 from .values import (
     BLANKS,
+    DATE_PARTS,
     ENOUGH,
+    SINCE,
     Comma,
     as_numbers,
     date_part,
     date_parts,
     dates_in,
     dates_of_fit,
+    days_between,
     find_comma,
     find_date_format,
     in_words,
@@ -49,6 +52,8 @@ MOST_CATEGORIES = 100
 LEAST_ROWS = 10
 """Rows that a category needs for a place of its own, where there are too many."""
 FEW_CODES = 20
+MOST_DATES = 6
+"""Columns of dates between which days are counted, each with each."""
 OTHER = "(other)"
 """The category of all rare ones together, and of those not seen at fit."""
 FEW_OF_CLASS = 10
@@ -77,7 +82,8 @@ class Column:
     form : str
         How a date is written, in the words of ``strptime``, or "ISO8601".
     parts : tuple of str
-        The numbers that a date gives: "day" (since 1970), "month", "weekday", "hour".
+        The numbers that a date gives: "month", "day of month", "weekday", "hour", "days
+        since" another column of dates, and "day" (since 1970) of a column to keep.
     """
 
     name: str
@@ -139,35 +145,17 @@ class Schema:
         labels : array, optional
             The class of each row; shows columns that are the target in disguise.
         keep, drop : collections of str
-            Columns to use, or not to use, whatever they look like.
+            Columns to use, or not to use, whatever they look like. Of dates to keep the
+            day itself is used too.
         """
-        inferred = cls(
-            tuple(
-                Column(name, "dropped", reason="as asked")
-                if name in drop
-                else _infer_column(name, frame[name], labels, name in keep)
-                for name in frame.columns
-                if name != target
-            )
-        )
-        return inferred._with_distinct_features()
-
-    def _with_distinct_features(self) -> Self:
-        """Leave a part of a date out where another column bears its name."""
-        names = {column.name for column in self.used}
-        columns = []
-        for column in self.columns:
-            pairs = zip(column.parts, column.features, strict=False)
-            parts = tuple(part for part, name in pairs if name not in names)
-            if column.kind != "date" or parts == column.parts:
-                columns.append(column)
-            elif parts:
-                note = column.reason.replace(", ".join(column.parts), ", ".join(parts))
-                columns.append(replace(column, parts=parts, reason=note))
-            else:
-                note = "a date whose parts are columns already"
-                columns.append(Column(column.name, "dropped", reason=note))
-        return type(self)(tuple(columns))
+        columns = [
+            Column(name, "dropped", reason="as asked")
+            if name in drop
+            else _infer_column(name, frame[name], labels, name in keep)
+            for name in frame.columns
+            if name != target
+        ]
+        return cls(tuple(_with_dates(columns, frame)))
 
     @property
     def used(self) -> list[Column]:
@@ -209,6 +197,12 @@ class Schema:
         for column in state["columns"]:
             lists = {name: tuple(column.get(name, ())) for name in ("categories", "parts")}
             columns.append(Column(**(column | lists)))
+        dates = {SINCE + column.name for column in columns if column.kind == "date"}
+        for column in columns:
+            odd = set(column.parts) - {"day", *DATE_PARTS} - dates
+            if odd or column.kind not in get_args(Kind):
+                what = listed(sorted(odd)) if odd else repr(column.kind)
+                raise ValueError(f"column {column.name!r} of the schema has {what}")
         return cls(tuple(columns))
 
 
@@ -220,7 +214,7 @@ def _infer_column(
 ) -> Column:
     if values.isna().all():
         return Column(name, "dropped", reason="no value in any row")
-    column = _judge(name, values, keep)
+    column = judge(name, values, keep)
     if keep or column.kind == "dropped" or labels is None:
         return column
     leak = _find_leak(column, values, labels)
@@ -229,12 +223,52 @@ def _infer_column(
     return replace(column, reason=leak) if leak else column
 
 
-def _judge(name: str, column: pd.Series, keep: bool) -> Column:
+def _with_dates(columns: list[Column], frame: pd.DataFrame) -> list[Column]:
+    """The same; dates have the days between them, and none without a part is left.
+
+    A part is left out where a column bears its name.
+    """
+    of_days = [c for c in columns if c.kind == "date" and not c.form.startswith("%H")]
+    some = of_days[:MOST_DATES] if len(of_days) > 1 else []
+    dates = {column.name: dates_in(frame[column.name], column.form) for column in some}
+    names = {column.name for column in columns if column.kind != "dropped"}
+    parts = {column.name: list(column.parts) for column in columns}
+    for one, other in combinations(dates, 2):
+        days = days_between(dates[one], dates[other])
+        known = days[~np.isnan(days)]
+        if len(known) and (len(known) < len(days) or np.ptp(known) > 0):
+            parts[other].append(SINCE + one)
+    counted_from = {part.removeprefix(SINCE) for own in parts.values() for part in own}
+    found = []
+    for column in columns:
+        own = tuple(p for p in parts[column.name] if f"{column.name} ({p})" not in names)
+        if column.kind == "date" and (own or column.name in counted_from):
+            note = ": ".join(filter(None, ["a date", ", ".join(own)])) + _written(column)
+            column = replace(column, parts=own, reason=column.reason or note)
+        elif column.kind == "date":
+            note = (
+                "a date whose parts are columns already"
+                if column.parts
+                else "a date, and no part of it comes again in so short a time"
+            )
+            column = Column(column.name, "dropped", reason=note)
+        found.append(column)
+    return found
+
+
+def _written(column: Column) -> str:
+    """How the dates of a column are written, unless it goes without saying."""
+    plain = column.form in ("", "ISO8601")
+    return "" if plain else f", read as {in_words(column.form)}"
+
+
+def judge(name: str, column: pd.Series, keep: bool) -> Column:
+    """What a column is by its values and its name alone; not all of it is missing."""
     from pandas.api import types
 
     kind = column.dtype
     if types.is_datetime64_any_dtype(kind):
-        return _date(name, column, "")
+        return _date(name, column, "", keep)
     if types.is_bool_dtype(kind) or types.is_timedelta64_dtype(kind):
         return _number(name, as_numbers(column, ""), keep)
     if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind):
@@ -251,7 +285,7 @@ def _judge(name: str, column: pd.Series, keep: bool) -> Column:
             return number
         form = find_date_format(text)
         if form:
-            return _date(name, text, form)
+            return _date(name, text, form, keep)
     return _category(name, column, text, keep)
 
 
@@ -314,14 +348,14 @@ def _number_in_text(name: str, text: pd.Series, keep: bool) -> Column | None:
     return _number(name, values, keep, "; ".join(notes), comma)
 
 
-def _date(name: str, column: pd.Series, form: str) -> Column:
+def _date(name: str, column: pd.Series, form: str, keep: bool) -> Column:
     dates = dates_in(column, form)
     if dates.nunique() == 1 and dates.notna().all():
         return Column(name, "dropped", reason="the same value in every row")
     parts = date_parts(form, dates)
-    written = "" if form in ("", "ISO8601") else f", read as {in_words(form)}"
-    note = f"a date: {', '.join(parts)}{written}"
-    return Column(name, "date", reason=note, form=form, parts=parts)
+    if keep and not form.startswith("%H"):
+        parts = ("day", *parts)
+    return Column(name, "date", form=form, parts=parts)
 
 
 def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Column:
@@ -429,6 +463,11 @@ def encode(
     place = {name: number for number, name in enumerate(numbers)}
     array = np.empty((n_rows, len(numbers)))
     categories: dict[str, pd.Categorical] = {}
+    dates = {
+        column.name: dates_of_fit(table[column.name], column.form)
+        for column in columns
+        if column.kind == "date"
+    }
     for column in columns:
         values = table[column.name]
         if column.kind == "category":
@@ -436,9 +475,13 @@ def encode(
         elif column.kind == "number":
             array[:, place[column.name]] = as_numbers(values, column.comma)
         else:
-            dates = dates_of_fit(values, column.form)
+            own = dates[column.name]
             for name, part in zip(column.features, column.parts, strict=True):
-                array[:, place[name]] = date_part(dates, part)
+                array[:, place[name]] = (
+                    days_between(dates[part.removeprefix(SINCE)], own)
+                    if part.startswith(SINCE)
+                    else date_part(own, part)
+                )
     encoded = pd.DataFrame(array, columns=numbers, copy=False)
     if not categories:
         return encoded

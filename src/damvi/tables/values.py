@@ -41,7 +41,14 @@ DATES = (
     "%H:%M:%S",
     "%H:%M",
 )
-DATE_PARTS = ("day", "month", "weekday", "hour")
+DATE_PARTS = {"month": 350, "day of month": 60, "weekday": 14, "hour": 2}
+"""What of a date comes again, and the days after which it has been seen twice or more.
+
+Within less, a part is the day itself in disguise: a model learns what was, and tells it of
+days that have not come.
+"""
+SINCE = "days since "
+"""Begins a part of a date that counts from another column."""
 
 
 # Numbers
@@ -153,12 +160,15 @@ def dates_in(column: pd.Series, form: str) -> pd.Series:
 
 
 def date_parts(form: str, dates: pd.Series) -> tuple[str, ...]:
-    """What of these dates may tell rows apart."""
+    """The calendar parts of these dates that have been seen to come again."""
     if form.startswith("%H"):
         return ("hour",)
     known = dates.dropna()
+    low, high = known.quantile([0.01, 0.99])
+    days = (high - low).days
     at_midnight = (known == known.dt.normalize()).all()
-    return DATE_PARTS[:-1] if at_midnight else DATE_PARTS
+    parts = [part for part, least in DATE_PARTS.items() if days >= least]
+    return tuple(part for part in parts if part != "hour" or not at_midnight)
 
 
 def dates_of_fit(column: pd.Series, form: str) -> pd.Series:
@@ -179,9 +189,19 @@ def date_part(dates: pd.Series, part: str) -> NDArray[np.float64]:
         values = (dates - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(days=1)
     elif part == "hour":
         values = (dates - dates.dt.normalize()) / pd.Timedelta(hours=1)
+    elif part == "day of month":
+        values = dates.dt.day
     else:
         values = dates.dt.month if part == "month" else dates.dt.day_of_week
     return np.asarray(values.to_numpy(np.float64, na_value=np.nan))
+
+
+def days_between(start: pd.Series, end: pd.Series) -> NDArray[np.float64]:
+    """The days from the one to the other, with fractions, NaN where either is missing."""
+    import pandas as pd
+
+    days = (end - start) / pd.Timedelta(days=1)
+    return np.asarray(days.to_numpy(np.float64, na_value=np.nan))
 
 
 def in_words(form: str) -> str:
