@@ -735,6 +735,12 @@ def test_hostile_labels(class_whole, classes, tmp_path):
     refused(sealed(said, members), tmp_path, "target|fit each other|out of range")
 
 
+def test_two_classes_of_one_name(whole, tmp_path):
+    said, members = opened(whole, tmp_path)
+    said["target"]["negative"] = said["target"]["positive"]
+    refused(sealed(said, members), tmp_path, "one name")
+
+
 def test_hostile_json(trees, tmp_path):
     said, members = opened(trees, tmp_path)
     text = json.dumps(said)

@@ -424,6 +424,8 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
     texts = (target.name, target.negative, target.positive, *classes)
     if not all(type(text) is str for text in texts):
         raise ModelFileError("its target is not named")
+    if not classes and target.positive == target.negative:
+        raise ModelFileError("both classes of its target have one name")
     if len(classifier.classes_) != target.n_classes:
         raise ModelFileError("its target has other classes than its classifier")
     training = Training(**reader.state(stored["training"]))
