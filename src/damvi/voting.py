@@ -156,6 +156,9 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
         The decision function on each training row, out of fold, with weights learned on
         other rows.
+    seconds_ : dict of str to float
+        What the trainings of each voter took, by its name, the folds included. It is not
+        saved with the model.
     pruning_ : Pruning
         Only after :meth:`prune`: the price of fewer voters.
     labels_, voters_, votes_, decision_
@@ -371,6 +374,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             is_sparse = hasattr(X, "tocsr")
             named = strong_pool(seed, targets, sample_weight=weights, sparse=is_sparse)
         groups, own_params = self._route(named, fit_params)
+        self.seconds_: dict[str, float] = {}
         if self._is_prefit:
             voters = PoolVoters.prefit(named, classes=labels.by_target, voting=self.voting)
             _, folds = split_rows(N_FOLDS, X, targets, groups, seed=seed)
@@ -388,6 +392,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             fit_params=own_params,
             n_jobs=self.n_jobs,
             progress=progress_bar("Training voters") if self.verbose else None,
+            seconds=self.seconds_,
         )
 
     @property

@@ -10,7 +10,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
@@ -437,3 +437,11 @@ def test_voters_that_never_met_a_class_keep_the_numbers_of_the_others(blobs, los
     assert not voters.votes(X)[:, 0, lost].any()
     with pytest.raises(AttributeError, match="feature_importances_"):
         model.feature_importances_  # noqa: B018
+
+
+def test_the_seconds_of_each_voter_are_told():
+    X, y = make_classification(200, weights=[0.8], random_state=0)
+    seconds = {}
+    PoolVoters.train(POOL, X, y, seed=0, cv=2, seconds=seconds)
+    assert seconds.keys() == dict(POOL).keys()
+    assert min(seconds.values()) > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -85,6 +86,7 @@ class PoolVoters:
         fit_params: Mapping[str, Mapping[str, Any]] | None = None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
+        seconds: dict[str, float] | None = None,
     ) -> tuple[PoolVoters, NDArray[Any], NDArray[np.int32]]:
         """Train the pool on all rows, with each voter's votes by models of the folds.
 
@@ -116,6 +118,8 @@ class PoolVoters:
             its own ``n_jobs`` asks for more: leave that at 1 here.
         progress : callable, optional
             Follows the trainings, (folds + 1) times K of them.
+        seconds : dict, optional
+            Filled with what the trainings of each voter took, by its name.
 
         Returns
         -------
@@ -140,6 +144,7 @@ class PoolVoters:
             fit_params=fit_params or {},
             n_jobs=n_jobs,
             progress=progress,
+            seconds=seconds,
         )
         return cls(names, models, classes, voting), votes, folds
 
@@ -251,6 +256,7 @@ def out_of_fold_votes(
     seed: int,
     cv: Any = 5,
     n_jobs: int | None = None,
+    seconds: dict[str, float] | None = None,
 ) -> NDArray[np.float32]:
     """The soft votes of :meth:`PoolVoters.train`, without models to keep."""
     _names_of(named)
@@ -267,6 +273,7 @@ def out_of_fold_votes(
         fit_params={},
         n_jobs=n_jobs,
         progress=None,
+        seconds=seconds,
     )
     return votes
 
@@ -285,6 +292,7 @@ def _train_out_of_fold(
     fit_params: Mapping[str, Mapping[str, Any]],
     n_jobs: int | None,
     progress: Progress | None,
+    seconds: dict[str, float] | None,
 ) -> tuple[list[Any], NDArray[Any], NDArray[np.int32]]:
     """The models of all rows (if ``refit``), the votes out of fold, and the folds."""
     weights = _weights_for(named, sample_weight)
@@ -319,7 +327,9 @@ def _train_out_of_fold(
         results: Any = in_parallel(work, n_jobs)
         if progress:
             results = progress(results, len(tasks))
-        for (k, fold), (model, vote) in zip(tasks, results, strict=True):
+        for (k, fold), (model, vote, took) in zip(tasks, results, strict=True):
+            if seconds is not None:
+                seconds[named[k][0]] = seconds.get(named[k][0], 0.0) + took
             if fold == ALL_ROWS:
                 models[k] = model
             else:
@@ -339,16 +349,18 @@ def _train(
     params: Mapping[str, Any],
     read: VoteReader,
     seed: int,
-) -> tuple[Any, NDArray[Any] | None]:
-    """The model of all rows, or a fold's votes: nobody needs both."""
+) -> tuple[Any, NDArray[Any] | None, float]:
+    """The model of all rows, or a fold's votes: nobody needs both; and the seconds."""
+    start = time.perf_counter()
     try:
         model = seeded_clone(estimator, seed_of(seed, name))
         own = None if weights is None else weights[rows]
         with one_openmp_thread():
             model = fit_on_rows(model, X, targets, rows, own, params)
+            took = time.perf_counter() - start
             if fold == ALL_ROWS:
-                return model, None
-            return None, read(model, take_rows(X, judged))
+                return model, None, took
+            return None, read(model, take_rows(X, judged)), took
     except Exception as error:
         where = "all rows" if fold == ALL_ROWS else f"fold {fold}"
         raise _blame(error, f"voter {name!r} failed on {where}") from error
