@@ -685,6 +685,10 @@ def curves_of(said):
             lambda said: find(fitted(said), "PoolVoters")["state"].update(voting="x"),
             "voting",
         ),
+        (
+            lambda said: find(fitted(said), "PoolVoters")["state"].update(voting="hard"),
+            "calibrators",
+        ),
     ],
 )
 def test_hostile_manifests_of_many_classes(class_pool, change, match, tmp_path):

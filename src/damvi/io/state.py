@@ -243,6 +243,7 @@ def _check_voters(model: Estimator, voters: Any) -> None:
     _require(voters.voting in ("hard", "soft"), "voting")
     curves, known = voters.calibrators, voters.classes
     _require(curves is None or len(curves) == len(voters), "calibrators")
+    _require(curves is None or voters.voting == "soft", "calibrators")
     _require(
         isinstance(known, np.ndarray) and known.shape == (n_classes,), "voters' classes"
     )
