@@ -146,6 +146,64 @@ def prune(fitted: Any, max_voters: int, *, pool: bool) -> None:
     fitted.pruning_ = pruning
 
 
+@dataclass(frozen=True, eq=False)
+class BestAlone:
+    """The voter that does best alone, and what the choice of it is worth.
+
+    Attributes
+    ----------
+    voter : int
+        Its number.
+    by_fold : list of int
+        The voter that is best on the folds that may tell how each is judged.
+    vote : ndarray of shape (n,) or (n, C)
+        Each row's by the voter of its fold, which was chosen without it.
+    """
+
+    voter: int
+    by_fold: list[int]
+    vote: Numbers
+
+
+def best_alone(model: Any, metric: Any) -> BestAlone:
+    """Which voter of a fitted pool to take if it is to be one, by a metric of it alone.
+
+    Parameters
+    ----------
+    model : DAMVIVotingClassifier
+    metric : str, dict or Objective
+        "average_precision", or what a threshold can be tuned for.
+    """
+    votes = votes_of(model)
+    judge, n_folds = Metric.of(votes, metric), votes.n_folds
+    cast = np.asarray(votes.votes, np.float64)
+    worth = np.empty((cast.shape[1], 1 + n_folds))
+    for k in range(cast.shape[1]):
+        own = [cast[:, k]] * n_folds
+        worth[k] = [judge(own)[1], *(judge(own, fold)[1] for fold in range(n_folds))]
+    best, *by_fold = np.argmax(worth, axis=0).tolist()
+    # Rows that nobody judges have no vote.
+    vote = np.full(cast[:, 0].shape, np.nan)
+    for fold, k in enumerate(by_fold):
+        here = votes.folds == fold
+        vote[here] = cast[here, k]
+    return BestAlone(best, by_fold, vote)
+
+
+def take_alone(fitted: Any, chosen: BestAlone) -> None:
+    """That voter alone, with a threshold and figures that know nothing of the choice."""
+    weighting = _weighting(fitted, pool=True)
+    one = np.eye(len(weighting.weights))
+    kept = np.array([chosen.voter])
+    fitted.voters_, fitted.votes_ = fitted.voters_.take(kept), fitted.votes_.take(kept)
+    moments = weighting.settings.moments_by_fold(fitted.votes_)
+    found = minimize_c_bound(fitted.votes_, moments, weighting.settings, fitted.n_jobs)
+    found = replace(
+        found, fold_weights=[one[k] for k in chosen.by_fold], chosen_from=weighting
+    )
+    set_fitted(fitted, _decide(fitted, found, pool=True))
+
+
 # The plain vote where learned weights are behind it.
 
 N_GROUPS = 5

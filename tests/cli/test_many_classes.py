@@ -14,7 +14,7 @@ from damvi import load
 from damvi.cli import main
 from damvi.cli.console import FORMULA, no_formula
 from damvi.evaluation import FittedVote
-from damvi.model import fitting
+from damvi.model import comparison
 from damvi.report.words import per_hundred
 
 from .conftest import crops as crops_of
@@ -36,7 +36,7 @@ def fitted(tmp_path_factory):
     command = ["fit", path / "crops.csv", "--target", "crop", "--pool", "trees"]
     command = [*command, "-o", path / "model.damvi", "--quiet"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "find_spec", lambda name: None)  # LightGBM takes long
+        patch.setattr(comparison, "find_spec", lambda name: None)  # LightGBM takes long
         result = CliRunner().invoke(main, [str(word) for word in command])
     assert result.exit_code == 0, (result.output, result.exception)
     return path
@@ -78,7 +78,7 @@ def test_fit_evaluate_and_report_say_the_same_of_training_rows(damvi, fitted):
 
 
 def test_one_against_the_rest(damvi, folder, fitted, monkeypatch):
-    monkeypatch.setattr(fitting, "find_spec", lambda name: None)
+    monkeypatch.setattr(comparison, "find_spec", lambda name: None)
     command = ["fit", fitted / "crops.csv", "--target", "crop", "--pool", "trees"]
     said = damvi(*command, "--positive", "maize").output
     assert "Positive is crop = 'maize' against the rest: 125 rows, 25.00%." in said
@@ -185,7 +185,7 @@ def test_info_of_a_classifier_alone(damvi, folder):
 
 
 def test_many_classes_are_listed_in_part(damvi, folder, monkeypatch):
-    monkeypatch.setattr(fitting, "find_spec", lambda name: None)
+    monkeypatch.setattr(comparison, "find_spec", lambda name: None)
     rng = np.random.default_rng(0)
     kinds = np.sort(np.concatenate([np.arange(40).repeat(3), np.zeros(200, int)]))
     frame = pd.DataFrame({"x": kinds + rng.normal(size=320), "kind": kinds}).sample(

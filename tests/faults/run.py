@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # threads do not survive a fork
@@ -142,7 +143,7 @@ def prepare() -> None:
     Path("tmp").mkdir()
     tempfile.tempdir = os.path.abspath("tmp")
     _stop_the_clock()
-    _compare_once()
+    _train_peers_once()
     warnings.simplefilter("ignore")  # of forks, from Python 3.12 on
     words = ["fit", "data.csv", "--target", "is_fraud", "--pool", "trees", "--jobs", "1"]
     main([*words, "-o", "made.damvi", "--quiet"], standalone_mode=False)
@@ -162,22 +163,23 @@ def _stop_the_clock() -> None:
         def now(cls, tz: Any = None) -> datetime:
             return datetime(2026, 1, 1, tzinfo=UTC)
 
-    for name in ("damvi.cli.fit", "damvi.report.summary"):
+    for name in ("damvi.model.source", "damvi.report.summary"):
         import_module(name).datetime = Clock
+    for name in ("damvi.model.fitting", "damvi.voters.pool"):
+        import_module(name).time = SimpleNamespace(perf_counter=lambda: 0.0)
 
 
-def _compare_once() -> None:
-    """Peers are most of the time of a small fit, and write no file."""
+def _train_peers_once() -> None:
+    """They are most of the time of a small fit, and write no file."""
     fitting = import_module("damvi.model.fitting")
-    usual, known = fitting.compare_with_peers, {}
+    usual, known = fitting.peer_votes, {}
 
-    def compare(*given: Any, **options: Any) -> Any:
-        where = str(options)
-        if where not in known:
-            known[where] = usual(*given, **options)
-        return known[where]
+    def votes(classifier: Any, X: Any, *given: Any) -> Any:
+        if len(X) not in known:
+            known[len(X)] = usual(classifier, X, *given)
+        return dict(known[len(X)])
 
-    fitting.compare_with_peers = compare
+    fitting.peer_votes = votes
 
 
 def in_child(work: Callable[[], None]) -> int:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from damvi import DAMVIVotingClassifier
-from damvi.model import fit_table, fitting, parse_metric, prepare
+from damvi.model import comparison, fit_table, fitting, parse_metric, prepare
 from damvi.voters import FastForestClassifier
 from damvi.weighting import PlainVoteComparison
 
@@ -60,9 +60,9 @@ def test_too_few_rows_of_a_class():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_few_positives_still_make_a_model(n_positive):
     frame = table(120).assign(y=["bad"] * n_positive + ["ok"] * (120 - n_positive))
-    model, comparison = fit_table(prepare(frame, "y"), parse_metric("f1"), pool="trees")
+    model, compared = fit_table(prepare(frame, "y"), parse_metric("f1"), pool="trees")
     assert model.scores["positives"] == n_positive
-    assert 0 <= comparison.figures["DAMVI"]["ap"].value <= 1
+    assert 0 <= compared.figures["DAMVI"]["ap"].value <= 1
 
 
 def test_no_column_left():
@@ -90,12 +90,13 @@ def test_coin_flips_are_worth_nothing_by_all_models():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.normal(size=(1500, 4)), columns=list("abcd"))
     frame["y"] = rng.random(1500) < 0.2
-    _, comparison = fit_table(prepare(frame, "y"), parse_metric("ap"), pool="trees")
-    assert set(comparison.figures) == {"DAMVI", "plain forest", "LightGBM"}
-    for figures in comparison.figures.values():
+    _, compared = fit_table(prepare(frame, "y"), parse_metric("ap"), pool="trees")
+    assert set(compared.figures) == {"DAMVI", "plain forest", "LightGBM"}
+    for figures in compared.figures.values():
         assert figures["ap"].value < 0.27
         assert 0.43 < figures["roc_auc"].value < 0.57
-    assert all("tie" in verdict for verdict in comparison.verdicts)
+    assert all("tie" in verdict for verdict in compared.verdicts[:-1])
+    assert compared.verdicts[-1] == comparison.ADVICE
 
 
 def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
@@ -111,7 +112,7 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
         fitting, "voters_in_time", lambda named, *rest, **more: (named, ["catboost"])
     )
     monkeypatch.setattr(
-        fitting.PoolVoters, "train", classmethod(counted(fitting.PoolVoters.train))
+        comparison.PoolVoters, "train", classmethod(counted(comparison.PoolVoters.train))
     )
     said = []
     groups = table().assign(who=np.arange(400) // 4)
@@ -120,7 +121,7 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
         prepared, parse_metric("recall@0.8"), time_limit=5, say=said.append
     )
     assert TRAININGS == [1]  # no second cross-validation
-    assert set(found.figures) == {"DAMVI", "plain forest"}
+    assert set(found.figures) == {"DAMVI", "plain forest", "best single model"}
     assert "left out catboost" in said[0]
     assert model.made["left_out"] == ["catboost"]
     assert "who" not in [column.name for column in model.schema.used]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.model import fit_table, fitting, parse_metric, prepare, with_unlabeled
+from damvi.model import comparison, fit_table, parse_metric, prepare, with_unlabeled
 from damvi.model.table import describe_unlabeled
 from damvi.voters import FastForestClassifier
 
@@ -15,7 +15,7 @@ POOL = [("forest", None), ("shallow", 2)]
 @pytest.fixture(autouse=True)
 def _without_lightgbm(monkeypatch):
     """Which takes most of the time, and is no part of this."""
-    monkeypatch.setattr(fitting, "find_spec", lambda name: None)
+    monkeypatch.setattr(comparison, "find_spec", lambda name: None)
 
 
 def table(n=300, seed=0, distance=2.0):
@@ -110,21 +110,21 @@ def test_a_model_that_uses_them_is_judged_on_labelled_rows(pool, monkeypatch):
     prepared = with_unlabeled(
         prepare(partly(), "y"), table(100, seed=1).drop(columns="y"), "more.csv"
     )
-    model, comparison = fit_table(
+    model, compared = fit_table(
         prepared, F1, pool=pool, unlabeled_weight=0.5, say=said.append
     )
     assert len(prepared.unlabeled) == len(prepared.X) == model.scores["rows"] == 200
-    assert comparison.n_judged <= 200
+    assert compared.n_judged <= 200
     assert len(model.training.labels) == 200
     assert model.scores["unlabeled"] == {"rows": 200, "weight": 0.5}
     assert said[0].startswith("200 rows have no label: how the voters disagree on them")
-    assert comparison.figures["DAMVI"]["ap"].value > 0.5
+    assert compared.figures["DAMVI"]["ap"].value > 0.5
 
 
 def test_coin_flips_stay_worth_nothing():
     prepared = prepare(partly(900, seed=2, distance=0), "y")
-    _, comparison = fit_table(prepared, F1, pool="trees", unlabeled_weight=0.5)
-    assert 0.4 < comparison.figures["DAMVI"]["roc_auc"].value < 0.6
+    _, compared = fit_table(prepared, F1, pool="trees", unlabeled_weight=0.5)
+    assert 0.4 < compared.figures["DAMVI"]["roc_auc"].value < 0.6
 
 
 def test_a_column_of_which_nothing_can_be_read_is_told_of():

@@ -12,6 +12,7 @@ from .measures import (
     confusion,
     headlines,
     measure,
+    point_figures,
     share,
 )
 from .rows import Judged, are_of_fit, class_names, honest_rows, table_fingerprint
@@ -30,6 +31,7 @@ __all__ = [
     "headlines",
     "honest_rows",
     "measure",
+    "point_figures",
     "share",
     "table_fingerprint",
     "voter_figures",

@@ -1,14 +1,8 @@
 """From a table to a model: columns judged, voters chosen, and both measured honestly."""
 
+from .comparison import Comparison, Metric, as_metric, metric_for, parse_metric
 from .dataset import prepare_dataset
-from .fitting import (
-    Comparison,
-    Metric,
-    fit_dataset,
-    fit_table,
-    metric_for,
-    parse_metric,
-)
+from .fitting import fit_dataset, fit_table
 from .model import Model, load
 from .table import Prepared, prepare, with_unlabeled
 
@@ -17,6 +11,7 @@ __all__ = [
     "Metric",
     "Model",
     "Prepared",
+    "as_metric",
     "fit_dataset",
     "fit_table",
     "load",

@@ -1,0 +1,396 @@
+"""What a model is judged by, and beside whom: metrics, peers on the same rows, leaderboard.
+
+All figures are out of sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..decision import (
+    Cost,
+    FBeta,
+    Floor,
+    crossfit_decisions,
+    crossfit_probability,
+    parse_objective,
+)
+from ..evaluation import Figure, FittedVote, compare, measure, point_figures
+from ..io import Target
+from ..voters import PoolVoters, out_of_fold_votes, strong_pool
+from ..weighting import crossfitted_vote
+from .table import Prepared
+
+KNOWN = "f1, ap, recall@0.9, precision@0.5 or cost"
+MACRO = {"macro_f1": "macro F1", "macro_ap": "macro AP"}
+"""Metrics of three or more classes, and what to call them: means over the classes."""
+PEERS = {"forest": "plain forest", "lightgbm": "LightGBM"}
+"""Voters of the strong pool, and what users call them."""
+OURS = "DAMVI"
+BEST = "best single model"
+"""Of a pool, chosen for each fold without it."""
+WEIGHTED, PLAIN = "weighted vote", "plain vote"
+ADVICE = "A single model does as well here: --pool best (in Python pool='best') takes it."
+MOST_CLASSES = 30
+"""Beside trees, LightGBM is trained for up to as many classes: it grows a tree for each, in
+every round, which at a hundred classes takes twenty times as long as the fit."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of the command line.
+
+    Attributes
+    ----------
+    name : str
+        As the user wrote it.
+    threshold : str or dict
+        What the threshold is tuned for, in the words of
+        :func:`damvi.decision.parse_objective`.
+    measure : str
+        The figure by which models are compared, of :data:`damvi.evaluation.MEASURES`.
+    words : str
+    cost : (float, float) or None
+        Of a false alarm and a miss.
+    many : bool
+        Whether it is for three or more classes.
+    """
+
+    name: str
+    threshold: Any
+    measure: str
+    words: str
+    cost: tuple[float, float] | None = None
+    many: bool = False
+
+
+def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
+    """The metric that a text stands for.
+
+    ``recall@0.9`` is the best precision among thresholds that find 90 % of the positives,
+    ``precision@0.5`` the best recall among those where half of the flagged are positive.
+    ``ap`` judges the ranking; its threshold is the best for F1. ``macro_f1`` and
+    ``macro_ap`` are their means over three or more classes.
+
+    Examples
+    --------
+    >>> parse_metric("recall@0.9").threshold
+    {'recall': 0.9}
+    >>> parse_metric("cost", (1, 20)).words
+    'cost a row'
+    """
+    if text in MACRO:
+        if cost is not None:
+            raise ValueError(
+                f"the metric {text} is for three or more classes, and the costs of a miss "
+                f"and a false alarm are for two; leave out one of them"
+            )
+        return Metric(text, "macro_f1", text, MACRO[text], many=True)
+    if text == "cost":
+        if cost is None or min(cost) <= 0:
+            raise ValueError(
+                "the metric cost needs what errors cost, as in --cost-miss 20 "
+                "--cost-false-alarm 1, each above 0"
+            )
+        return Metric(text, {"cost": cost}, "cost", "cost a row", cost)
+    if text in ("f1", "ap"):
+        return Metric(text, "f1", text, text.upper(), cost)
+    rate, _, floor = text.partition("@")
+    if rate in ("recall", "precision") and floor:
+        try:
+            least = float(floor.rstrip("%")) / (100 if floor.endswith("%") else 1)
+        except ValueError:
+            least = 0.0
+        if 0 < least <= 1:
+            other = "precision" if rate == "recall" else "recall"
+            words = f"{other} at a {rate} of {least:g}"
+            return Metric(text, {rate: least}, other, words, cost)
+    raise ValueError(
+        f"the metric {text!r} is not known; give {KNOWN}; with three or more classes "
+        f"{' or '.join(MACRO)}"
+    )
+
+
+def metric_for(target: Target, asked: Metric | None = None) -> Metric:
+    """The metric that was asked for, if it goes with the classes, or the usual one.
+
+    Examples
+    --------
+    >>> from damvi.io import Target
+    >>> metric_for(Target("kind", classes=("a", "b", "c"))).name
+    'macro_f1'
+    """
+    n_classes = len(target.classes)  # 0 of two classes
+    many = n_classes > 2
+    if many and asked is not None and asked.cost is not None:
+        raise ValueError(
+            f"the costs of a miss and a false alarm are for two classes, and "
+            f"{target.name!r} has {n_classes}; leave them out, or name the one "
+            f"to find with --positive"
+        )
+    if asked is None:
+        return parse_metric("macro_f1" if many else "f1")
+    if many and not asked.many:
+        raise ValueError(
+            f"the metric {asked.name} is for two classes, and {target.name!r} has "
+            f"{n_classes}; give {' or '.join(MACRO)}, or name the class to "
+            f"find with --positive"
+        )
+    if asked.many and not many:
+        raise ValueError(
+            f"the metric {asked.name} is for three or more classes, and here there are "
+            f"two; give {KNOWN}"
+        )
+    return asked
+
+
+def as_metric(threshold: Any, target: Target) -> Metric:
+    """The metric of what a user's ``threshold`` is for, in any words that are known.
+
+    Parameters
+    ----------
+    threshold : str, dict, tuple, number, Objective, Metric or None
+        Those of :func:`parse_metric`, as ``"recall@0.9"``, and those of the estimators, as
+        ``{"cost": (1, 20)}``; None is the usual one.
+    target : Target
+
+    Examples
+    --------
+    >>> from damvi.io import Target
+    >>> as_metric({"recall": 0.9}, Target("y", "0", "1")).name
+    'recall@0.9'
+    """
+    if threshold is None or isinstance(threshold, Metric):
+        return metric_for(target, threshold)
+    if isinstance(threshold, str) and threshold not in ("vote", "fbeta"):
+        return metric_for(target, parse_metric(threshold))
+    objective = parse_objective(threshold, target.n_classes)
+    if target.n_classes > 2:
+        return replace(parse_metric("macro_f1"), threshold=threshold)
+    match objective:
+        case Floor(rate=rate, floor=floor):
+            return parse_metric(f"{rate}@{floor:g}")
+        case Cost(false_alarm=float() as alarm, miss=float() as miss):
+            return parse_metric("cost", (alarm, miss))
+        case Cost():
+            raise ValueError(
+                "costs by row are for the estimators: rows of a table may be left out, and "
+                "scores need one cost; give {'cost': (false_alarm, miss)} of two numbers"
+            )
+        case FBeta(beta=beta) if beta != 1:
+            return replace(parse_metric("f1"), name=f"f{beta:g}", threshold=("fbeta", beta))
+    is_f1 = isinstance(objective, FBeta)
+    return parse_metric("f1") if is_f1 else replace(parse_metric("f1"), threshold=threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Figures by model and measure, and words on who is better.
+
+    ``by_class`` has those of three or more classes, one after the other.
+    """
+
+    figures: dict[str, dict[str, Figure]]
+    verdicts: list[str]
+    n_judged: int
+    by_class: dict[str, tuple[dict[str, Figure | None], ...]] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        plain: dict[str, Any] = {
+            "models": {
+                model: {name: figure.as_dict() for name, figure in figures.items()}
+                for model, figures in self.figures.items()
+            },
+            "verdicts": self.verdicts,
+            "rows_judged": self.n_judged,
+        }
+        if self.by_class is not None:
+            plain["by_class"] = {
+                model: [_figures_as_dict(figures) for figures in classes]
+                for model, classes in self.by_class.items()
+            }
+        return plain
+
+
+def _figures_as_dict(figures: dict[str, Figure | None]) -> dict[str, Any]:
+    return {
+        name: None if figure is None else figure.as_dict()
+        for name, figure in figures.items()
+    }
+
+
+def compare_with_peers(
+    table: Prepared,
+    classifier: Any,
+    vote: NDArray[np.float64],
+    metric: Metric,
+    peers: Mapping[str, NDArray[np.float64]] | None,
+    ours: str = OURS,
+) -> Comparison:
+    """Judge the vote and its peers on the same rows, all of them out of sample.
+
+    Thresholds, factors of classes and calibrators are cross-fitted over the same folds for
+    all. Where the rows are not in memory there are no peers.
+    """
+    folds, order = classifier.votes_.folds, classifier.labels_.target_order
+    targets, n_classes = table.y.astype(np.intp), table.n_classes
+    votes = {OURS: vote, **(peers or {})}
+    has_vote = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
+    truth = targets[has_vote]
+    figures, by_class, decided = {}, {}, {}
+    for name, votes_of_all in votes.items():
+        # Rows that have no vote of ours are nobody's, so that all are judged alike.
+        own, some = votes_of_all[has_vote], folds[has_vote]
+        decisions = crossfit_decisions(own, truth, metric.threshold, some, order=order)
+        chance = crossfit_probability(own, truth, some) if n_classes == 2 else None
+        decided[name] = own, decisions
+        found = measure(truth, own, decisions, chance, cost=metric.cost)
+        figures[name], by_class[name] = found.overall, found.by_class
+    cost = metric.cost or (1.0, 1.0)
+    gains = {
+        name: compare(metric.measure, truth, decided[OURS], pair, cost=cost)
+        for name, pair in decided.items()
+        if name != OURS
+    }
+    verdicts = [verdict(name, metric, gain, ours) for name, gain in gains.items()]
+    single = [gains[BEST]] if BEST in gains else gains.values()
+    if ours == OURS and any(gain.low <= 0 for gain in single):
+        verdicts.append(ADVICE)
+    weights = getattr(classifier, "comparison_", None)  # of a pool
+    if weights is not None and weights.plain_kept:
+        verdicts.append(
+            f"All voters weigh the same: learned weights had average precision "
+            f"{weights.learned:.3f} out of fold, and equal ones {weights.plain:.3f}."
+        )
+    if peers is not None and n_classes > MOST_CLASSES and PEERS["lightgbm"] not in votes:
+        verdicts.append(
+            f"LightGBM is not compared beside trees: with {n_classes} classes it would "
+            f"take far longer than the fit. The strong pool has it."
+        )
+    if peers is None:
+        verdicts.append(
+            "No forest or LightGBM beside it: they would need all rows in memory."
+        )
+    several = by_class if n_classes > 2 else None
+    return Comparison(figures, verdicts, int(has_vote.sum()), several)
+
+
+def leaderboard(
+    classifier: Any, peers: Mapping[str, NDArray[np.float64]], metric: Metric
+) -> list[dict[str, Any]]:
+    """Each voter alone, the votes of all, and peers that were trained beside: plain values.
+
+    All are out of sample; voters that vote hard are judged on the rows that each was not
+    trained on.
+    """
+    weighting, votes = classifier.decision_.weighting, classifier.votes_
+    labels, folds = classifier.labels_, votes.folds
+    targets, cost = votes.targets.astype(np.intp), metric.cost or (1.0, 1.0)
+
+    def soft(vote: NDArray[np.float64]) -> dict[str, float]:
+        some = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
+        own, truth = vote[some], targets[some]
+        decided = crossfit_decisions(
+            own, truth, metric.threshold, folds[some], order=labels.target_order
+        )
+        return point_figures(truth, own, decided, labels.n_classes, cost=cost)
+
+    even = np.full(len(classifier.weights_), 1 / len(classifier.weights_))
+    plain = crossfitted_vote(
+        votes,
+        weighting.others,
+        weighting.settings,
+        classifier.n_jobs,
+        weights=[even] * votes.n_folds,
+    )
+    rows = [
+        {
+            "model": WEIGHTED,
+            **soft(classifier.decision_.out_of_sample_vote),
+            "weight": None,
+        },
+        {"model": PLAIN, **soft(plain), "weight": None},
+    ]
+    fitted, own_names = FittedVote(classifier), set()
+    for k, (name, weight) in enumerate(zip(fitted.names, fitted.weights, strict=True)):
+        if fitted.is_pool:
+            found = soft(votes.votes[:, k].astype(np.float64))
+        else:
+            unseen = np.unpackbits(votes.out_of_bag[k], count=len(targets)).astype(bool)
+            decided = fitted.decided_by_each(votes.votes[unseen, k : k + 1])[:, 0]
+            truth = targets[unseen]
+            found = point_figures(truth, None, decided, labels.n_classes, cost=cost)
+        rows.append({"model": name, **found, "weight": float(weight)})
+        own_names.add(PEERS.get(name, name))
+    for name, vote in peers.items():
+        if name not in own_names:
+            rows.append({"model": name, **soft(vote), "weight": None})
+    return rows
+
+
+def peer_votes(
+    classifier: Any,
+    X: Any,
+    targets: NDArray[np.intp],
+    seed: int,
+    seconds: dict[str, float],
+) -> dict[str, NDArray[np.float64]]:
+    """Votes out of fold: those that the pool took already, or by a training for them."""
+    voters, folds = classifier.voters_, classifier.votes_.folds
+    if isinstance(voters, PoolVoters):
+        places = {name: k for k, name in enumerate(voters.names)}
+        return {
+            words: classifier.votes_.votes[:, places[name]].astype(np.float64)
+            for name, words in PEERS.items()
+            if name in places
+        }
+    n_classes = classifier.labels_.n_classes
+    boosts = find_spec("lightgbm") is not None and n_classes <= MOST_CLASSES
+    names = [name for name in PEERS if name != "lightgbm" or boosts]
+    pool = dict(strong_pool(seed, targets))
+    splits = [
+        (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
+        for fold in range(int(folds.max()) + 1)
+    ]
+    took: dict[str, float] = {}
+    votes = out_of_fold_votes(
+        [(name, pool[name]) for name in names],
+        X,
+        targets,
+        n_classes=n_classes,
+        seed=seed,
+        cv=[(train, test) for train, test in splits if len(test)],
+        n_jobs=classifier.n_jobs,
+        seconds=took,
+    )
+    seconds |= {PEERS[name]: spent for name, spent in took.items()}
+    return {PEERS[name]: votes[:, k].astype(np.float64) for k, name in enumerate(names)}
+
+
+def verdict(name: str, metric: Metric, gain: Figure, ours: str = OURS) -> str:
+    """Who is better, by how much our figure is, in words."""
+    # A cost a row is tiny where the positives are rare.
+    form = ".2g" if metric.measure == "cost" else ".3f"
+    size = f"{abs(gain.value):{form}}"
+    sure = f"90 %: {gain.low:+{form}} to {gain.high:+{form}}"
+    less = "lower" if metric.measure == "cost" else "higher"
+    article = {"plain forest": "a ", BEST: "the ", WEIGHTED: "the "}.get(name, "")
+    peer = f"{article}{name}"
+    if gain.low > 0:
+        return (
+            f"{ours} does better than {peer}: its {metric.words} is {size} {less} ({sure})."
+        )
+    if gain.high < 0:
+        sure = f"90 %: {-gain.high:+{form}} to {-gain.low:+{form}}"
+        return (
+            f"{peer[0].upper()}{peer[1:]} does better: its {metric.words} is {size} "
+            f"{less} ({sure})."
+        )
+    return f"{ours} and {peer} tie on {metric.words} (difference, {sure})."

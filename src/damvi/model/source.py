@@ -1,0 +1,183 @@
+"""Tables as they are given: frames and files, and what they are recognised by."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..outofcore import ParquetTable
+from ..tables import Schema, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEMORY_SHARE = 1 / 3
+"""Of the memory that a table may take as doubles: voters and their votes need the rest."""
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where a container says how much memory it may have."""
+PACKAGES = ("numpy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost")
+"""Whose versions a model file tells."""
+
+
+def is_path(table: Any) -> bool:
+    """Whether a table is given as a file, a folder or a pattern."""
+    return isinstance(table, (str, os.PathLike))
+
+
+def as_frame(
+    table: Any, schema: Schema | None = None, *, as_text: Collection[str] = ()
+) -> pd.DataFrame:
+    """A table as a data frame whose columns are named by distinct texts.
+
+    Parameters
+    ----------
+    table : DataFrame, Arrow table or path
+        Of pandas or polars, or anything else that gives its columns to Arrow; a path is
+        read by :func:`~damvi.tables.read_table`.
+    schema : Schema, optional
+        Of a model, for files.
+    as_text : collection of str
+        Columns of text files that stay text.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_frame(pa.table({"size": [1.5, None], "colour": ["red", "blue"]}))
+       size colour
+    0   1.5    red
+    1   NaN   blue
+    """
+    import pandas as pd
+
+    if is_path(table):
+        return read_table(table, schema, as_text=as_text)
+    if not isinstance(table, pd.DataFrame):
+        if not hasattr(table, "__arrow_c_stream__"):
+            raise TypeError(
+                f"a table is a DataFrame of pandas or polars, an Arrow table or the path "
+                f"of a file, and not {type(table).__name__}; numpy arrays go to "
+                f"damvi.DAMVIClassifier"
+            )
+        import pyarrow as pa
+
+        table = pa.table(table).to_pandas()
+    names = [str(name) for name in table.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"the table has more than one column named {twice[0]!r}; rename them, since a "
+            f"model knows columns by name"
+        )
+    if not len(table):
+        raise ValueError("the table has no rows")
+    return table.set_axis(names, axis="columns").reset_index(drop=True)
+
+
+def why_in_blocks(data: Any, asked: bool = False) -> str | None:
+    """Why a table is not read as a whole; None if it is.
+
+    Folders and patterns of parquet files are not, and single ones that are large for the
+    memory, or where it is ``asked`` for.
+    """
+    if not is_path(data):
+        return None
+    data = Path(data)
+    is_file = data.exists() and not data.is_dir()
+    is_pattern = not data.exists() and any(sign in str(data) for sign in "*?[")
+    if is_file and data.suffix.lower() != ".parquet":
+        return None
+    if not is_file and not data.is_dir() and not is_pattern:
+        return None  # the reader says what is wrong
+    table = ParquetTable(data)
+    size = table.n_rows * len(table.schema.names) * 8
+    about = f"{table.n_rows:,} rows, {_bytes_in_words(size)} as numbers"
+    if not is_file:
+        n = len(table.files)
+        what = "a folder" if data.is_dir() else "a pattern"
+        return f"{data} is {what} of {n:,} parquet file{'s' * (n > 1)} ({about})"
+    if asked:
+        return f"as asked ({about})"
+    there = memory()
+    if there is None or size <= MEMORY_SHARE * there:
+        return None
+    return f"{about}, and the memory has {_bytes_in_words(there)}"
+
+
+def _bytes_in_words(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
+
+
+def memory() -> int | None:
+    """Bytes of the machine, or of the container; None where that cannot be known."""
+    found = []
+    with suppress(AttributeError, OSError, ValueError):  # not on every system
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for path in LIMITS:
+        with suppress(OSError, ValueError):  # "max" is no limit
+            found.append(int(Path(path).read_text()))
+    return min(found, default=None)
+
+
+def provenance(command: str, data: dict[str, Any]) -> dict[str, Any]:
+    """How a model is made: command, fingerprint of the data, versions and date."""
+    versions = {"damvi": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return {
+        "command": command,
+        "data": data,
+        "versions": versions,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def fingerprint(table: Any, frame: pd.DataFrame) -> dict[str, Any]:
+    """What a table can be recognised by: a file by its bytes, a frame by its values."""
+    size = {"rows": len(frame), "columns": len(frame.columns)}
+    if not is_path(table):
+        return {"sha256_of_values": _digest_of_values(frame), **size}
+    with open(table, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"name": Path(table).name, "sha256": digest, **size}
+
+
+def _digest_of_values(frame: pd.DataFrame) -> str:
+    from pandas.util import hash_pandas_object
+
+    digest = hashlib.sha256()
+    for name, column in frame.items():
+        digest.update(str(name).encode("utf-8", "surrogatepass"))
+        try:
+            hashes = hash_pandas_object(column, index=False)
+        except TypeError:  # lists and records
+            hashes = hash_pandas_object(column.astype(str), index=False)
+        digest.update(hashes.to_numpy().tobytes())
+    return digest.hexdigest()
+
+
+def dataset_fingerprint(path: Any, table: ParquetTable) -> dict[str, Any]:
+    """What a parquet dataset can be recognised by, without reading all its bytes.
+
+    A footer has the counts, places and extremes of all that is in its file.
+    """
+    digest = hashlib.sha256()
+    for file, footer in zip(table.files, table.footers, strict=True):
+        with open(file, "rb") as opened:
+            opened.seek(-(footer.serialized_size + 8), 2)
+            digest.update(opened.read())
+    return {
+        "name": Path(path).name,
+        "files": len(table.files),
+        "sha256_of_footers": digest.hexdigest(),
+        "rows": sum(footer.num_rows for footer in table.footers),
+        "columns": len(table.schema.names),
+    }
