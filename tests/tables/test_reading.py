@@ -87,7 +87,7 @@ def test_cells_of_one_block_that_are_no_plain_numbers(tmp_path, small_blocks):
     (tmp_path / "t.csv").write_text(text)
     frame = read_table(tmp_path / "t.csv")
     schema = Schema.infer(frame, "y")
-    assert schema.columns[0].comma == "thousands"
+    assert schema.columns[0].group == ","
     found = whole(tmp_path / "t.csv", schema)["x"]
     np.testing.assert_array_equal(found, schema.encode(frame)["x"])
     np.testing.assert_array_equal(found, read_table(tmp_path / "t.csv", schema)["x"])

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi.tables import Schema, read_table
+from damvi.tables import Schema, read_blocks, read_table
 from damvi.tables.schema import OTHER
 
 N = 200
@@ -251,6 +251,49 @@ def test_a_schema_of_a_file_that_cannot_be(change):
     state["columns"][1] |= change
     with pytest.raises(ValueError, match="'when' of the schema"):
         Schema.from_dict(state)
+
+
+WHEN = pd.Series(pd.date_range("2023-01-02 13:00", periods=N, freq="47h"))
+FORMS = ["%d/%m/%y", "%B %d, %Y", "%Y%m%d", "%d-%b-%y", "%m/%d/%Y %I:%M %p", "%d %B %Y"]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        *[WHEN.dt.strftime(form) for form in FORMS],
+        WHEN.dt.strftime("%Y%m%d").astype(int),
+        (WHEN - pd.Timestamp(0)) // pd.Timedelta("1s"),
+        (WHEN - pd.Timestamp(0)) // pd.Timedelta("1ms"),
+        pd.Series([f"{t.year}年{t.month}月{t.day}日" for t in WHEN]),
+    ],
+    ids=[*FORMS, "digits", "seconds", "milliseconds", "Japanese"],
+)
+def test_dates_that_people_write(texts, tmp_path):
+    frame = pd.DataFrame({"d": texts, "y": np.arange(N) % 2})
+    schema = Schema.infer(frame, "y")
+    assert schema.columns[0].kind == "date"
+    assert schema.columns[0].doubt == ""
+    encoded = schema.encode(frame)
+    np.testing.assert_array_equal(encoded["d (month)"], WHEN.dt.month)
+    np.testing.assert_array_equal(encoded["d (day of month)"], WHEN.dt.day)
+    frame.loc[5, "d"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    [block] = read_blocks(tmp_path / "t.csv", schema)
+    assert block().loc[5].isna().all()
+    pd.testing.assert_frame_equal(block().drop(5), encoded.drop(5))
+
+
+def test_a_day_that_may_be_the_month_is_named():
+    texts = [f"{1 + i % 12:02}/{1 + i % 11:02}/2024" for i in range(N)]
+    column = infer(texts)
+    assert "day/month/year, and could be month/day/year" in column.doubt
+    assert infer([*texts[:-1], "25/12/2024"]).doubt == ""
+
+
+def test_numbers_that_are_no_dates():
+    assert infer(np.arange(N) * 7 + 1_200_000_000, "customer_id").kind == "dropped"
+    assert infer(rng.integers(10**7, 10**8, N)).kind == "number"
+    assert infer(rng.integers(10**9, 10**10, N)).kind == "number"
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io import Target
-from ..tables import Schema, binary, label_texts, many, pick
+from ..tables import Schema, binary, label_texts, many, notes_on, pick
 from ..tables.values import as_numbers, dates_in, find_date_format
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ def prepare(
         None if without is None else schema.encode(without),
         times,
         weights,
+        notes_on(frame, schema),
     )
 
 
@@ -176,7 +177,7 @@ def _read_times(column: pd.Series) -> NDArray[Any]:
 
 def _read_weights(column: pd.Series, known: NDArray[np.bool_]) -> NDArray[np.float64]:
     """How much each row counts."""
-    weights = as_numbers(column, "")[known]
+    weights = as_numbers(column)[known]
     odd = ~(weights >= 0)
     if odd.any():
         raise ValueError(

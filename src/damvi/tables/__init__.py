@@ -1,6 +1,6 @@
 """A file as a typed table: what its columns hold, and how a model sees them."""
 
-from .checks import time_order
+from .checks import notes_on, time_order
 from .labels import binary, label_texts, listed, many, pick
 from .reading import SUFFIXES, read_blocks, read_table
 from .schema import Column, Schema
@@ -13,6 +13,7 @@ __all__ = [
     "label_texts",
     "listed",
     "many",
+    "notes_on",
     "pick",
     "read_blocks",
     "read_table",

@@ -56,6 +56,20 @@ def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
     return best
 
 
+def notes_on(frame: pd.DataFrame, schema: Schema) -> list[str]:
+    """What the user should know of a table, a line each.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table that the schema was inferred from.
+    schema : Schema
+    """
+    return [
+        f"{column.name!r}: {column.doubt}." for column in schema.columns if column.doubt
+    ]
+
+
 def _dates(frame: pd.DataFrame, name: str) -> NDArray[np.float64] | None:
     """A column of dates as seconds; None if it holds none, or times of day."""
     import pandas as pd

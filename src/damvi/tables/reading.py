@@ -8,13 +8,14 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .delimited import DelimitedFile
 from .schema import Column, Schema, encode
-from .values import BLANKS, numbers_in, plain_numbers
+from .values import BLANKS, may_be_thousands, numbers_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,14 +228,11 @@ def _encode_text(batches: list[Any], schema: Schema, file: DelimitedFile) -> pd.
 
 def _as_numbers(cells: Any, column: Column, file: DelimitedFile) -> Any:
     """The numbers in a column that held numbers at fit."""
-    import pyarrow.compute as pc
-
-    # The file's first rows may have no decimals, and so not show how they are written.
-    comma = column.comma or ("" if file.separator == "," else "decimal")
-    if comma == "decimal" and file.decimal == ",":
-        cells = pc.replace_substring(cells, ",", ".")
-    values = plain_numbers(cells)
-    return numbers_in(cells.to_pandas(), comma)[0] if values is None else values
+    writing = column.writing
+    if not writing.group and file.separator != ",":
+        # The file's first rows may have no decimals, and so not show how they are written.
+        writing = replace(writing, decimal=",")
+    return numbers_in(cells, writing)[0]
 
 
 def _inferred(cells: Any, decimal: str) -> Any:
@@ -248,7 +246,11 @@ def _inferred(cells: Any, decimal: str) -> Any:
     if pc.any(pc.match_substring_regex(trimmed, r"^[-+]?0(\d+$|[xX])")).as_py():
         return cells  # 007 and 0x1F are codes, until it is known how many there are
     if decimal == ",":
+        if pc.any(pc.match_substring(trimmed, ".")).as_py():
+            return cells  # thousands perhaps
         trimmed = pc.replace_substring(trimmed, ",", ".")
+    elif may_be_thousands(trimmed):
+        return cells
     for kind in (pa.int64(), pa.float64()):
         try:
             return trimmed.cast(kind)

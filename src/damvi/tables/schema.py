@@ -19,17 +19,25 @@ from .labels import listed
 from .values import (
     BLANKS,
     DATE_PARTS,
+    DATES,
     ENOUGH,
+    NUMBERS,
+    PLAIN,
     SINCE,
-    Comma,
+    WAYS,
+    Found,
+    Writing,
     as_numbers,
+    date_in_numbers,
     date_part,
     date_parts,
     dates_in,
     dates_of_fit,
     days_between,
-    find_comma,
+    doubtful_date,
     find_date_format,
+    find_writing,
+    in_what,
     in_words,
     numbers_in,
 )
@@ -77,22 +85,33 @@ class Column:
         others; else a category that is not among them counts as missing.
     reason : str
         Why a column is dropped, or what is special about its use; for the user to read.
-    comma : {"", "thousands", "decimal"}
-        What a comma means in numbers that are written as text.
+    decimal, group, unit : str
+        How numbers are written that are text: see :class:`~damvi.tables.values.Writing`.
     form : str
-        How a date is written, in the words of ``strptime``, or "ISO8601".
+        How a date is written, in the words of ``strptime``, or "ISO8601"; or "seconds" or
+        "milliseconds" since 1970.
     parts : tuple of str
         The numbers that a date gives: "month", "day of month", "weekday", "hour", "days
         since" another column of dates, and "day" (since 1970) of a column to keep.
+    doubt : str
+        What may be otherwise than it was taken; for the user to read.
     """
 
     name: str
     kind: Kind
     categories: tuple[str, ...] = ()
     reason: str = ""
-    comma: Comma = ""
+    decimal: str = "."
+    group: str = ""
+    unit: str = ""
     form: str = ""
     parts: tuple[str, ...] = ()
+    doubt: str = ""
+
+    @property
+    def writing(self) -> Writing:
+        """How the numbers are written."""
+        return Writing(self.decimal, self.group, self.unit)
 
     @property
     def features(self) -> list[str]:
@@ -200,9 +219,16 @@ class Schema:
         dates = {SINCE + column.name for column in columns if column.kind == "date"}
         for column in columns:
             odd = set(column.parts) - {"day", *DATE_PARTS} - dates
-            if odd or column.kind not in get_args(Kind):
-                what = listed(sorted(odd)) if odd else repr(column.kind)
-                raise ValueError(f"column {column.name!r} of the schema has {what}")
+            if column.form and column.form not in (*DATES, *NUMBERS):
+                odd.add(column.form)
+            if replace(column.writing, unit="") not in WAYS:
+                odd.add(column.decimal + column.group)
+            if column.kind not in get_args(Kind):
+                odd.add(column.kind)
+            if odd:
+                raise ValueError(
+                    f"column {column.name!r} of the schema has {listed(sorted(odd))}"
+                )
         return cls(tuple(columns))
 
 
@@ -270,27 +296,42 @@ def judge(name: str, column: pd.Series, keep: bool) -> Column:
     if types.is_datetime64_any_dtype(kind):
         return _date(name, column, "", keep)
     if types.is_bool_dtype(kind) or types.is_timedelta64_dtype(kind):
-        return _number(name, as_numbers(column, ""), keep)
+        return _number(name, as_numbers(column), keep)
     if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind):
-        values = as_numbers(column, "")
+        values = as_numbers(column)
+        if form := _date_in_numbers(name, values):
+            return _date(name, column, form, keep)
         raw = column.to_numpy(dtype=np.float64, na_value=np.nan)
         note = "infinite values count as missing" if np.isinf(raw).any() else ""
         return _number(name, values, keep, note)
     text = column.astype("string")
     if types.is_object_dtype(kind) and _holds_structures(column):
         return Column(name, "dropped", reason="lists or records, not single values")
-    if not hasattr(column, "cat"):
-        number = _number_in_text(name, text, keep)
-        if number is not None:
-            return number
-        form = find_date_format(text)
-        if form:
-            return _date(name, text, form, keep)
-    return _category(name, column, text, keep)
+    if hasattr(column, "cat"):
+        return _category(name, column, text, keep)
+    found = find_writing(text)
+    number = _number_in_text(name, text, found, keep)
+    if number is not None:
+        return number
+    if form := find_date_format(text):
+        return _date(name, text, form, keep)
+    return replace(_category(name, column, text, keep), doubt=found.doubt)
+
+
+def _date_in_numbers(name: str, values: NDArray[np.float64]) -> str:
+    form = date_in_numbers(values)
+    known = values[~np.isnan(values)]
+    counts = ID_NAME.fullmatch(name) or np.ptp(known) == len(known) - 1 if form else False
+    return "" if counts and form != "%Y%m%d" else form
 
 
 def _number(
-    name: str, values: NDArray[np.float64], keep: bool, note: str = "", comma: Comma = ""
+    name: str,
+    values: NDArray[np.float64],
+    keep: bool,
+    note: str = "",
+    writing: Writing = PLAIN,
+    doubt: str = "",
 ) -> Column:
     known = values[~np.isnan(values)]
     if not len(known):
@@ -300,7 +341,7 @@ def _number(
             return Column(name, "dropped", reason="the same value in every row")
         if _are_ids(name, known):
             return Column(name, "dropped", reason="looks like an id")
-    return Column(name, "number", reason=note, comma=comma)
+    return Column(name, "number", reason=note, doubt=doubt, **asdict(writing))
 
 
 def _are_ids(name: str, known: NDArray[np.float64]) -> bool:
@@ -315,13 +356,13 @@ def _are_ids(name: str, known: NDArray[np.float64]) -> bool:
     return n >= SORTED_ROWS and bool(is_sorted or np.ptp(known) == n - 1)
 
 
-def _number_in_text(name: str, text: pd.Series, keep: bool) -> Column | None:
-    some = text.dropna()
-    comma = find_comma(some)
-    first = numbers_in(some.head(1000), comma)[1]
-    if first.mean() > 0.5:
+def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Column | None:
+    """A column of numbers, or of dates as numbers; None if it is neither."""
+    writing = found.writing
+    if writing is None:
         return None
-    values, odd = numbers_in(text, comma)
+    some = text.dropna()
+    values, odd = numbers_in(text, writing)
     known = int((~np.isnan(values)).sum())
     if not known:
         return None
@@ -330,22 +371,17 @@ def _number_in_text(name: str, text: pd.Series, keep: bool) -> Column | None:
         return None  # codes such as 01 and 02
     if odd.any() and (known < ENOUGH * (known + odd.sum()) or some.nunique() <= FEW_CODES):
         return None
-    signs = stripped.str.endswith("%")
-    if signs.any() and not signs[~np.isnan(values[some.index])].all():
-        return None  # 12% beside 0.12: who knows
-    notes = []
-    if comma:
-        notes.append(f"commas read as {'thousands' if comma == 'thousands' else 'points'}")
-    if signs.any():
-        notes.append("per cent")
+    values = np.where(np.isfinite(values), values, np.nan)
+    if writing == PLAIN and (form := _date_in_numbers(name, values)):
+        return _date(name, text, form, keep)
+    notes = list(in_what(writing))
     if odd.any():
         what = str(text[odd].iloc[0])
         notes.append(f"{odd.sum():,} not numbers, such as {what!r}, count as missing")
     elif np.isnan(values).sum() > text.isna().sum():
         mark = str(text[np.isnan(values) & text.notna().to_numpy()].iloc[0])
         notes.append(f"{mark!r} counts as missing")
-    values = np.where(np.isfinite(values), values, np.nan)
-    return _number(name, values, keep, "; ".join(notes), comma)
+    return _number(name, values, keep, "; ".join(notes), writing, found.doubt)
 
 
 def _date(name: str, column: pd.Series, form: str, keep: bool) -> Column:
@@ -355,7 +391,8 @@ def _date(name: str, column: pd.Series, form: str, keep: bool) -> Column:
     parts = date_parts(form, dates)
     if keep and not form.startswith("%H"):
         parts = ("day", *parts)
-    return Column(name, "date", form=form, parts=parts)
+    doubt = doubtful_date(column, form) if form.startswith("%") else ""
+    return Column(name, "date", form=form, parts=parts, doubt=doubt)
 
 
 def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Column:
@@ -399,7 +436,7 @@ def _find_leak(column: Column, values: pd.Series, labels: NDArray[Any]) -> str:
     if column.kind == "date":
         numbers = np.where(values.isna(), np.nan, 0.0)
     elif column.kind == "number":
-        numbers = as_numbers(values, column.comma)
+        numbers = as_numbers(values, column.writing)
     else:
         codes = as_categories(values, column.categories).codes
         numbers = np.where(codes < 0, np.nan, codes)
@@ -473,7 +510,7 @@ def encode(
         if column.kind == "category":
             categories[column.name] = as_categories(values, column.categories)
         elif column.kind == "number":
-            array[:, place[column.name]] = as_numbers(values, column.comma)
+            array[:, place[column.name]] = as_numbers(values, column.writing)
         else:
             own = dates[column.name]
             for name, part in zip(column.features, column.parts, strict=True):

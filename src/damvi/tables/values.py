@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,51 +15,119 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-Comma = Literal["", "thousands", "decimal"]
-
 MISSING = ("", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown")
 """What people write into a column of numbers where there is none."""
+WORDS = {"true": 1.0, "false": 0.0} | {
+    sign + word: float(sign + word)
+    for sign, word in product(("", "+", "-"), ("inf", "infinity"))
+}
+"""What is a number without a digit."""
 BLANKS = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
 BLANKS += "".join(map(chr, range(0x2000, 0x200B)))
 """What ``float`` overlooks around a number; ``strip`` takes \x1c to \x1f away as well."""
-CURRENCY = rf"^[$€£][{BLANKS}]*|[{BLANKS}]*[$€£%]$"
-THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
-DECIMAL = re.compile(r"[-+]?\d+,\d+")
 ENOUGH = 0.99
 """The share of values that must be understood; the rest count as missing."""
-DATES = (
-    "ISO8601",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d.%m.%Y",
-    "%Y/%m/%d",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%d-%b-%Y",
-    "%d %b %Y",
-    "%b %d, %Y",
-    "%H:%M:%S",
-    "%H:%M",
-)
-DATE_PARTS = {"month": 350, "day of month": 60, "weekday": 14, "hour": 2}
-"""What of a date comes again, and the days after which it has been seen twice or more.
-
-Within less, a part is the day itself in disguise: a model learns what was, and tells it of
-days that have not come.
-"""
-SINCE = "days since "
-"""Begins a part of a date that counts from another column."""
 
 
 # Numbers
 
 
+@dataclass(frozen=True)
+class Writing:
+    """How the numbers of a column are written.
+
+    Attributes
+    ----------
+    decimal : {".", ","}
+    group : {"", ",", ".", " ", "'"}
+        What parts thousands, or lakhs and crores.
+    unit : str
+        Or currency, before or after the numbers.
+    """
+
+    decimal: str = "."
+    group: str = ""
+    unit: str = ""
+
+
+PLAIN = Writing()
+WAYS = (
+    PLAIN,
+    Writing(".", ","),
+    Writing(",", "."),
+    Writing(",", ""),
+    Writing(",", " "),
+    Writing(".", " "),
+    Writing(".", "'"),
+    Writing(",", "'"),
+)
+"""The ways that are tried. Of those that read as many values the first is taken."""
+SURE = 30
+"""Numbers of three digits after each point, from which on that is no chance."""
+FEW_UNITS = 5
+MOST_READ = 50_000
+"""Texts by which the way of writing is found."""
+SAME = {
+    "eur": "€",
+    "euro": "€",
+    "usd": "$",
+    "us$": "$",
+    "dollar": "$",
+    "gbp": "£",
+    "inr": "₹",
+    "rs": "₹",
+    "rs.": "₹",
+    "rupee": "₹",
+    "jpy": "¥",
+    "yen": "¥",
+    "円": "¥",
+    "rmb": "cny",
+    "元": "cny",
+    "fr": "chf",
+    "fr.": "chf",
+    "sfr": "chf",
+    "kr.": "kr",
+    "pln": "zł",
+    "czk": "kč",
+    "brl": "r$",
+    "rub": "₽",
+    "uah": "₴",
+    "try": "₺",
+    "tl": "₺",
+    "krw": "₩",
+    "ils": "₪",
+    "thb": "฿",
+    "vnd": "₫",
+    "php": "₱",
+    "ngn": "₦",
+    "idr": "rp",
+    "myr": "rm",
+    "aud": "a$",
+    "cad": "c$",
+    "twd": "nt$",
+    "hkd": "hk$",
+    "sgd": "s$",
+}
+"""Names of one currency."""
+CODES = "chf cny sek nok dkk isk huf ron bgn nzd mxn ars clp cop zar aed sar egp kes pkr"
+SHORT = "kr rm rp fr"
+"""Currencies that stand apart from a number before which they are written."""
+CURRENCIES = {*SAME.values(), *CODES.split(), *SHORT.split()}
+BEFORE = [word for word in [*SAME, *CODES.split()] if len(word) == 3 or word == "rs"]
+AMOUNT = (
+    r"^(?P<sign>[-+]?) ?(?P<before>[A-Za-z]{0,3}\p{Sc}|(?i:"
+    + "|".join([*map(re.escape, sorted(BEFORE, key=len, reverse=True))])
+    + "|(?:"
+    + "|".join(SHORT.split())
+    + r")(?:\.| ))\.?)? ?(?P<inner>[-+]?) ?"
+    r"(?P<body>[.,]?[0-9](?:[0-9.,' ]*[0-9.,])?(?:[eE][-+]?[0-9]+)?)"
+    r" ?(?P<after>[\p{L}\p{Sc}%‰°/µ\"][^0-9()+,;:]{0,14}[23]?)?$"
+)
+"""A number with what may be around it, in the words of RE2."""
+
+
 def as_numbers(
-    column: pd.Series | NDArray[np.float64], comma: Comma
+    column: pd.Series | NDArray[np.float64], writing: Writing = PLAIN
 ) -> NDArray[np.float64]:
     """A column of any type as doubles; NaN for what is no finite number."""
     from pandas.api import types
@@ -67,40 +139,89 @@ def as_numbers(
     elif types.is_timedelta64_dtype(column.dtype):
         values = column.dt.total_seconds().to_numpy(np.float64)
     else:
-        values, _ = numbers_in(column, comma)
+        values, _ = numbers_in(column, writing)
     finite = np.isfinite(values)
     return values if finite.all() else np.where(finite, values, np.nan)
 
 
 def numbers_in(
-    text: pd.Series, comma: Comma = ""
+    text: Any, writing: Writing = PLAIN
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The numbers in a column of text, and which cells are neither number nor missing.
 
-    Spaces around a number, a currency before or after it and a per cent sign are
-    overlooked; true is 1 and false 0.
+    Spaces around a number and its unit are overlooked; ``(5)`` and ``5-`` are negative, as
+    in books of accounts; true is 1 and false 0.
+
+    Parameters
+    ----------
+    text : Series or Arrow array
+    writing : Writing
+        What is in another unit is odd. Where there is no unit, currencies are overlooked.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> values, odd = numbers_in(pd.Series([" 3.5", "12%", "?", "true", "high"]))
+    >>> values, odd = numbers_in(pd.Series([" 3.5", "$12", "?", "true", "high"]))
     >>> values, odd
     (array([ 3.5, 12. ,  nan,  1. ,  nan]), array([False, False, False, False,  True]))
+    >>> numbers_in(pd.Series(["1.234,50 €", "(20)"]), Writing(",", ".", "€"))[0]
+    array([1234.5,  -20. ])
     """
-    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    plain = text.astype("string").str.strip(BLANKS).str.lower()
-    missing = (plain.isna() | plain.isin(MISSING)).to_numpy(dtype=bool)
-    plain = plain.str.replace(CURRENCY, "", regex=True)
-    if comma:
-        plain = plain.str.replace(",", "" if comma == "thousands" else ".", regex=False)
-    plain = plain.replace({"true": "1", "false": "0"})
-    values = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    values = np.where(missing, np.nan, values)
-    return values, ~missing & np.isnan(values)
+    cells = _as_arrow(text)
+    values = plain_numbers(cells, writing)
+    if values is not None:
+        return values, np.zeros(len(values), bool)
+    cells = _tidy(cells)
+    lowered = pc.utf8_lower(cells)
+    missing = pc.or_(pc.is_null(cells), pc.is_in(lowered, pa.array(MISSING)))
+    gaps = np.asarray(missing.to_numpy(), bool)
+    bare = _without_unit(cells, writing.unit)
+    read = pc.match_substring_regex(bare, rf"^[-+]?{_body(writing)}$")
+    values = _doubles(pc.if_else(read, bare, None), writing)
+    rest = np.flatnonzero(np.isnan(values) & ~gaps)
+    if len(rest):
+        amounts = _split(cells.take(rest))
+        units = ["", writing.unit] if writing.unit else ["", *CURRENCIES]
+        read = pc.and_(
+            pc.match_substring_regex(amounts.body, f"^{_body(writing)}$"),
+            pc.is_in(amounts.unit, pa.array(units)),
+        )
+        numbers = _doubles(pc.if_else(read, amounts.body, None), writing)
+        place = pc.index_in(lowered.take(rest), pa.array(list(WORDS)))
+        words = pc.take(pa.array(list(WORDS.values())), place).to_numpy()
+        values[rest] = np.where(np.isnan(words), numbers * amounts.sign.to_numpy(), words)
+    values[gaps] = np.nan
+    return values, ~gaps & np.isnan(values)
 
 
-def plain_numbers(cells: Any) -> NDArray[np.float64] | None:
+def _doubles(digits: Any, writing: Writing) -> NDArray[np.float64]:
+    """Texts that are written in a way as doubles."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if writing.group:
+        digits = pc.replace_substring(digits, writing.group, "")
+    if writing.decimal == ",":
+        digits = pc.replace_substring(digits, ",", ".")
+    return np.array(digits.cast(pa.float64()).to_numpy())
+
+
+def _without_unit(cells: Any, unit: str) -> Any:
+    """The same without the unit, where it is written as most often: a quick way."""
+    import pyarrow.compute as pc
+
+    if not unit:
+        return cells
+    names = [re.escape(name) for name in (unit, *SAME) if SAME.get(name, unit) == unit]
+    some = "|".join(sorted(names, key=len, reverse=True))
+    before = rf"^(?i:{some})\.? ?|" if unit in CURRENCIES else ""
+    return pc.replace_substring_regex(cells, rf"{before} ?(?i:{some})$", "")
+
+
+def plain_numbers(cells: Any, writing: Writing = PLAIN) -> NDArray[np.float64] | None:
     """The same for an Arrow column, and fast; None if there is more to a cell than digits.
 
     Each number is the double nearest to it, as Python's own ``float`` gives it.
@@ -108,6 +229,10 @@ def plain_numbers(cells: Any) -> NDArray[np.float64] | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if writing.decimal == ",":
+        if writing.group == "." and pc.any(pc.match_substring(cells, ".")).as_py():
+            return None
+        cells = pc.replace_substring(cells, ",", ".")
     try:
         numbers = cells.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -121,30 +246,326 @@ def plain_numbers(cells: Any) -> NDArray[np.float64] | None:
     return values
 
 
-def find_comma(text: pd.Series) -> Comma:
-    """What a comma within these numbers means, as far as all of them agree."""
-    some = text.dropna().astype(str).str.replace(CURRENCY, "", regex=True)
-    some = some.str.strip(BLANKS)
-    with_comma = some[some.str.contains(",", regex=False)].unique().tolist()
-    if not with_comma:
-        return ""
-    if all(THOUSANDS.fullmatch(value) for value in with_comma):
-        return "thousands"
-    return "decimal" if all(DECIMAL.fullmatch(value) for value in with_comma) else ""
+class Found(NamedTuple):
+    """How texts write numbers, if they do; ``doubt`` is for the user to read."""
+
+    writing: Writing | None = None
+    doubt: str = ""
+
+
+def find_writing(text: pd.Series) -> Found:
+    """The way of writing that reads most of these texts, all in one unit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cells = _tidy(_as_arrow(text.dropna()))
+    words = pa.array([*MISSING, *WORDS])
+    cells = cells.filter(pc.invert(pc.is_in(pc.utf8_lower(cells), words)))
+    if not len(cells):
+        return Found(PLAIN)
+    cells = _spread(cells, MOST_READ)
+    first = _split(_spread(cells, 1000)).body
+    if first.null_count > 0.5 * len(first):
+        return Found()
+    amounts = _split(cells)
+    bodies = amounts.body.drop_null()
+    looks = len(bodies) >= ENOUGH * len(cells)
+    unit, doubt = _one_unit(amounts.unit.drop_null())
+    if unit is None:
+        return Found(None, doubt if looks else "")
+    reads = [pc.match_substring_regex(bodies, f"^{_body(way)}$") for way in WAYS]
+    counts = [pc.sum(read).as_py() for read in reads]
+    best = counts.index(max(counts))
+    if 0 < counts[best] < ENOUGH * len(bodies) and looks:
+        read, odd = (
+            bodies.filter(some)[0].as_py() for some in (reads[best], pc.invert(reads[best]))
+        )
+        return Found(
+            None, f"{read!r} and {odd!r} are not written alike, so no amount is read"
+        )
+    if counts[best] < ENOUGH * len(bodies):
+        return Found()
+    ways = [way for way, n in zip(WAYS, counts, strict=True) if n == counts[best]]
+    way, unsure = _one_way(bodies.filter(reads[best]), ways)
+    return Found(replace(way, unit=unit), "; ".join(filter(None, [unsure, doubt])))
+
+
+def _spread(cells: Any, n: int) -> Any:
+    """So many of them, evenly spread."""
+    places = np.linspace(0, len(cells) - 1, min(n, len(cells))).astype(np.intp)
+    return cells.take(places)
+
+
+def _one_unit(units: Any) -> tuple[str | None, str]:
+    """The unit that nearly all have; None if they have several."""
+    counts = {pair["values"]: pair["counts"] for pair in units.value_counts().to_pylist()}
+    bare = counts.pop("", 0)
+    if not counts:
+        return "", ""
+    unit = max(counts, key=lambda unit: counts[unit])
+    n = sum(counts.values())
+    if counts[unit] < ENOUGH * n:
+        some = sorted(counts, key=lambda unit: -counts[unit])[:3]
+        shares = ", ".join(f"{unit!r} {counts[unit] / n:.0%}" for unit in some)
+        are_units = len(counts) <= FEW_UNITS or not CURRENCIES.isdisjoint(some)
+        mixed = f"numbers in several units ({shares}), so none is read"
+        return None, mixed if are_units else ""  # seats, 1A to 30F, have none
+    if bare >= (1 - ENOUGH) * (bare + n):
+        share = f"{bare / (bare + n):.0%} of the numbers have no unit, the others {unit!r}"
+        if unit == "%":
+            return None, f"{share}, so none is read"
+        return unit, f"{share}, and all are taken as the same"
+    return unit, ""
+
+
+def _one_way(bodies: Any, ways: list[Writing]) -> tuple[Writing, str]:
+    """Of the ways that read all of these the likeliest, and which other there is."""
+    import pyarrow.compute as pc
+
+    one = ways[0]
+    others = [way for way in ways if _differ(bodies, one, way)]
+    if not others:
+        return one, ""
+    if one == PLAIN:
+        dotted = pc.match_substring(bodies, ".")
+        n_dotted = pc.sum(dotted).as_py()
+        # 1.234 and 980, but never 1.25: what is rounded would have other digits too.
+        if n_dotted >= SURE and n_dotted < len(bodies):
+            one, others = others[0], [one]
+        else:
+            return one, ""
+    example = _example(bodies, one, others[0])
+    first, second = (numbers_in([example], way)[0][0] for way in (one, others[0]))
+    return one, f"{example!r} is read as {first:,g}, and could be {second:,g}"
+
+
+def _differ(bodies: Any, one: Writing, other: Writing) -> bool:
+    return one != other and _example(bodies, one, other) is not None
+
+
+def _example(bodies: Any, one: Writing, other: Writing) -> str | None:
+    """A number that is another in the other way of writing."""
+    differ = np.flatnonzero(numbers_in(bodies, one)[0] != numbers_in(bodies, other)[0])
+    return bodies[int(differ[0])].as_py() if len(differ) else None
+
+
+def may_be_thousands(cells: Any) -> bool:
+    """Whether points may part thousands: 1.234 and 980, but never 1.25."""
+    import pyarrow.compute as pc
+
+    pattern = r"^[-+]?(?:[1-9][0-9]{0,2}\.[0-9]{3}|[0-9]{1,3})$"
+    for some in (cells.slice(0, 1000), cells):  # the first ones say it quickly
+        if pc.all(pc.match_substring_regex(some, pattern)).as_py() is False:
+            return False
+    return bool((pc.sum(pc.match_substring(cells, ".")).as_py() or 0) >= SURE)
+
+
+def in_what(writing: Writing) -> Iterator[str]:
+    """What is special about a way of writing, for the user to read."""
+    words = {",": "commas", ".": "points", " ": "blanks", "'": "quotes"}
+    if writing.decimal == ",":
+        yield "commas read as decimal points"
+    if writing.group:
+        yield f"{words[writing.group]} read as thousands"
+    if writing.unit:
+        yield "per cent" if writing.unit == "%" else f"in {writing.unit}"
+
+
+class _Amounts(NamedTuple):
+    """Arrow arrays; null where a cell is no number with something around it."""
+
+    sign: Any
+    body: Any
+    unit: Any
+
+
+def _split(cells: Any) -> _Amounts:
+    """The sign, the digits with what parts them, and the unit of tidy cells."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # (5), 5- and $(5) are -5, -5 and -$5.
+    cells = pc.replace_substring_regex(
+        cells, r"^([^0-9()]*)\(([^()]*)\)([^0-9()]*)$", r"-\1\2\3"
+    )
+    cells = pc.replace_substring_regex(cells, r"^([^-+]*[0-9])-( ?[^-+0-9]*)$", r"-\1\2")
+    found = pc.extract_regex(cells, AMOUNT)
+    part = {name: pc.struct_field(found, name) for name in ("sign", "inner", "body")}
+    signs = pc.binary_join_element_wise(part["sign"], part["inner"], "")
+    around = pc.binary_join_element_wise(
+        pc.struct_field(found, "before"), pc.struct_field(found, "after"), "\n"
+    )
+    distinct = pc.unique(around)
+    names = pa.array([_unit(text) for text in distinct.to_pylist()], pa.string())
+    unit = pc.take(names, pc.index_in(around, distinct))
+    known = pc.and_(pc.is_valid(found), pc.less_equal(pc.utf8_length(signs), 1))
+    body = pc.if_else(pc.fill_null(known, False), part["body"], None)
+    sign = pc.if_else(pc.equal(signs, "-"), -1.0, 1.0)
+    return _Amounts(sign, body, pc.if_else(pc.is_valid(body), unit, None))
+
+
+def _unit(around: str | None) -> str | None:
+    """One name for what is written before and after a number."""
+    if around is None:
+        return None
+    names = []
+    for text in around.split("\n"):
+        name = text.strip()
+        name = name if len(name) == 1 else name.lower()
+        if len(name) > 3:
+            name = name.removesuffix("s")  # 1 month, 2 months
+        names.append(SAME.get(name.lower(), name))
+    before, after = names
+    return after if before in ("", after) else " ".join(filter(None, names))
+
+
+def _body(writing: Writing) -> str:
+    """What the digits of a number look like, in the words of RE2."""
+    group = re.escape(writing.group)
+    whole = "[0-9]+"
+    if group:
+        whole += f"|[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+"
+    if group == ",":
+        whole += f"|[1-9][0-9]?(?:{group}[0-9]{{2}})+{group}[0-9]{{3}}"
+    # A point is plain where it has no other meaning.
+    points = "[.,]" if writing.decimal == "," and group != re.escape(".") else "[.]"
+    points = "," if writing.decimal == "," and writing.group == "." else points
+    return f"(?:(?:{whole})(?:{points}[0-9]*)?|{points}[0-9]+)(?:[eE][-+]?[0-9]+)?"
+
+
+def _tidy(cells: Any) -> Any:
+    """Texts with plain digits, blanks, quotes and minus signs."""
+    import pyarrow.compute as pc
+
+    cells = pc.utf8_trim(cells, BLANKS)
+    if pc.all(pc.string_is_ascii(cells)).as_py() in (True, None):
+        return cells
+    cells = pc.replace_substring_regex(cells, "[‘’ʼ′´`＇]", "'")
+    cells = pc.replace_substring_regex(cells, "[−–]", "-")
+    cells = pc.replace_substring_regex(cells, f"[{BLANKS}]", " ")
+    return pc.utf8_normalize(cells, "NFKC")
+
+
+def _as_arrow(text: Any) -> Any:
+    """A column of text as a chunked Arrow array."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(text, pa.ChunkedArray):
+        return text
+    if isinstance(text, pd.Series):
+        text = pa.array(text.astype("string"), pa.string(), from_pandas=True)
+    array = text if isinstance(text, pa.Array | pa.ChunkedArray) else pa.array(text)
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 # Dates
 
 
+TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+DATES = (
+    "ISO8601",
+    *(day + time for time in TIMES for day in ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y")),
+    *(day + time for time in TIMES for day in ("%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y")),
+    *(day + time for time in TIMES for day in ("%d/%m/%y", "%m/%d/%y", "%d.%m.%y")),
+    *(day + time for time in TIMES for day in ("%m-%d-%Y", "%d-%m-%y", "%m-%d-%y")),
+    *(
+        day.replace("%b", month) + time
+        for time in TIMES
+        for month in ("%b", "%B")
+        for day in ("%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%y")
+    ),
+    *("%d. %B %Y", "%d. %b %Y", "%a, %d %b %Y %H:%M:%S %z", "%A, %B %d, %Y"),
+    *(
+        "%Y年%m月%d日" + time
+        for time in (*TIMES[:3], "%H時%M分", " %H時%M分", "%H時%M分%S秒")
+    ),
+    *("%Y년 %m월 %d일", "%y/%m/%d", "%y.%m.%d", "%y-%m-%d"),
+    *("%H:%M:%S", "%H:%M"),
+)
+"""How dates are written; of forms that read the same texts, the first is taken."""
+NUMBERS = {"%Y%m%d": 0.0, "seconds": 1.0, "milliseconds": 1e3}
+"""Dates that are written as whole numbers: digits, or since 1970."""
+FIRST, LAST = 1104537600, 2051222400
+"""Seconds from 1970 to 2005 and to 2035, which moments of our time are between."""
+DATE_PARTS = {"month": 350, "day of month": 60, "weekday": 14, "hour": 2}
+"""What of a date comes again, and the days after which it has been seen twice or more.
+
+Within less, a part is the day itself in disguise: a model learns what was, and tells it of
+days that have not come.
+"""
+SINCE = "days since "
+"""Begins a part of a date that counts from another column."""
+
+
 def find_date_format(text: pd.Series) -> str:
     """The format that these texts have as dates or times; "" if they are none."""
     distinct = text.dropna().drop_duplicates()
-    first = distinct.head(1000)
-    if not len(first) or not first.str.contains(r"\d[-/:. ][\d\w]").all():
+    form = next(_date_formats(distinct), "")
+    other = _exchanged(form)
+    if other == form:
+        return form
+    return max(form, other, key=lambda way: dates_in(distinct, way).notna().sum())
+
+
+def doubtful_date(text: pd.Series, form: str) -> str:
+    """Which other date is meant, if the first number may be the month as well."""
+    distinct = text.dropna().drop_duplicates()
+    other = _exchanged(form)
+    dates, others = dates_in(distinct, form), dates_in(distinct, other)
+    differ = distinct[(dates != others) & dates.notna()]
+    if not len(differ) or others.notna().sum() < dates.notna().sum():
         return ""
+    example = str(differ.iloc[0])
+    return f"{example!r} is read as {in_words(form)}, and could be {in_words(other)}"
+
+
+def _exchanged(form: str) -> str:
+    if "%b" in form or "%B" in form or form.lower().startswith("%y"):
+        return form
+    names = {"%d": "%m", "%m": "%d"}
+    return re.sub("%[dm]", lambda found: names[found[0]], form)
+
+
+def _date_formats(distinct: pd.Series) -> Iterator[str]:
+    first = distinct.head(1000)
+    some = first.head(20).str.normalize("NFKC").str.strip().tolist()
     for form in DATES:
+        if (
+            not some
+            or sum(_shape(form).match(text) is not None for text in some) < len(some) / 2
+        ):
+            continue
         # The first ones say quickly what it is not.
-        if all(dates_in(some, form).notna().mean() >= ENOUGH for some in (first, distinct)):
+        if all(dates_in(part, form).notna().mean() >= ENOUGH for part in (first, distinct)):
+            yield form
+
+
+@cache
+def _shape(form: str) -> re.Pattern[str]:
+    """What texts of a format look like, more or less."""
+    if form == "ISO8601":
+        return re.compile(r"\d{4}-\d\d?(-\d\d?.*)?$")
+    digits = {"%Y": r"\d{4}", "%z": ".*"} | dict.fromkeys(
+        ["%b", "%B", "%a", "%A", "%p"], r"\w+\.?"
+    )
+    pattern = re.escape(form)
+    return re.compile(
+        re.sub("%.", lambda found: digits.get(found[0], r"\d\d?"), pattern) + "$"
+    )
+
+
+def date_in_numbers(values: NDArray[np.float64]) -> str:
+    """The format of dates that are written as whole numbers; "" if they are none."""
+    known = values[np.isfinite(values)]
+    if not len(known) or (known != np.floor(known)).mean() > 0 or np.ptp(known) == 0:
+        return ""
+    for form, scale in NUMBERS.items():
+        low, high = (FIRST * scale, LAST * scale) if scale else (19000101, 21001231)
+        within = (known >= low) & (known <= high)
+        if within.mean() < ENOUGH:
+            continue
+        if scale or _from_digits(known).notna().mean() >= ENOUGH:
             return form
     return ""
 
@@ -155,8 +576,32 @@ def dates_in(column: pd.Series, form: str) -> pd.Series:
 
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return pd.to_datetime(column, utc=True)
+    if form in NUMBERS:
+        values = as_numbers(column)
+        dates = _from_digits(values) if form == "%Y%m%d" else _from_1970(values, form)
+        return dates.set_axis(column.index)
     text = column.astype("string").str.strip()
+    if not form.isascii() or (form.startswith("%") and not text.str.isascii().all()):
+        text = text.str.normalize("NFKC")
     return pd.to_datetime(text, format=form or "ISO8601", errors="coerce", utc=True)
+
+
+def _from_1970(values: NDArray[np.float64], form: str) -> pd.Series:
+    import pandas as pd
+
+    seconds = values / NUMBERS[form]
+    with np.errstate(invalid="ignore"):
+        seconds = np.where(np.abs(seconds) < 1e11, seconds, np.nan)
+    return pd.Series(pd.to_datetime(seconds, unit="s", utc=True, errors="coerce"))
+
+
+def _from_digits(values: NDArray[np.float64]) -> pd.Series:
+    """The dates of numbers such as 20240105."""
+    import pandas as pd
+
+    whole = pd.Series(values).where(lambda value: value.between(1e7, 1e8))
+    parts = {"year": whole // 10_000, "month": whole // 100 % 100, "day": whole % 100}
+    return pd.to_datetime(pd.DataFrame(parts), errors="coerce", utc=True)
 
 
 def date_parts(form: str, dates: pd.Series) -> tuple[str, ...]:
@@ -207,7 +652,10 @@ def days_between(start: pd.Series, end: pd.Series) -> NDArray[np.float64]:
 def in_words(form: str) -> str:
     """How a date is written, for the user to read."""
     words = {"%d": "day", "%m": "month", "%Y": "year", "%H": "hour", "%M": "minute"}
-    words |= {"%S": "second", "%b": "month"}
+    words |= {"%S": "second", "%b": "month", "%B": "month", "%y": "year", "%I": "hour"}
+    words |= {"%p": "AM", "%a": "weekday", "%A": "weekday", "%z": "zone"}
+    if form in NUMBERS:
+        return f"{form} since 1970" if NUMBERS[form] else "yearmonthday"
     for code, word in words.items():
         form = form.replace(code, word)
     return form
