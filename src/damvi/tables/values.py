@@ -410,11 +410,11 @@ def _unit(around: str | None) -> str | None:
         return None
     names = []
     for text in around.split("\n"):
-        name = text.strip()
-        name = name if len(name) == 1 else name.lower()
-        if len(name) > 3:
-            name = name.removesuffix("s")  # 1 month, 2 months
-        names.append(SAME.get(name.lower(), name))
+        word = text.strip()
+        word = word if len(word) == 1 else word.lower()
+        if len(word) > 3:
+            word = word.removesuffix("s")  # 1 month, 2 months
+        names.append(SAME.get(word.lower(), word))
     before, after = names
     return after if before in ("", after) else " ".join(filter(None, names))
 
