@@ -268,20 +268,21 @@ def point_figures(
     labels: ArrayLike,
     vote: ArrayLike | None,
     decided: ArrayLike,
-    n_classes: int = 2,
+    reported: ArrayLike = (1,),
     *,
-    cost: tuple[float, float] = (1.0, 1.0),
+    cost: tuple[float, float] | None = None,
 ) -> dict[str, float]:
-    """AP, F1 and cost a row, without intervals; of three or more classes macro means.
+    """AP, F1 and the cost a row, without intervals.
 
     Parameters
     ----------
     labels, decided : array of int or bool, shape (n,)
     vote : array, optional
         As :func:`measure` takes it; by default the decisions are all there is to rank by.
-    n_classes : int, default=2
-    cost : (false alarm, miss)
-        Of three or more classes any mistake costs 1.
+    reported : array of int
+        The classes over which AP and F1 are means: of two the positive one.
+    cost : (false alarm, miss), optional
+        Of two classes. By default any mistake costs 1.
 
     Examples
     --------
@@ -289,25 +290,22 @@ def point_figures(
     {'AP': 0.75, 'F1': 0.6666666666666666, 'cost': 5.0}
     """
     truth, named = np.asarray(labels, np.intp), np.asarray(decided, np.intp)
-    table = confusion(truth, named, n_classes).astype(float)
-    sizes, total = table.sum(axis=1), table.sum()
-    reported = np.flatnonzero(sizes > 0) if n_classes > 2 else np.array([1])
+    classes = np.asarray(reported, np.intp)
+    table = confusion(truth, named, int(classes.max()) + 1).astype(float)
+    sizes, total = table.sum(axis=1), max(table.sum(), 1.0)
+    there = sizes[classes] > 0
     found = _of_tables(table[None], cost)
     if vote is None:
-        # All that are named are tied, and so are all that are not.
+        # All that are named tie, and so do all that are not.
         recall, precision = found["recall"][0], found["precision"][0]
-        ranks = recall * precision + (1 - recall) * sizes / max(total, 1.0)
+        ranks = (recall * precision + (1 - recall) * sizes / total)[classes]
     else:
-        ranks = np.zeros(n_classes)
-        columns, places, _ = _columns(vote)
-        ranks[places] = _ranks(truth, columns, np.ones((1, len(truth))), only_ap=True)[
-            0, :, 0
-        ]
-    errors = 1 - float(found["accuracy"][0])
+        ranks = _ranks(truth, _columns(vote)[0], np.ones((1, len(truth))), only_ap=True)
+        ranks = ranks[0, :, 0]
     return {
-        "AP": float(ranks[reported].mean()),
-        "F1": float(found["f1"][0, reported].mean()),
-        "cost": float(found["cost"][0]) if n_classes == 2 else errors,
+        "AP": float(ranks[there].mean()),
+        "F1": float(found["f1"][0, classes[there]].mean()),
+        "cost": float(1 - found["accuracy"][0] if cost is None else found["cost"][0]),
     }
 
 

@@ -170,9 +170,9 @@ def as_metric(threshold: Any, target: Target) -> Metric:
         return metric_for(target, threshold)
     if isinstance(threshold, str) and threshold not in ("vote", "fbeta"):
         return metric_for(target, parse_metric(threshold))
-    objective = parse_objective(threshold, target.n_classes)
-    if target.n_classes > 2:
-        return replace(parse_metric("macro_f1"), threshold=threshold)
+    objective, usual = parse_objective(threshold, target.n_classes), metric_for(target)
+    if usual.many:
+        return replace(usual, threshold=threshold)
     match objective:
         case Floor(rate=rate, floor=floor):
             return parse_metric(f"{rate}@{floor:g}")
@@ -292,7 +292,7 @@ def leaderboard(
     """
     weighting, votes = classifier.decision_.weighting, classifier.votes_
     labels, folds = classifier.labels_, votes.folds
-    targets, cost = votes.targets.astype(np.intp), metric.cost or (1.0, 1.0)
+    targets, cost = votes.targets.astype(np.intp), metric.cost
 
     def soft(vote: NDArray[np.float64]) -> dict[str, float]:
         some = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
@@ -300,7 +300,7 @@ def leaderboard(
         decided = crossfit_decisions(
             own, truth, metric.threshold, folds[some], order=labels.target_order
         )
-        return point_figures(truth, own, decided, labels.n_classes, cost=cost)
+        return point_figures(truth, own, decided, labels.reported, cost=cost)
 
     even = np.full(len(classifier.weights_), 1 / len(classifier.weights_))
     plain = crossfitted_vote(
@@ -326,7 +326,7 @@ def leaderboard(
             unseen = np.unpackbits(votes.out_of_bag[k], count=len(targets)).astype(bool)
             decided = fitted.decided_by_each(votes.votes[unseen, k : k + 1])[:, 0]
             truth = targets[unseen]
-            found = point_figures(truth, None, decided, labels.n_classes, cost=cost)
+            found = point_figures(truth, None, decided, labels.reported, cost=cost)
         rows.append({"model": name, **found, "weight": float(weight)})
         own_names.add(PEERS.get(name, name))
     for name, vote in peers.items():
