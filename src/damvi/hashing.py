@@ -7,6 +7,7 @@ bit is the row's class, so that rows can be compared with their label or without
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from numbers import Real
 from typing import Any
@@ -168,6 +169,36 @@ def _mix(sums: Hashes) -> Hashes:
     sums = (sums ^ (sums >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: Hashes = sums ^ (sums >> np.uint64(31))
     return mixed
+
+
+def label_text(value: Any) -> str:
+    """A label as text, alike whatever it is read from: 1, 1.0 and "1" are "1"."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)
+
+
+def text_hashes(labels: Sequence[Any]) -> Hashes:
+    """64 bits of the text of each label, the same everywhere and always.
+
+    Examples
+    --------
+    >>> from damvi.hashing import text_hashes
+    >>> one, same, other = text_hashes([1.0, "1", "one"])
+    >>> bool(one == same), bool(one == other)
+    (True, False)
+    """
+    texts = (label_text(label).encode("utf-8", "surrogatepass") for label in labels)
+    digests = b"".join(blake2b(text, digest_size=8).digest() for text in texts)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def find_hashes(known: Hashes, hashes: Hashes) -> NDArray[np.intp]:
+    """The place of each hash among the known ones, which are in order; -1 if it is none."""
+    if not len(known):
+        return np.full(len(hashes), -1, np.intp)
+    places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    return np.where(known[places] == hashes, places, -1)
 
 
 def row_bits(rows: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:

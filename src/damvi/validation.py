@@ -55,6 +55,7 @@ def read_table(
     keep_frame = keep_frame and hasattr(X, "columns")
     if not (keep_frame and _holds_pipeline(model)):
         refuse_dates(X)
+        X = text_as_categories(X) if keep_frame else X
     if keep_frame:
         validate_data(model, X, y, skip_check_array=True, reset=at_fit)
         if not at_fit:
@@ -96,6 +97,39 @@ def refuse_dates(X: Any) -> None:
             f"numbers of them, such as days since a date (column - date) / "
             f"numpy.timedelta64(1, 'D'), or let a voter that is a pipeline do so"
         )
+
+
+def has_categories(column: Any) -> bool:
+    """Whether a pandas or polars column has a categorical dtype."""
+    return str(column.dtype).split("(")[0].lower() in {"category", "categorical", "enum"}
+
+
+def is_text(column: Any) -> bool:
+    """Whether a pandas or polars column holds text, and nothing else."""
+    dtype = column.dtype
+    if not hasattr(dtype, "kind"):
+        return str(dtype) in {"String", "Utf8"}
+    if dtype.kind != "O" or has_categories(column):
+        return False
+    from pandas.api import types
+
+    if isinstance(dtype, np.dtype):
+        return types.infer_dtype(column, skipna=True) == "string"
+    return bool(types.is_string_dtype(dtype))
+
+
+def text_as_categories(X: Any) -> Any:
+    """A dataframe with its text as categories, in the order of the alphabet."""
+    if hasattr(X, "column_names"):  # Arrow's, whose columns have no names
+        return X
+    names = [name for name in X.columns if is_text(X[name])]
+    if not names:
+        return X
+    if hasattr(X, "with_columns"):
+        import polars as pl
+
+        return X.with_columns(pl.col(names).cast(pl.Categorical))
+    return X.astype(dict.fromkeys(names, "category"))
 
 
 def _is_date(dtype: Any) -> bool:

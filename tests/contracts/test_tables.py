@@ -5,13 +5,15 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier
+from damvi import DAMVIClassifier, DAMVIVotingClassifier
+from damvi.voters import strong_pool
 
 NAMES = ["a", "b", "c", "d"]
 KINDS = {
@@ -107,8 +109,12 @@ def test_a_pipeline_picks_its_columns_by_name(table, frame, bootstrap):
 
 def test_a_column_of_strings_needs_an_estimator_that_takes_it(table):
     _, y = table
-    with pytest.raises(ValueError, match="could not convert string to float: 'red'"):
-        model().fit(pd.DataFrame({"colour": ["red"] * len(y)}), y)
+    X = pd.DataFrame({"colour": np.where(y, "red", "blue")})
+    with pytest.raises(
+        ValueError, match=r"could not convert string to float: '(red|blue)'"
+    ):
+        model(DecisionTreeClassifier()).fit(X, y)
+    assert model().fit(X, y).score(X, y) == 1
 
 
 @pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier()])
@@ -139,3 +145,33 @@ def test_sparse_tables_are_refused_where_the_voters_do_not_take_them(table):
     X, y = table
     with pytest.raises(TypeError, match=r"[Ss]parse data was passed"):
         model(Dense()).fit(sparse.csr_array(X), y)
+
+
+def small_pool():
+    """Voters that read categories in three ways: as sets, as numbers, as indicators."""
+    pool = dict(strong_pool(0))
+    pool["hist_boosting"].set_params(histgradientboostingclassifier__max_iter=5)
+    pool["forest"].set_params(n_estimators=5)
+    names = ("forest", "hist_boosting", "linear")
+    return DAMVIVotingClassifier([(name, pool[name]) for name in names], cv=2)
+
+
+@pytest.mark.parametrize("estimator", [model(), small_pool()], ids=["trees", "pool"])
+def test_text_and_categories_are_the_same_at_fit_and_at_predict(estimator):
+    """Line 5 of issue 16's table."""
+    rng = np.random.default_rng(0)
+    shop, size = rng.choice(["north", "south", "web"], 300), rng.normal(size=300)
+    y = ((shop == "web") & (size > 0)).astype(int)
+    text = pd.DataFrame({"shop": shop.astype(object), "size": size})
+    text.loc[5, "shop"] = None
+    known = text.astype({"shop": "category"})
+    expected = clone(estimator).set_params(random_state=0).fit(known, y)
+    found = clone(estimator).set_params(random_state=0).fit(text, y)
+    vote = expected.vote(known)
+    for fitted in (expected, found):
+        for X in (text, known, text.astype({"shop": "string"})):
+            np.testing.assert_array_equal(fitted.vote(X), vote)
+    unseen = text.head(2).assign(shop=["elsewhere", None])
+    assert np.isfinite(expected.vote(unseen)).all()
+    with pytest.raises(ValueError, match="'shop'"):
+        expected.vote(text.assign(shop=pd.Timestamp(0)))

@@ -246,10 +246,12 @@ def test_numbers_of_categories_are_those_of_the_fit():
     assert NumberEncoder().fit(X).transform(X) is X
 
 
-def test_text_is_refused_by_name():
-    frame = pd.DataFrame({"words": ["some", "text"]})
-    with pytest.raises(ValueError, match="column 'words' does not hold numbers"):
-        NumberEncoder().fit(frame).transform(frame)
+def test_text_becomes_the_number_of_its_category():
+    frame = pd.DataFrame({"words": ["some", "text", None]})
+    encoder = NumberEncoder().fit(frame)
+    np.testing.assert_array_equal(encoder.transform(frame).ravel(), [0, 1, np.nan])
+    new = pd.DataFrame({"words": pd.Categorical(["text", "other"])})
+    np.testing.assert_array_equal(encoder.transform(new).ravel(), [1, -1])
 
 
 def test_rare_categories_share_a_place():

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from .._threads import in_threads
 from ..hashing import Hashes, row_hashes
-from ..voters.trees.features import UNKNOWN, Categories
+from ..voters.trees.features import Categories
+from ..voters.trees.features import numbers_of as numbers_of_labels
 
 if TYPE_CHECKING:
     from . import BlockFit, Trained
@@ -462,12 +463,11 @@ def numbers_of(column: Any) -> NDArray[np.float64]:
     return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
 
 
-def _places(column: Any, known: dict[Any, int]) -> NDArray[np.float64]:
+def _places(column: Any, known: Any) -> NDArray[np.float64]:
     import pyarrow.types as t
 
     if not t.is_dictionary(column.type):
         column = column.dictionary_encode()
     labels = column.dictionary.to_pylist()
-    numbers = np.array([float(known.get(label, UNKNOWN)) for label in labels] + [np.nan])
-    codes = column.indices.fill_null(len(labels)).to_numpy(zero_copy_only=False)
-    return numbers[codes.astype(np.intp)]
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return numbers_of_labels(known, labels, codes.astype(np.intp))

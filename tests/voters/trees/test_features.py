@@ -1,11 +1,14 @@
 """Dataframes with categories, from pandas and from polars."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 from damvi import DAMVIClassifier, FastTreeClassifier
+from damvi.voters.trees.features import Categories, FrameTable, Levels
 
 COLOURS = ["red", "green", "blue", "grey"]
 
@@ -82,20 +85,55 @@ def test_columns_named_as_categorical_are_categories(table):
     assert tree.get_n_leaves() == 3  # blue and a threshold
 
 
-def test_text_is_refused_by_name_with_the_cure(table):
+@pytest.mark.parametrize("kind", [object, "string"])
+def test_text_is_a_category(table, kind):
     colour, amount, y = table
-    X = pandas_frame(colour, amount).assign(note="some text")
+    known = pandas_frame(colour, amount)
+    text = known.astype({"colour": kind})
+    by_text, by_category = fitted(text, y), fitted(known, y)
+    for X in (text, known, pl.from_pandas(text.astype({"colour": object}))):
+        np.testing.assert_array_equal(
+            by_text.predict_proba(X), by_category.predict_proba(X)
+        )
+        np.testing.assert_array_equal(
+            by_category.predict_proba(X), by_text.predict_proba(X)
+        )
+
+
+def test_numbers_that_were_categories_may_come_as_text(table):
+    colour, amount, y = table
+    numbers = pd.Categorical([COLOURS.index(c) for c in colour])
+    X = pd.DataFrame({"colour": numbers, "amount": amount})
+    model = fitted(X, y)
+    text = X.assign(colour=X["colour"].astype(str))
+    np.testing.assert_array_equal(model.predict_proba(text), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("value", [["a"], {"a": 1}, date(2020, 1, 1)])
+def test_what_is_no_value_is_refused_by_name_with_the_cure(table, value):
+    colour, amount, y = table
+    X = pandas_frame(colour, amount).assign(note=pd.Series([value] * len(y)))
     with pytest.raises(
         ValueError, match=r"'note' does not hold numbers.*astype\('category'\)"
     ):
         fitted(X, y)
 
 
-def test_text_is_named_even_without_categories(table):
+def test_text_where_numbers_were_is_refused_by_name(table):
     colour, amount, y = table
-    X = pd.DataFrame({"amount": amount, "note": colour})
-    with pytest.raises(ValueError, match="'note' does not hold numbers"):
-        fitted(X, y)
+    model = fitted(pandas_frame(colour, amount), y)
+    with pytest.raises(ValueError, match="'amount' has categories or text, but"):
+        model.predict(pd.DataFrame({"colour": ["blue"], "amount": ["much"]}))
+
+
+def test_very_many_categories_are_known_by_their_hashes():
+    texts = [f"person {number}" for number in range(400)]
+    X = pd.DataFrame({"who": pd.Categorical(texts), "size": 1.0})
+    known = Categories.learn(X)
+    assert isinstance(known.by_column[0], Levels)
+    new = pd.DataFrame({"who": ["person 7", "nobody", None], "size": 1.0})
+    place = sorted(texts).index("person 7")
+    np.testing.assert_array_equal(FrameTable(new, known)[:][:, 0], [place, -1, np.nan])
 
 
 def test_columns_of_the_same_name_are_refused(table):

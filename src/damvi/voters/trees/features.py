@@ -1,4 +1,4 @@
-"""Dataframes as tables of numbers: a categorical column becomes codes here."""
+"""Dataframes as tables of numbers: a categorical or text column becomes codes here."""
 
 from __future__ import annotations
 
@@ -10,20 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._compat import take_rows
-from ...validation import refuse_dates
+from ...hashing import find_hashes, label_text, text_hashes
+from ...validation import has_categories, is_text, refuse_dates
 
 UNKNOWN = -1.0
+MANY_CATEGORIES = 100
+"""With more, a voter of the strong pool sees the rates of the classes in them instead."""
+MOST_NAMED = 255
+"""With more, categories are known by their hashes alone: they may be names or numbers of
+people, and what is known here goes into model files."""
 
 
 def is_categorical(column: Any) -> bool:
-    """Whether a pandas or polars column has a categorical dtype."""
-    return str(column.dtype).split("(")[0].lower() in {"category", "categorical", "enum"}
+    """Whether a pandas or polars column has a categorical dtype, or holds text."""
+    return has_categories(column) or is_text(column)
 
 
 def needs_reading(X: Any) -> bool:
     """Whether X is a dataframe with a column that is not plainly numeric.
 
-    Categories are read; text and dates are refused, by their column's name.
+    Categories and text are read; dates are refused, by their column's name.
     """
     if not hasattr(X, "columns"):
         return False
@@ -40,18 +46,55 @@ def _is_no_number(dtype: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
+class Levels:
+    """Very many categories by their hashes, and the number of each.
+
+    Attributes
+    ----------
+    hashes : ndarray of uint64, shape (K,)
+        In order.
+    numbers : ndarray of int64, shape (K,)
+    """
+
+    hashes: NDArray[np.uint64]
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def learn(cls, labels: list[Any]) -> Levels:
+        hashes, numbers = np.unique(text_hashes(labels), return_index=True)
+        return cls(hashes, numbers.astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
+def places_of(
+    known: NDArray[np.uint64], labels: list[Any], codes: NDArray[Any]
+) -> NDArray[np.intp]:
+    """Where each label that a row has is among the known hashes; -1 where it is not.
+
+    Other labels are not hashed: a row or two may have a type of thousands.
+    """
+    used = np.zeros(len(labels) + 1, dtype=bool)
+    used[codes] = True
+    asked = np.flatnonzero(used[:-1])
+    places = np.full(len(labels), -1)
+    hashes = text_hashes([labels[place] for place in asked.tolist()])
+    places[asked] = find_hashes(known, hashes)
+    return places
+
+
+@dataclass(frozen=True, eq=False)
 class Categories:
     """The categories of each column, as they were at fit; None for numeric columns."""
 
-    by_column: tuple[dict[Any, int] | None, ...]
+    by_column: tuple[dict[Any, int] | Levels | None, ...]
 
     @classmethod
     def learn(cls, X: Any) -> Categories:
         return cls(
             tuple(
-                {label: i for i, label in enumerate(_labels_and_codes(X[name])[0])}
-                if is_categorical(X[name])
-                else None
+                _learn(labels_and_codes(X[name])[0]) if is_categorical(X[name]) else None
                 for name in X.columns
             )
         )
@@ -59,6 +102,12 @@ class Categories:
     @property
     def mask(self) -> NDArray[np.bool_]:
         return np.array([known is not None for known in self.by_column])
+
+
+def _learn(labels: list[Any]) -> dict[Any, int] | Levels:
+    if len(labels) > MOST_NAMED:
+        return Levels.learn(labels)
+    return {label: i for i, label in enumerate(labels)}
 
 
 class FrameTable:
@@ -92,8 +141,8 @@ class FrameTable:
 
 
 def _numbers(column: Any, name: Any) -> NDArray[np.float64]:
-    if is_categorical(column):
-        raise ValueError(f"column {name!r} has categories, but was numeric at fit")
+    if has_categories(column):
+        raise ValueError(f"column {name!r} has categories or text, but was numeric at fit")
     try:
         values = np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -109,21 +158,36 @@ def _numbers(column: Any, name: Any) -> NDArray[np.float64]:
 
 
 def _numbers_of_categories(
-    column: Any, name: Any, known: dict[Any, int]
+    column: Any, name: Any, known: dict[Any, int] | Levels
 ) -> NDArray[np.float64]:
-    if not is_categorical(column):
+    labels, codes = labels_and_codes(column, name)
+    return numbers_of(known, labels, codes)
+
+
+def numbers_of(
+    known: dict[Any, int] | Levels, labels: list[Any], codes: NDArray[Any]
+) -> NDArray[np.float64]:
+    """The number at fit of each row's label, which its code names; -1 is for missing."""
+    if isinstance(known, Levels):
+        places = places_of(known.hashes, labels, codes)
+        numbers: Any = np.append(known.numbers, UNKNOWN)[places]
+    else:
+        # Labels may come as text now, and may have been numbers then.
+        texts = {label_text(label): number for label, number in known.items()}
+        numbers = [known.get(one, texts.get(label_text(one), UNKNOWN)) for one in labels]
+    return np.append(numbers, np.nan)[codes]
+
+
+def labels_and_codes(column: Any, name: Any = None) -> tuple[list[Any], NDArray[Any]]:
+    """A column's categories, and the place of each row's in them (-1 when missing)."""
+    if not has_categories(column) and not _is_text_or_missing(column):
         raise ValueError(
             f"column {name!r} had categories at fit, but is {column.dtype} now; convert "
             f"it back, as in X[{name!r}].astype('category')"
         )
-    labels, codes = _labels_and_codes(column)
-    numbers = [float(known.get(label, UNKNOWN)) for label in labels]
-    return np.array([*numbers, np.nan])[codes]  # -1, for missing, is the last
-
-
-def _labels_and_codes(column: Any) -> tuple[list[Any], NDArray[Any]]:
-    """A column's categories, and the place of each row's in them (-1 when missing)."""
-    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas
+    if hasattr(column, "iloc"):  # pandas
+        if not hasattr(column, "cat"):
+            column = column.astype("category")
         return column.cat.categories.tolist(), column.cat.codes.to_numpy()
     import polars as pl
 
@@ -132,3 +196,10 @@ def _labels_and_codes(column: Any) -> tuple[list[Any], NDArray[Any]]:
     numbers = list(range(len(labels)))
     places = texts.replace_strict(labels, numbers, default=-1, return_dtype=pl.Int64)
     return labels, places.to_numpy()
+
+
+def _is_text_or_missing(column: Any) -> bool:
+    """Whether it is text; with nothing in it, a column has any type."""
+    if is_text(column):
+        return True
+    return bool(column.isna().all() if hasattr(column, "isna") else column.is_null().all())
