@@ -53,7 +53,7 @@ from .validation import (
     read_weights,
     set_tags,
 )
-from .voters import PoolVoters, strong_pool
+from .voters import PoolVoters, many_categories, strong_pool
 from .voters.estimators import weighted_importances
 from .votes import Votes, split_rows
 from .weighting import PlainVoteComparison, Settings, minimize_c_bound, set_fitted
@@ -372,7 +372,13 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             )
         if isinstance(self.estimators, str):
             is_sparse = hasattr(X, "tocsr")
-            named = strong_pool(seed, targets, sample_weight=weights, sparse=is_sparse)
+            named = strong_pool(
+                seed,
+                targets,
+                sample_weight=weights,
+                sparse=is_sparse,
+                rates=bool(many_categories(X)),
+            )
         groups, own_params = self._route(named, fit_params)
         self.seconds_: dict[str, float] = {}
         if self._is_prefit:

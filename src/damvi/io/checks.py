@@ -28,6 +28,7 @@ from ..decision.calibration import (
 )
 from ..voters.estimators import Relabelled
 from ..voters.portfolio import NumberEncoder, RankScaler
+from ..voters.rates import RateEncoder, Rates
 from . import trees
 from .container import ModelFileError
 
@@ -126,6 +127,23 @@ def _check_ranks(scaler: RankScaler) -> None:
         _require(_is_column(heights, len(values)), "knots without heights")
         _require(_rises(values), "knots out of order")
         _require(np.isfinite(heights).all() and _rises(heights), "heights out of order")
+
+
+def _check_rates(rates: Rates) -> None:
+    """A row of rates for each hash, one for missing values and one for the rest."""
+    trees.check_hashes(rates.hashes)
+    shape = (len(rates.hashes) + 2, None)
+    trees.require_array(rates.rates, np.float64, shape, "rates")
+    within = (rates.rates >= 0) & (rates.rates <= 1)
+    _require(rates.rates.shape[1] > 0 and within.all(), "rates out of range")
+
+
+def _check_rate_encoder(encoder: RateEncoder) -> None:
+    known: Any = vars(encoder).get("rates_", {})
+    _require(isinstance(known, dict), "rates of no known kind")
+    _require(all(isinstance(one, Rates) for one in known.values()), "no rates")
+    widths = {one.rates.shape[1] for one in known.values()}
+    _require(len(widths) < 2, "rates of other classes")
 
 
 def _check_quantiles(scaler: Any) -> None:
@@ -245,8 +263,12 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "OrdinalEncoder": _check_categories,
     "Platt": _check_line,
     "ProbabilityCurve": _check_probability_curve,
+    "Categories": trees.check_categories,
+    "Levels": trees.check_levels,
     "QuantileTransformer": _check_quantiles,
     "RankScaler": _check_ranks,
+    "RateEncoder": _check_rate_encoder,
+    "Rates": _check_rates,
     "Relabelled": _check_relabelled,
     "TreeVoters": trees.check_voters,
 }
@@ -281,6 +303,10 @@ def check_width(model: Any, n_in: int | None) -> int | None:
         _same_width(name, n_in, np.size(model.empty_))
         _same_width(name, n_in, None if known is None else len(known.by_column))
         return n_in
+    if isinstance(model, RateEncoder) and "rates_" in state:
+        made = sum(one.rates.shape[1] for one in model.rates_.values())
+        lost = len(model.rates_)
+        return None if n_in is None else n_in - lost + made
     if isinstance(model, RankScaler) and "knots_" in state:
         _same_width(name, n_in, len(model.knots_))
         return n_in

@@ -50,8 +50,9 @@ from ..voters.portfolio import (
     categorical_columns,
     numeric_columns,
 )
+from ..voters.rates import RateEncoder, Rates
 from ..voters.trees.binning import Binning, Features
-from ..voters.trees.features import Categories
+from ..voters.trees.features import Categories, Levels
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
 from ..weighting import PlainVoteComparison
@@ -118,7 +119,7 @@ def _by_name(*values: Any) -> dict[str, Any]:
     return {f"damvi.{value.__name__}": value for value in values}
 
 
-OURS = _by_name(FastForestClassifier, NumberEncoder, RankScaler, Relabelled)
+OURS = _by_name(FastForestClassifier, NumberEncoder, RankScaler, RateEncoder, Relabelled)
 """Stored by their attributes."""
 RECORDS = _by_name(
     BaggedVoters,
@@ -136,11 +137,13 @@ RECORDS = _by_name(
     Forest,
     Isotonic,
     Knots,
+    Levels,
     Line,
     MacroF1,
     Platt,
     PoolVoters,
     ProbabilityCurve,
+    Rates,
     TreeVoters,
     Tuning,
     Untuned,

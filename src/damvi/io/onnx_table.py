@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..voters import FastForestClassifier, FastTreeClassifier
 from ..voters.estimators import Relabelled
-from ..voters.trees.features import Categories
+from ..voters.trees.features import Categories, Levels
 from ..voters.trees.voters import TreeVoters
 from .onnx_graph import Graph, interpolate
 from .state import Fitted
@@ -113,6 +113,8 @@ class Table:
         graph, columns = self.graph, []
         for f, kind in enumerate(self.kinds):
             labels = None if categories is None else categories.by_column[f]
+            if isinstance(labels, Levels):
+                raise _hashed(self.names[f])
             if labels is not None:
                 columns.append(self._code(f, sorted(labels, key=labels.__getitem__)))
             elif kind == "number":
@@ -186,6 +188,9 @@ def columns_of(fitted: Fitted) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names and kinds of a dataframe's columns; none for an array."""
     known: list[dict[Any, None]] = [{} for _ in range(fitted.n_features)]
     for f, labels in _categories_of(fitted):
+        if labels is None:
+            name = f if fitted.feature_names is None else fitted.feature_names[f]
+            raise _hashed(name)
         known[f] |= dict.fromkeys(labels)
     if fitted.feature_names is None and not any(known):
         return (), ()
@@ -198,8 +203,8 @@ def columns_of(fitted: Fitted) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return names, kinds
 
 
-def _categories_of(fitted: Fitted) -> Iterator[tuple[int, Labels]]:
-    """The categories that voters have learned, by column."""
+def _categories_of(fitted: Fitted) -> Iterator[tuple[int, Labels | None]]:
+    """The categories that voters have learned, by column; None if only their hashes."""
     voters = fitted.voters
     if isinstance(voters, TreeVoters):
         yield from _by_column(voters.features.categories)
@@ -208,12 +213,23 @@ def _categories_of(fitted: Fitted) -> Iterator[tuple[int, Labels]]:
         yield from _in_steps(voters.estimators[k])
 
 
-def _in_steps(step: Any) -> Iterator[tuple[int, Labels]]:
+def _hashed(name: Any) -> ValueError:
+    return ValueError(
+        f"column {name!r} has so many categories that the model knows them by their hashes "
+        f"alone, which no ONNX graph can compute; fit without the column, or merge rare "
+        f"categories first, to export the model"
+    )
+
+
+def _in_steps(step: Any) -> Iterator[tuple[int, Labels | None]]:
     """The first step of a pipeline sees the table; so do the parts of columns."""
     if isinstance(step, Relabelled):
         yield from _in_steps(step.estimator)
     elif hasattr(step, "steps"):
         yield from _in_steps(step.steps[0][1])
+    elif type(step).__name__ == "RateEncoder":
+        for name in step.rates_:
+            raise _hashed(name)
     elif hasattr(step, "transformers_"):
         for part, places in _parts_of(step):
             for f, labels in _in_steps(part):
@@ -227,10 +243,10 @@ def _in_steps(step: Any) -> Iterator[tuple[int, Labels]]:
             yield f, [label for label in labels.tolist() if not _is_missing(label)]
 
 
-def _by_column(categories: Any) -> Iterator[tuple[int, Labels]]:
+def _by_column(categories: Any) -> Iterator[tuple[int, Labels | None]]:
     for f, labels in enumerate(() if categories is None else categories.by_column):
         if labels is not None:
-            yield f, list(labels)
+            yield f, None if isinstance(labels, Levels) else list(labels)
 
 
 def input_names(names: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:

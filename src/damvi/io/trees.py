@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..voters.trees.binning import MAX_BINS, Binning, Features
 from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
-from ..voters.trees.features import Categories
+from ..voters.trees.features import Categories, Levels
 from ..voters.trees.forest import CATEGORIES, N_CODES, NODE_COLUMNS, SET_BYTES, Forest
 from ..voters.trees.voters import TreeVoters
 from .container import Json, ModelFileError, Reader, Writer
@@ -194,13 +194,35 @@ def check_features(features: Features) -> None:
     require(
         isinstance(columns, tuple) and len(columns) == len(features), "categories missing"
     )
-    for column in columns:
+    check_categories(known)
+
+
+def check_categories(categories: Categories) -> None:
+    """Whole numbers for the categories of each column."""
+    require(isinstance(categories.by_column, tuple), "categories of no known kind")
+    for column in categories.by_column:
+        if isinstance(column, Levels):  # checked when it was read
+            continue
         require(column is None or isinstance(column, dict), "categories of no known kind")
         numbers = [] if column is None else list(column.values())
         require(
             all(type(number) is int for number in numbers), "categories without numbers"
         )
         require(all(0 <= number < 2**31 for number in numbers), "categories out of range")
+
+
+def check_levels(levels: Levels) -> None:
+    """Hashes in order, and a number for each."""
+    check_hashes(levels.hashes)
+    require_array(levels.numbers, np.int64, (len(levels.hashes),), "numbers of levels")
+    fine = (levels.numbers >= 0) & (levels.numbers < 2**31)
+    require(fine.all(), "categories out of range")
+
+
+def check_hashes(hashes: Any) -> None:
+    """Of categories: they are found by halving."""
+    require_array(hashes, np.uint64, (None,), "hashes")
+    require((hashes[1:] > hashes[:-1]).all(), "hashes out of order")
 
 
 def check_voters(voters: TreeVoters) -> None:

@@ -6,6 +6,7 @@ from .bagging import BaggedVoters
 from .estimators import VoteReader, Voters
 from .pool import PoolVoters, out_of_fold_votes
 from .portfolio import NumberEncoder, strong_pool
+from .rates import RateEncoder, many_categories
 from .sampling import BootstrapSampling, PoissonSampling, Sampling
 from .trees.estimators import FastForestClassifier, FastTreeClassifier
 
@@ -17,9 +18,11 @@ __all__ = [
     "NumberEncoder",
     "PoissonSampling",
     "PoolVoters",
+    "RateEncoder",
     "Sampling",
     "VoteReader",
     "Voters",
+    "many_categories",
     "out_of_fold_votes",
     "strong_pool",
 ]

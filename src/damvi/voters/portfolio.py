@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .rates import RateEncoder
 from .trees.features import Categories, FrameTable, is_categorical, needs_reading
 
 BOOSTERS = {"lightgbm": "lightgbm", "xgboost": "xgboost", "catboost": "catboost"}
@@ -46,6 +47,7 @@ def strong_pool(
     *,
     sample_weight: ArrayLike | None = None,
     sparse: bool = False,
+    rates: bool = False,
 ) -> list[tuple[str, Any]]:
     """Models that are good alone and err in different ways, as (name, classifier).
 
@@ -67,6 +69,10 @@ def strong_pool(
     sparse : bool, default=False
         For sparse tables: leave out what needs dense ones (``"hist_boosting"`` and
         ``"rank_linear"``), and scale without centring.
+    rates : bool, default=False
+        For dataframes with columns of more than 100 categories: each model is a pipeline
+        that learns, from its own training rows, the rates of the classes in them; see
+        :class:`~damvi.voters.RateEncoder`.
 
     Returns
     -------
@@ -106,9 +112,15 @@ def strong_pool(
     left_out = {name for name, needs in BOOSTERS.items() if find_spec(needs) is None}
     if sparse:
         left_out |= {"hist_boosting", "rank_linear"}
-    return [
+    pool = [
         (name, make(random_state)) for name, make in makers.items() if name not in left_out
     ]
+    return [(name, _with_rates(model)) for name, model in pool] if rates else pool
+
+
+def _with_rates(model: Any) -> Any:
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    return make_pipeline(RateEncoder(), *steps)
 
 
 def _share_of_rarest(y: ArrayLike, sample_weight: ArrayLike | None) -> float:
