@@ -51,9 +51,10 @@ def prepare(rate: float):
     import numpy as np
 
     from damvi import DAMVIClassifier
+    from damvi.folds import deal_folds
     from damvi.reweighting import emphasize_missed_positives
     from damvi.voters import BootstrapSampling
-    from damvi.votes import Votes, deal_folds
+    from damvi.votes import Votes
     from damvi.weighting import Settings, minimize_c_bound
 
     rng = np.random.default_rng(0)

@@ -15,10 +15,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.crossfit import fold_weights, out_of_bag_vote, out_of_fold_vote
+from damvi.folds import deal_folds
 from damvi.labels import Labels
 from damvi.moments import ClassShares
 from damvi.reweighting import plain_margin
-from damvi.votes import Votes, deal_folds
+from damvi.votes import Votes
 from damvi.weighting import Settings
 
 from .conftest import weigh

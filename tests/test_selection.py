@@ -16,10 +16,11 @@ from sklearn.tree import DecisionTreeClassifier
 from damvi import DAMVIClassifier, DAMVIVotingClassifier, selection
 from damvi.decision import tune_threshold
 from damvi.decision.rows import read_rows
+from damvi.folds import deal_folds
 from damvi.moments import Moments
 from damvi.selection import Metric, choose_settings, keep_better_vote, prune_voters
 from damvi.solvers import exact
-from damvi.votes import Votes, deal_folds
+from damvi.votes import Votes
 from damvi.weighting import Settings, crossfitted_vote
 
 from .conftest import weigh

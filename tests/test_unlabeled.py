@@ -19,8 +19,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier, Unlabeled
 from damvi.certificate import certify
+from damvi.folds import deal_folds
 from damvi.unlabeled import UnlabeledMoments, split_unlabeled
-from damvi.votes import Votes, deal_folds
+from damvi.votes import Votes
 from damvi.weighting import Settings
 
 from .conftest import imbalanced, weigh

@@ -9,6 +9,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from .classifier import DAMVIClassifier
+    from .folds import forward_splits
     from .io import save
     from .model import Model, load
     from .moments import Moments
@@ -27,6 +28,7 @@ _HOMES = {
     "ParquetTable": "outofcore",
     "Unlabeled": "unlabeled",
     "VoteStream": "streaming",
+    "forward_splits": "folds",
     "load": "model",
     "save": "io",
 }
@@ -66,6 +68,7 @@ __all__ = [
     "Unlabeled",
     "VoteStream",
     "__version__",
+    "forward_splits",
     "load",
     "save",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -22,8 +23,17 @@ from ._compat import (
     fit_context,
     refuse_params,
     routing_enabled,
+    take_rows,
 )
 from .decision import Decision, Tuning, choose_threshold, parse_objective
+from .folds import (
+    asks_for_groups,
+    deal_folds,
+    deal_folds_by_rank,
+    read_groups,
+    refuse_single_class,
+    split_rows,
+)
 from .hashing import hash_step, thinned, training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .outofcore import BlockFit, ParquetTable
@@ -39,10 +49,16 @@ from .validation import (
     read_weights,
     set_tags,
 )
-from .voters import BaggedVoters, BootstrapSampling, FastTreeClassifier, PoissonSampling
-from .voters.estimators import weighted_importances
-from .votes import Votes, deal_folds, deal_folds_by_rank
-from .weighting import Settings, minimize_c_bound, set_fitted
+from .voters import (
+    BaggedVoters,
+    BootstrapSampling,
+    FastTreeClassifier,
+    GroupSampling,
+    PoissonSampling,
+)
+from .voters.estimators import params_of_rows, weighted_importances
+from .votes import Votes
+from .weighting import Refitted, Settings, minimize_c_bound, set_fitted
 
 POISSON = "poisson"
 
@@ -101,6 +117,13 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         How much the voters' disagreement on ``X_unlabeled`` counts, if ``fit`` is given
         any, from 0 to 1 (excluded). Votes are then "oob". At 0 unlabelled rows are left
         alone, with a warning: no use of them has been seen to help reliably.
+    cv : int, splitter or iterable, default=None
+        Who judges the training rows, for the threshold and all figures. None: the voters
+        whose sample a row was not in. Otherwise voters and weights are fitted anew for each
+        fold, on its training rows: for time, give
+        :class:`~sklearn.model_selection.TimeSeriesSplit` or
+        :func:`~damvi.forward_splits`. The weights of the model itself are learned on all
+        rows in any case.
     pos_label : label, default=None
         The positive class. None: the rarer one (of two equal ones, the last in order).
         Only for two classes.
@@ -139,7 +162,8 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         None if it was not, or if the rows that have a vote are of a single fold.
     oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
         The decision function on each training row by voters whose sample it was not in,
-        with weights learned on other rows. NaN where a row was never out of bag.
+        with weights learned on other rows; with ``cv``, by the fits for its fold. NaN where
+        a row was never out of bag, or judged by nobody.
     pruning_ : Pruning
         Only after :meth:`prune`: the price of fewer voters.
     labels_, voters_, votes_, decision_
@@ -191,6 +215,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "solver": [StrOptions(set(SOLVERS))],
         "threshold": "no_validation",  # type: ignore[dict-item]
         "unlabeled_weight": [Interval(Real, 0, 1, closed="left")],
+        "cv": ["cv_object"],
         "pos_label": "no_validation",  # type: ignore[dict-item]
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -227,6 +252,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         solver: str = "exact",
         threshold: Any = "vote",
         unlabeled_weight: float = 0.0,
+        cv: Any = None,
         pos_label: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -245,6 +271,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.solver = solver
         self.threshold = threshold
         self.unlabeled_weight = unlabeled_weight
+        self.cv = cv
         self.pos_label = pos_label
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -277,8 +304,10 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             ``unlabeled_weight``. Wrapped in :class:`~damvi.Unlabeled`, no grid search
             cuts it.
         **fit_params
-            Passed to the voters' ``fit`` as they request it, with metadata routing on;
-            values with one entry a row are drawn along with the rows.
+            ``groups``, with one entry a row: whole groups are drawn, and no row is judged
+            by voters or weights that know a row of its group. With metadata routing on,
+            also what the voters' ``fit`` requests; values with one entry a row are drawn
+            along with the rows.
 
         Returns
         -------
@@ -287,10 +316,11 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_voter()
         # 1. Voters, each from its own bootstrap sample (_sampling), and their votes.
         table = ParquetTable(X) if isinstance(X, str | PathLike) else X
+        refitted = None
         if hasattr(table, "train"):  # on disk, or on a cluster
             self._train_on_blocks(table, y, sample_weight, X_unlabeled, fit_params)
         else:
-            self._train_in_memory(X, y, sample_weight, X_unlabeled, fit_params)
+            refitted = self._train_in_memory(X, y, sample_weight, X_unlabeled, fit_params)
 
         # 2. Lean on the positives that the plain vote misses.
         settings = Settings.of(self)
@@ -304,7 +334,8 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         # 3. Weights that trade accuracy for diversity, as the C-bound says.
         weighting = minimize_c_bound(self.votes_, moments, settings, self.n_jobs)
 
-        # 4. Where to cut the vote.
+        # 4. Where to cut the vote, by rows that are judged as new ones will be.
+        weighting = replace(weighting, refitted=refitted)
         objective = parse_objective(self.threshold, self.labels_.n_classes)
         decision = choose_threshold(weighting, objective, self.labels_.target_order)
 
@@ -314,8 +345,8 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _train_in_memory(
         self, X: Any, y: Any, sample_weight: Any, X_unlabeled: Any, fit_params: Any
-    ) -> None:
-        """Step 1 on an array, a sparse matrix or a dataframe."""
+    ) -> Refitted | None:
+        """Step 1 on an array, a sparse matrix or a dataframe; what ``cv`` says of it."""
         voter = self._voter()
         refuse_missing_labels(y)
         keep_frame = not isinstance(voter, FastTreeClassifier) or voter.wants_frame(X)
@@ -333,14 +364,38 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             keep_frame=keep_frame,
             stacklevel=5,
         )
-        refuse_params(fit_params, self, "fit")
-        if routing_enabled():
-            fit_params = process_routing(self, "fit", **fit_params).estimator.fit
+        groups, fit_params = self._route(fit_params)
         known = self.voters_ if self.warm_start and hasattr(self, "weights_") else None
-        sampling = self._sampling(targets, weights, self.seed_ if known else None)
+        seed = self.seed_ if known else new_seed(self.random_state)
+        sampling = self._sampling(targets, weights, groups, seed)
         digest = self._digest(sampling, targets, keep_frame)
         if known is not None:
             self._check_warm_start(len(known), digest)
+        table = X, labels, targets, weights, groups, unlabeled, fit_params
+        voters, votes = self._bag(sampling, *table, known=known, verbose=self.verbose)
+        self._warn_of_unseen_classes(labels, voters, np.bincount(targets))
+        refitted = None if self.cv is None else self._refit(seed, *table)
+        self.labels_, self.voters_, self.votes_ = labels, voters, votes
+        self.row_hashes_, self.row_hash_step_ = training_hashes(X, targets, unlabeled), 1
+        self.seed_, self.sampling_digest_ = sampling.seed, digest
+        return refitted
+
+    def _bag(
+        self,
+        sampling: Any,
+        X: Any,
+        labels: Labels,
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        groups: Any,
+        unlabeled: Any,
+        fit_params: dict[str, Any],
+        *,
+        known: Any = None,
+        verbose: int = 0,
+    ) -> tuple[Any, Votes]:
+        """The voters of some rows, and their votes on these."""
+        voter = self._voter()
         voters, votes = _kind_of_voters(voter).train(
             voter,
             X,
@@ -352,23 +407,78 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             sample_weight=weights,
             fit_params=fit_params,
             n_jobs=self.n_jobs,
-            progress=progress_bar("Training voters") if self.verbose else None,
+            progress=progress_bar("Training voters") if verbose else None,
         )
-        self._warn_of_unseen_classes(labels, voters, np.bincount(targets))
-        deal = deal_folds_by_rank if self.bootstrap == POISSON else deal_folds
-        self.labels_, self.voters_ = labels, voters
-        self.votes_ = Votes(
+        if groups is not None:
+            group_of, classes = read_groups(groups, targets)
+            folds = deal_folds(classes, sampling.seed)[group_of]
+        elif self.bootstrap == POISSON:
+            folds = deal_folds_by_rank(targets, sampling.seed)
+        else:
+            folds = deal_folds(targets, sampling.seed)
+        cast = Votes(
             votes,
             targets,
-            deal(targets, sampling.seed),
+            folds,
             sample_weight=weights,
             out_of_bag=sampling.out_of_bag_bits(len(voters)),
             only_out_of_bag=self.votes == "oob",
             class_weight=np.ones(labels.n_classes),
             reweighted=labels.reweighted(labels.totals(targets, weights)),
-        ).with_unlabeled(voters, unlabeled, self.n_jobs)
-        self.row_hashes_, self.row_hash_step_ = training_hashes(X, targets, unlabeled), 1
-        self.seed_, self.sampling_digest_ = sampling.seed, digest
+        )
+        return voters, cast.with_unlabeled(voters, unlabeled, self.n_jobs)
+
+    def _refit(
+        self,
+        seed: int,
+        X: Any,
+        labels: Labels,
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        groups: Any,
+        unlabeled: Any,
+        fit_params: dict[str, Any],
+    ) -> Refitted:
+        """The vote on each fold of ``cv`` by steps 1 to 3 on the rows that train for it."""
+        split = split_rows(self.cv, X, targets, groups, seed=seed)
+        refuse_single_class(split.train, targets)
+        settings, n = Settings.of(self), len(targets)
+        vote, thresholds = np.empty(0), np.zeros(len(split.train))
+        for fold, rows in enumerate(split.train):
+            judged = np.flatnonzero(split.folds == fold)
+            if not len(judged):
+                continue
+            some = targets[rows]
+            weighed = None if weights is None else weights[rows]
+            grouped = None if groups is None else np.asarray(groups)[rows]
+            voters, votes = self._bag(
+                self._sampling(some, weighed, grouped, seed),
+                take_rows(X, rows),
+                labels,
+                some,
+                weighed,
+                grouped,
+                unlabeled,
+                params_of_rows(fit_params, rows, n),
+            )
+            moments = settings.moments_by_fold(votes)
+            found = minimize_c_bound(votes, moments, settings, self.n_jobs)
+            cast = voters.weighted_vote(take_rows(X, judged), found.weights, self.n_jobs)
+            if not len(vote):
+                vote = np.full((n, *cast.shape[1:]), np.nan)
+            vote[judged], thresholds[fold] = cast, found.threshold
+        np.clip(vote, *labels.vote_limits, out=vote)
+        return Refitted(vote, split.folds, split.forward, thresholds)
+
+    def _route(self, fit_params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Groups of the rows, and what else the voters asked for."""
+        if not routing_enabled():
+            fit_params = dict(fit_params)
+            groups = fit_params.pop("groups", None)
+            refuse_params(fit_params, self, "fit")
+            return groups, fit_params
+        routed = process_routing(self, "fit", **fit_params)
+        return routed.splitter.split.get("groups"), routed.estimator.fit
 
     def _train_on_blocks(
         self, table: Any, y: Any, sample_weight: Any, X_unlabeled: Any, fit_params: Any
@@ -376,7 +486,15 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Step 1 on a table that is not in memory: on disk, or on a cluster."""
         if X_unlabeled is not None or fit_params:
             unused = ", ".join([*fit_params] or ["X_unlabeled"])
-            raise TypeError(f"a fit on a table beyond memory does not take {unused}")
+            raise TypeError(
+                f"a fit on a table beyond memory does not take {unused}; fit on as many of "
+                f"its rows as memory holds"
+            )
+        if self.cv is not None:
+            raise ValueError(
+                "cv needs all rows in memory: rows of a table beyond it are judged out of "
+                "bag; set cv=None, or fit on as many of its rows as memory holds"
+            )
         if not isinstance(self._voter(), FastTreeClassifier):
             raise ValueError(
                 f"estimator={self.estimator!r} needs all rows in memory; for a table "
@@ -444,17 +562,24 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
 
     def _sampling(
-        self, targets: NDArray[Any], weights: NDArray[np.float64] | None, seed: int | None
+        self,
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        groups: Any,
+        seed: int,
     ) -> Any:
         settings: dict[str, Any] = {
             "max_samples": self.max_samples,
-            "seed": new_seed(self.random_state) if seed is None else seed,
+            "seed": seed,
             "stratified": self.stratified,
             "sample_weight": weights,
         }
-        if self.bootstrap == POISSON:
-            return PoissonSampling.plan(targets, **settings)
-        return BootstrapSampling.plan(targets, replace=bool(self.bootstrap), **settings)
+        plan: Any = PoissonSampling.plan
+        if self.bootstrap != POISSON:
+            plan, settings["replace"] = BootstrapSampling.plan, bool(self.bootstrap)
+        if groups is None:
+            return plan(targets, **settings)
+        return GroupSampling.plan(targets, groups, plan, **settings)
 
     def _digest(self, sampling: Any, targets: NDArray[Any], keep_frame: bool) -> str:
         """What must not change for a warm start."""
@@ -619,6 +744,10 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             .add(
                 estimator=self._voter(),
                 method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+            .add(
+                splitter=asks_for_groups(self.cv),
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
             )
         )
 

@@ -26,6 +26,7 @@ from .decision import Fixed, Objective, choose_threshold, decide, parse_objectiv
 from .decision.decision import AVERAGE_PRECISION
 from .decision.rows import Rows, read_rows
 from .decision.threshold import search
+from .folds import folds_to_learn_from
 from .moments import ClassMoments, Moments
 from .solvers import INDEPENDENT, SOLVERS, uniform
 from .weighting import (
@@ -35,6 +36,7 @@ from .weighting import (
     crossfitted_vote,
     minimize_c_bound,
     set_fitted,
+    sum_of_folds,
 )
 
 Numbers = NDArray[np.float64]
@@ -100,6 +102,7 @@ def _weighting(model: Any, pool: bool) -> Weighting:
     if known is not None and known.votes is model.votes_ and known.settings == settings:
         found: Weighting = known
         return found
+    _refuse_refitted(model)
     moments = settings.moments_by_fold(model.votes_)
     found = minimize_c_bound(model.votes_, moments, settings, model.n_jobs)
     return keep_better_vote(found) if pool else found
@@ -118,9 +121,20 @@ def _decide(model: Any, weighting: Weighting, pool: bool) -> Any:
     return choose_threshold(weighting, objective_of(model), order, calibrates=pool)
 
 
+def _refuse_refitted(model: Any) -> None:
+    """An error where rows were judged by whole fits, of which only the votes are left."""
+    if model.decision_.weighting.refitted is not None:
+        raise ValueError(
+            "with cv the rows are judged by voters and weights that were fitted anew, and "
+            "these fits are not kept: only the threshold can be set anew. Fit again with "
+            "the other settings, or with cv=None, which judges rows out of bag"
+        )
+
+
 def choose(model: Any, metric: Any, **values: Any) -> Choice:
     """What other settings would be worth; the model stays as it is."""
     votes = votes_of(model)
+    _refuse_refitted(model)
     if isinstance(metric, str) and metric == "auto":
         metric = model.decision_.metric
     return choose_settings(votes, Settings.of(model), metric, **values, n_jobs=model.n_jobs)
@@ -129,6 +143,7 @@ def choose(model: Any, metric: Any, **values: Any) -> Choice:
 def prune(fitted: Any, max_voters: int, *, pool: bool) -> None:
     """Fewer voters, weighted anew, with a threshold that knows nothing of the choice."""
     votes_of(fitted)
+    _refuse_refitted(fitted)
     weighting = _weighting(fitted, pool)
     settings = weighting.used
     kept, pruning, chosen = prune_voters(weighting, max_voters)
@@ -219,8 +234,8 @@ def keep_better_vote(weighting: Weighting) -> Weighting:
     Only what is more than one standard error, by a bootstrap of these rows, counts.
 
     A row is then judged by a choice that was made without its fold, from weights that do
-    not know the fold either. Fewer than three folds leave nothing to choose by, and the
-    weights are those learned.
+    not know the fold either; in time, by one that was made on windows before it. Fewer than
+    three folds leave nothing to choose by, and the weights are those learned.
     """
     votes, settings = weighting.votes, weighting.settings
     n_folds, n_voters = votes.n_folds, len(weighting.weights)
@@ -241,14 +256,13 @@ def keep_better_vote(weighting: Weighting) -> Weighting:
     whole = compare(weighting.others, np.ones(len(votes.folds), bool))
     fold_weights: list[Any] = [None] * n_folds
     # With many folds several are left out at a time, so that it takes no longer.
-    group = np.arange(n_folds) % min(n_folds, N_GROUPS)
-    for number in range(group.max() + 1):
-        left_out = set(np.flatnonzero(group == number).tolist())
-        others = [
-            _without(weighting.moments_by_fold, left_out | {fold})
-            for fold in range(n_folds)
-        ]
-        chosen = compare(others, ~np.isin(votes.folds, list(left_out)))
+    n_groups = n_folds if votes.forward else min(n_folds, N_GROUPS)
+    group = np.arange(n_folds) % n_groups
+    for number in range(n_groups):
+        left_out = np.flatnonzero(group == number).tolist()
+        known = _folds_to_choose_by(votes, *left_out)
+        others = _moments_by_choice(votes, weighting.moments_by_fold, known)
+        chosen = compare(others, np.isin(votes.folds, known))
         for fold in left_out:
             fold_weights[fold] = even if chosen.plain_kept else None
     found = replace(weighting, comparison=whole)
@@ -268,6 +282,24 @@ def keep_better_vote(weighting: Weighting) -> Weighting:
             ],
         )
     return found
+
+
+def _folds_to_choose_by(votes: Any, *left_out: int) -> NDArray[np.intp]:
+    """The folds on which it is chosen how these are judged: two at least."""
+    known = np.arange(votes.n_folds)
+    for fold in left_out:
+        known = folds_to_learn_from(fold, known, votes.forward, least=2)
+    return known
+
+
+def _moments_by_choice(
+    votes: Any, by_fold: Sequence[ClassMoments], known: NDArray[np.intp]
+) -> list[ClassMoments]:
+    """For each fold, what its weights are learned from where a choice knows these alone."""
+    return [
+        sum_of_folds(by_fold, folds_to_learn_from(fold, known, votes.forward))
+        for fold in range(votes.n_folds)
+    ]
 
 
 def _compare(
@@ -389,24 +421,28 @@ class Metric:
         """The value, and what to maximise, of a vote for each fold.
 
         A fold's vote is taken on its rows, and cut at the threshold that is best for the
-        same vote on all others. The rows of ``left_out`` have no part in either.
+        same vote on all others (in time, on those before). The rows of ``left_out``, and in
+        time of those after it, have no part in either.
         """
         folds, targets = self.votes.folds, self.votes.targets
-        weight = self.votes.sample_weight
-        known = folds != (-1 if left_out is None else left_out)
+        weight, some = self.votes.sample_weight, np.arange(self.votes.n_folds)
+        if left_out is not None:
+            some = _folds_to_choose_by(self.votes, left_out)
         order = None
         if self.votes.n_classes > 2:
             order = np.argsort(-np.bincount(targets), kind="stable")
         vote, decided = np.full(votes[0].shape, np.nan), np.zeros(len(folds), np.intp)
-        for fold in range(self.votes.n_folds):
+        for fold in some.tolist():
             here = folds == fold
             vote[here] = votes[fold][here]
-            if self.objective is not None and fold != left_out:
-                rows = read_rows(_only(votes[fold], known & ~here), targets, weight)
+            if self.objective is not None:
+                others = folds_to_learn_from(fold, some, self.votes.forward)
+                known = np.isin(folds, others)
+                rows = read_rows(_only(votes[fold], known), targets, weight)
                 decided[here] = decide(
                     vote[here], search(rows, self.objective, order), order
                 )
-        rows = read_rows(_only(vote, known), targets, weight)
+        rows = read_rows(vote, targets, weight)
         if self.objective is None:
             value = _average_precision(rows)
             return value, value
@@ -503,7 +539,7 @@ def choose_settings(
             [
                 crossfitted_vote(
                     votes,
-                    [_without(by_fold, {fold, other}) for other in folds],
+                    _moments_by_choice(votes, by_fold, _folds_to_choose_by(votes, fold)),
                     settings,
                     n_jobs,
                 )
@@ -523,11 +559,6 @@ def choose_settings(
 def _own(votes: Sequence[Numbers], folds: NDArray[Any]) -> Numbers:
     """The vote on each row from its fold's entry."""
     return np.stack(votes)[folds, np.arange(len(folds))]
-
-
-def _without(by_fold: Sequence[ClassMoments], left_out: set[int]) -> ClassMoments:
-    kept = [moments for fold, moments in enumerate(by_fold) if fold not in left_out]
-    return sum(kept[1:], start=kept[0])
 
 
 def _read(name: str, values: Any, below: float = np.inf) -> list[float]:

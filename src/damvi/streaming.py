@@ -32,7 +32,7 @@ from .reweighting import emphasis, plain_margin
 from .solvers import solve
 from .validation import check_weights
 from .voting import DAMVIVotingClassifier
-from .weighting import Settings
+from .weighting import Settings, moments_of_others
 
 Numbers = NDArray[np.float64]
 Side = Moments | OutOfBagMoments
@@ -715,11 +715,17 @@ def known_out_of_sample(votes: Any, settings: Settings, n_rows: float) -> Memory
     whole = sum(folds[1:], start=folds[0])
     if not (_has_votes(whole.negatives) and _has_votes(whole.positives)):
         return None
-    up = votes.targets == 1
-    base = np.ones(len(up)) if votes.sample_weight is None else votes.sample_weight
+    judged = votes.folds >= 0
+    up = votes.targets[judged] == 1
+    base = np.ones(len(up))
+    if votes.sample_weight is not None:
+        base = votes.sample_weight[judged]
     sides = [base[~up], base[up]]
     mass = np.array([side.sum() for side in sides])
-    others = [weighted(whole - fold, float(votes.class_weight[1])) for fold in folds]
+    others = [
+        weighted(one, float(votes.class_weight[1]))
+        for one in moments_of_others(folds, votes.forward)
+    ]
     found = crossfit_weights([settings.moments(one) for one in others], settings.solver)
     known = Memory(
         ClassMoments(_plain(whole.negatives), _plain(whole.positives)),

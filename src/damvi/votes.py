@@ -14,17 +14,14 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold, check_cv
 
 from ._compat import take_rows
 from .crossfit import FoldWeights, out_of_bag_vote, out_of_fold_vote
-from .hashing import row_bits
 from .moments import ClassMoments, ClassShares, Moments, OutOfBagMoments
 from .reweighting import emphasis, plain_margin
 from .unlabeled import Unlabeled, UnlabeledMoments, refine
 
 Numbers = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 BLOCK_ROWS = 1 << 16
 """Unlabelled rows that are voted on at a time."""
@@ -52,6 +49,9 @@ class AnyVotes(Protocol):
     @property
     def n_folds(self) -> int: ...
 
+    @property
+    def forward(self) -> bool: ...
+
     def moments_by_fold(
         self, strength: float, unlabeled_weight: float = 0.0, fit_intercept: bool = False
     ) -> list[ClassMoments]:
@@ -74,7 +74,8 @@ class Votes:
     targets : ndarray of shape (n,)
         The number of each row's class; of two, 1 is the positive one.
     folds : ndarray of shape (n,)
-        Each row is judged by weights that were learned on the other folds.
+        Each row is judged by weights that were learned on the other folds. Rows of fold -1
+        are judged by nobody: what is in ``votes`` for them has no part in anything.
     sample_weight : ndarray of shape (n,) or None
         The rows' own weights, at most 1.
     out_of_bag : ndarray of uint8, shape (K, n / 8), or None
@@ -90,6 +91,10 @@ class Votes:
         That of the plain vote on the rows of these classes, if it is by other voters.
     unlabeled : UnlabeledMoments or None
         How the voters agree on unlabelled rows.
+    forward : bool
+        Whether the folds are windows in the order of time, so that a row is judged by
+        weights that were learned on the folds before its own; see
+        :func:`~damvi.folds.folds_to_learn_from`.
 
     Examples
     --------
@@ -111,6 +116,7 @@ class Votes:
     reweighted: NDArray[np.bool_] = field(default_factory=lambda: np.array([False, True]))
     margin: Numbers | None = None
     unlabeled: UnlabeledMoments | None = None
+    forward: bool = False
 
     in_memory: ClassVar[bool] = True
 
@@ -185,8 +191,11 @@ class Votes:
         """The vote on each row by its fold's weights and voters not trained on it."""
         settings = self.folds, found, self.n_classes, n_jobs
         if self.out_of_bag is None:
-            return out_of_fold_vote(self.votes, *settings)
-        return out_of_bag_vote(self.votes, self.out_of_bag, *settings)
+            vote = out_of_fold_vote(self.votes, *settings)
+        else:
+            vote = out_of_bag_vote(self.votes, self.out_of_bag, *settings)
+        vote[self.folds < 0] = np.nan
+        return vote
 
     def moments_by_fold(
         self, strength: float, unlabeled_weight: float = 0.0, fit_intercept: bool = False
@@ -306,109 +315,3 @@ class _Rows(NamedTuple):
     folds: NDArray[Any]
     """-1 for rows that have no part in it."""
     counted: NDArray[np.bool_] | None
-
-
-# Folds: which rows are judged together, by models or weights learned on the others.
-
-
-def deal_folds(targets: NDArray[Any], seed: int, n_folds: int = 5) -> NDArray[np.int8]:
-    """Deal the rows of each class over the folds, at random and evenly.
-
-    Even by class, since a fold short of positives would leave more of them to the
-    others, and so tell its labels to the weights that judge it.
-    """
-    rng = np.random.RandomState([seed, 2**31])
-    folds = np.empty(len(targets), dtype=np.int8)
-    for number in np.unique(targets)[::-1]:
-        rows = np.flatnonzero(targets == number)
-        folds[rng.permutation(rows)] = np.arange(len(rows)) % n_folds
-    return folds
-
-
-def deal_folds_by_rank(
-    targets: NDArray[Any], seed: int, before: Any = None, n_folds: int = 5
-) -> NDArray[np.int8]:
-    """The same, where a row's fold depends on nothing but its rank in its class.
-
-    So the parts of a table deal their rows as the whole would. ``before`` is the number of
-    rows of each class that come before these. Of each ``n_folds`` rows of a class in turn,
-    every fold gets one.
-    """
-    folds = np.empty(len(targets), dtype=np.int8)
-    for number in np.unique(targets).tolist():
-        rows = np.flatnonzero(targets == number)
-        first = 0 if before is None else int(before[number])
-        rank = first + np.arange(len(rows), dtype=np.int64)
-        lot = rank - rank % n_folds
-        key = seed + 2**31 * (1 + number)
-        own = row_bits(rank, key)
-        others = [row_bits(lot + j, key) for j in range(n_folds)]
-        folds[rows] = np.sum([other < own for other in others], axis=0)
-    return folds
-
-
-def split_rows(
-    cv: Any, X: Any, targets: NDArray[Any], groups: Any = None, *, seed: int
-) -> tuple[list[Rows], NDArray[np.int32]]:
-    """The rows that train for each fold, and the fold of each row.
-
-    Parameters
-    ----------
-    cv : int, splitter or iterable of (train, test)
-        A number of folds is dealt evenly by class, with ``seed``; with ``groups``, as
-        evenly as whole groups allow.
-    X : table
-    targets : array of shape (n,)
-        The class numbers of the rows.
-    groups : array of shape (n,), optional
-        Rows of a group are never split, if ``cv`` is a number or heeds groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> targets = np.array([0, 0, 0, 0, 1, 1], dtype=np.int8)
-    >>> train, folds = split_rows(2, targets[:, None], targets, seed=0)
-    >>> folds
-    array([0, 0, 1, 1, 1, 0], dtype=int32)
-    >>> train[0]
-    array([2, 3, 4])
-    """
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        if not 2 <= cv <= 100:
-            raise ValueError(f"cv={cv} must be a number of folds from 2 to 100")
-        if groups is None:
-            folds = deal_folds(targets, seed, int(cv)).astype(np.int32)
-            return [np.flatnonzero(folds != fold) for fold in range(int(cv))], folds
-        cv = StratifiedGroupKFold(int(cv), shuffle=True, random_state=seed)
-    splits = [_as_rows(*split) for split in check_cv(cv, targets).split(X, targets, groups)]
-    folds = _fold_of_each_row([test for _, test in splits], len(targets))
-    for fold, (some, test) in enumerate(splits):
-        if np.isin(test, some).any():
-            raise ValueError(f"cv trains on rows that it judges, in fold {fold}")
-    return [some for some, _ in splits], folds
-
-
-def _as_rows(train: Any, test: Any) -> tuple[Rows, Rows]:
-    """Numbers of rows, from numbers or masks."""
-    train, test = np.asarray(train), np.asarray(test)
-    return (
-        np.flatnonzero(train) if train.dtype == bool else train.astype(np.intp),
-        np.flatnonzero(test) if test.dtype == bool else test.astype(np.intp),
-    )
-
-
-def _fold_of_each_row(tests: Sequence[Rows], n_rows: int) -> NDArray[np.int32]:
-    folds = np.full(n_rows, -1, dtype=np.int32)
-    times = np.zeros(n_rows, dtype=np.intp)
-    for fold, rows in enumerate(tests):
-        folds[rows] = fold
-        np.add.at(times, rows, 1)
-    if (times != 1).any():
-        row = int(np.flatnonzero(times != 1)[0])
-        raise ValueError(
-            f"cv judges row {row} {times[row]} times, and {int((times != 1).sum())} of "
-            f"{n_rows} rows not exactly once; each row needs one vote by models that "
-            f"have not seen it, so use a splitter that partitions the rows, such as "
-            f"StratifiedKFold or GroupKFold"
-        )
-    return folds

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
@@ -31,6 +30,7 @@ from .decision import (
     choose_threshold,
     parse_objective,
 )
+from .folds import Split, asks_for_groups, split_rows
 from .hashing import training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .progress import progress_bar
@@ -55,7 +55,7 @@ from .validation import (
 )
 from .voters import PoolVoters, many_categories, strong_pool
 from .voters.estimators import weighted_importances
-from .votes import Votes, split_rows
+from .votes import Votes
 from .weighting import PlainVoteComparison, Settings, minimize_c_bound, set_fitted
 
 N_FOLDS = 5
@@ -81,8 +81,11 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         What a voter says: its probability p, as 2p - 1 (with three or more classes the
         probability of each), or its decision.
     cv : int, splitter, iterable or "prefit", default=None
-        The folds of the votes; None is 5. ``groups`` may be given to ``fit``. "prefit": the
-        estimators are fitted already, and the rows given to ``fit`` only set the weights.
+        The folds of the votes; None is 5. ``groups`` may be given to ``fit``. Splitters may
+        leave rows unjudged, as :class:`~sklearn.model_selection.TimeSeriesSplit` does: in
+        the order of time what judges a row is learned from earlier rows (see
+        :func:`~damvi.forward_splits`). "prefit": the estimators are fitted already, and the
+        rows given to ``fit`` only set the weights.
     calibration : {"auto", "platt", "isotonic"} or None, default="auto"
         Calibrate soft votes before they are weighted, out of fold; "auto" chooses by the
         number of positives.
@@ -155,7 +158,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         folds.
     oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
         The decision function on each training row, out of fold, with weights learned on
-        other rows.
+        other rows. NaN where ``cv`` has a row judged by nobody.
     seconds_ : dict of str to float
         What the trainings of each voter took, by its name, the folds included. It is not
         saved with the model.
@@ -282,8 +285,10 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             ``unlabeled_weight``. Wrapped in :class:`~damvi.Unlabeled`, no grid search
             cuts it.
         **fit_params
-            ``groups`` for the folds. With metadata routing on, also what the voters'
-            ``fit`` requests; values with one entry a row are cut along with the rows.
+            ``groups`` for the folds: no row is judged by a model that was trained on a row
+            of its group, whatever ``cv`` is. With metadata routing on, also what the
+            voters' ``fit`` requests; values with one entry a row are cut along with the
+            rows.
 
         Returns
         -------
@@ -311,13 +316,14 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         class_weight = labels.class_weight(totals, self.balance)
 
         # 1. Voters, all different, and their votes on rows they were not trained on.
-        voters, votes, folds = self._train(named, X, labels, targets, weights, fit_params)
+        voters, votes, split = self._train(named, X, labels, targets, weights, fit_params)
         if self.voting == "soft" and self.calibration is not None:
             counts = (class_weight / class_weight.max())[targets]
             votes, calibrators = calibrate_votes(
                 votes,
                 targets,
-                folds,
+                split.folds,
+                forward=split.forward,
                 method=self.calibration,
                 sample_weight=counts if weights is None else counts * weights,
             )
@@ -326,10 +332,11 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         self.votes_ = Votes(
             votes,
             targets,
-            folds,
+            split.folds,
             sample_weight=weights,
             class_weight=class_weight,
             reweighted=labels.reweighted(totals),
+            forward=split.forward,
         ).with_unlabeled(voters, unlabeled, self.n_jobs)
         self.row_hashes_, self.row_hash_step_ = training_hashes(X, targets, unlabeled), 1
 
@@ -362,7 +369,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         targets: NDArray[Any],
         weights: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
-    ) -> tuple[PoolVoters, NDArray[Any], NDArray[Any]]:
+    ) -> tuple[PoolVoters, NDArray[Any], Split]:
         """The voters, their votes on rows they were not trained on, and the folds."""
         seed = new_seed(self.random_state)
         if self._is_prefit and isinstance(self.estimators, str):
@@ -381,18 +388,19 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             )
         groups, own_params = self._route(named, fit_params)
         self.seconds_: dict[str, float] = {}
+        is_default = self._is_prefit or self.cv is None
+        cv = N_FOLDS if is_default else self.cv
+        split = split_rows(cv, X, targets, groups, seed=seed)
         if self._is_prefit:
             voters = PoolVoters.prefit(named, classes=labels.by_target, voting=self.voting)
-            _, folds = split_rows(N_FOLDS, X, targets, groups, seed=seed)
-            return voters, voters.votes(X, self.n_jobs), folds
-        return PoolVoters.train(
+            return voters, voters.votes(X, self.n_jobs), split
+        voters, votes, _ = PoolVoters.train(
             named,
             X,
             targets,
             n_classes=labels.n_classes,
             seed=seed,
-            cv=N_FOLDS if self.cv is None else self.cv,
-            groups=groups,
+            cv=split,
             voting=self.voting,
             sample_weight=weights,
             fit_params=own_params,
@@ -400,6 +408,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             progress=progress_bar("Training voters") if self.verbose else None,
             seconds=self.seconds_,
         )
+        return voters, votes, split
 
     @property
     def _is_prefit(self) -> bool:
@@ -620,9 +629,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     def get_metadata_routing(self) -> MetadataRouter:
         """How metadata reaches the voters; see scikit-learn's user guide."""
         router = MetadataRouter(owner=self).add_self_request(self)
-        takes_metadata = hasattr(self.cv, "get_metadata_routing")
         router.add(
-            splitter=self.cv if takes_metadata else StratifiedGroupKFold(),
+            splitter=asks_for_groups(self.cv),
             method_mapping=MethodMapping().add(caller="fit", callee="split"),
         )
         to_fit = MethodMapping().add(caller="fit", callee="fit")

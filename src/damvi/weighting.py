@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .crossfit import FoldWeights, crossfit_weights
+from .folds import folds_to_learn_from
 from .moments import ClassMoments, Moments, c_bound_with_constant, threshold_of
 from .reweighting import emphasize_missed_positives
 from .solvers import shrink, solve
@@ -115,6 +116,26 @@ class PlainVoteComparison:
         return f"{figures}, {self.plain:.3f} with equal ones{behind}: {kept} kept"
 
 
+class Refitted(NamedTuple):
+    """The vote on rows by voters and weights that were both fitted anew on other rows.
+
+    Attributes
+    ----------
+    vote : ndarray of shape (n,) or (n, C)
+        NaN where nobody judged.
+    folds : ndarray of shape (n,)
+    forward : bool
+        See :class:`~damvi.votes.Votes`.
+    thresholds : ndarray of shape (folds,)
+        Where each fit's vote is cut, if nobody tunes it.
+    """
+
+    vote: Numbers
+    folds: NDArray[Any]
+    forward: bool
+    thresholds: Numbers
+
+
 @dataclass(frozen=True, eq=False)
 class Weighting:
     """The weights, what they promise, and the vote that they give out of sample.
@@ -136,6 +157,8 @@ class Weighting:
         Of the voters that these were chosen from; ``fold_weights`` are then for them.
     comparison : PlainVoteComparison, optional
         The learned weights beside the plain vote.
+    refitted : Refitted, optional
+        What the rows are judged by, if not by these voters.
     """
 
     votes: Any
@@ -147,6 +170,19 @@ class Weighting:
     fold_weights: Sequence[Numbers] | None = None
     chosen_from: Weighting | None = None
     comparison: PlainVoteComparison | None = None
+    refitted: Refitted | None = None
+
+    @property
+    def folds(self) -> NDArray[Any]:
+        """The fold of each row that has a vote out of sample."""
+        folds: NDArray[Any]
+        folds = self.votes.folds if self.refitted is None else self.refitted.folds
+        return folds
+
+    @property
+    def forward(self) -> bool:
+        """Whether these folds are windows in the order of time."""
+        return bool((self.votes if self.refitted is None else self.refitted).forward)
 
     @property
     def used(self) -> Settings:
@@ -179,7 +215,7 @@ class Weighting:
     @cached_property
     def out_of_sample_vote(self) -> Numbers:
         """Each row's vote by voters and weights that do not know its label."""
-        return self._vote()
+        return self._vote() if self.refitted is None else self.refitted.vote
 
     @cached_property
     def vote_to_cut(self) -> Numbers:
@@ -190,12 +226,15 @@ class Weighting:
         """
         if not self.settings.fit_intercept:
             return self.out_of_sample_vote
-        return self._vote(self.threshold)
+        if self.refitted is None:
+            return self._vote(self.threshold)
+        moved = (self.threshold - self.refitted.thresholds)[self.refitted.folds]
+        return (self.refitted.vote.T + moved).T
 
     @cached_property
     def others(self) -> list[ClassMoments]:
-        """For each fold, the moments of the others."""
-        return [self.total - fold for fold in self.moments_by_fold]
+        """For each fold, the moments of those that its weights are learned from."""
+        return moments_of_others(self.moments_by_fold, self.votes.forward)
 
     def _vote(self, threshold: float | None = None) -> Numbers:
         judge = self.chosen_from or self
@@ -224,6 +263,26 @@ def minimize_c_bound(
     weights = solve(settings.moments(total), settings.solver).weights
     threshold = settings.threshold(total, weights)
     return Weighting(votes, moments_by_fold, settings, weights, threshold, n_jobs)
+
+
+def moments_of_others(
+    by_fold: Sequence[ClassMoments], forward: bool = False
+) -> list[ClassMoments]:
+    """For each fold, the moments of those that its weights are learned from."""
+    if not forward:
+        total = sum(by_fold[1:], start=by_fold[0])
+        return [total - fold for fold in by_fold]
+    n_folds = len(by_fold)
+    return [
+        sum_of_folds(by_fold, folds_to_learn_from(fold, n_folds, forward))
+        for fold in range(n_folds)
+    ]
+
+
+def sum_of_folds(by_fold: Sequence[ClassMoments], folds: NDArray[np.intp]) -> ClassMoments:
+    """The moments of some folds together; those of no row, if there is none."""
+    kept = [by_fold[fold] for fold in folds.tolist()]
+    return sum(kept[1:], start=kept[0]) if kept else by_fold[0] - by_fold[0]
 
 
 def crossfitted_vote(

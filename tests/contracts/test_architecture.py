@@ -15,8 +15,8 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 # From the ground up: a module imports its own layer and those below, never one above.
 LAYERS = [
     "_compat _files _jit _threads hashing progress",
-    "labels validation votes moments risks reweighting solvers crossfit crossfit_kernels "
-    "weighting selection unlabeled decision",
+    "labels validation folds votes moments risks reweighting solvers crossfit "
+    "crossfit_kernels weighting selection unlabeled decision",
     "voters",
     "outofcore",
     "classifier voting",

@@ -19,7 +19,7 @@ from damvi.decision.calibration import (
     fit_logistic,
     log_odds,
 )
-from damvi.votes import deal_folds
+from damvi.folds import deal_folds
 
 METHODS = ["platt", "isotonic"]
 

@@ -23,10 +23,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi.decision import calibrate_votes
+from damvi.folds import deal_folds
 from damvi.voters import FastForestClassifier, PoolVoters, out_of_fold_votes
 from damvi.voters.estimators import Relabelled
 from damvi.voters.pool import seed_of
-from damvi.votes import deal_folds
 
 from .models import Recorder, Silent, Strict
 

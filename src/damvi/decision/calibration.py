@@ -19,6 +19,7 @@ from scipy.optimize import brentq, isotonic_regression
 from scipy.special import expit
 
 from .._threads import one_blas_thread
+from ..folds import folds_to_learn_from
 from .rows import Number, Rows, read_folds, read_rows, require_all_classes
 
 Method = Literal["auto", "platt", "beta", "isotonic"]
@@ -268,6 +269,7 @@ def crossfit_probability(
     targets: ArrayLike,
     folds: ArrayLike,
     *,
+    forward: bool = False,
     sample_weight: ArrayLike | None = None,
     method: Method = "auto",
 ) -> Number:
@@ -275,7 +277,8 @@ def crossfit_probability(
 
     For what is reported about probabilities: a calibrator flatters the rows it was
     learned on. NaN where the vote is, or where the weight is 0. ``folds`` has an integer
-    a row; the rest is as for :func:`calibrate_vote`.
+    a row; if they are windows in the order of time (``forward``), each is judged by those
+    before it, the first by the others. The rest is as for :func:`calibrate_vote`.
 
     Examples
     --------
@@ -290,9 +293,11 @@ def crossfit_probability(
     require_all_classes(rows)
     numbers = read_folds(folds, rows)
     chance = np.full((rows.n_given, *rows.vote.shape[1:]), np.nan)
-    for fold in range(int(numbers.max()) + 1):
+    n_folds = int(numbers.max()) + 1
+    for fold in range(n_folds):
         here = numbers == fold
-        learned = _fit_calibrator(rows.take(~here), method)
+        known = np.isin(numbers, folds_to_learn_from(fold, n_folds, forward))
+        learned = _fit_calibrator(rows.take(known), method)
         chance[rows.index[here]] = learned(rows.vote[here])
     return chance
 
@@ -409,6 +414,7 @@ def calibrate_votes(
     targets: NDArray[Any],
     folds: NDArray[Any],
     *,
+    forward: bool = False,
     method: Literal["auto", "platt", "isotonic"] = "auto",
     sample_weight: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float32], list[Any]]:
@@ -425,7 +431,10 @@ def calibrate_votes(
     targets : ndarray of shape (n,)
         The number of each row's class; of two classes, 1 is the positive one.
     folds : ndarray of shape (n,)
-        The fold of each row: 0, 1, ...
+        The fold of each row: 0, 1, ... Rows of -1 have no vote, and no part in it.
+    forward : bool, default=False
+        The folds are windows in the order of time: each is calibrated by what those before
+        it say, the first by the others.
     method : {"auto", "isotonic", "platt"}, default="auto"
         Platt: a logistic curve in the log-odds of the vote, two numbers a voter.
         Isotonic: any increasing function, which takes more rows to learn. "auto" takes
@@ -436,7 +445,7 @@ def calibrate_votes(
     -------
     calibrated : ndarray of float32, of the shape of ``votes``
         The votes of each fold by functions fitted on the other folds. Its own labels
-        have no part in them.
+        have no part in them. 0 for rows without a vote.
     calibrators : list of K functions
         Fitted on all rows, for votes to come. With three or more classes one is against
         the rest, and shares are scaled to add up to 1.
@@ -456,7 +465,8 @@ def calibrate_votes(
     votes = np.asarray(votes)
     _check_votes(votes, targets, folds, method)
     weights = np.ones(len(votes)) if sample_weight is None else sample_weight
-    settings = folds, np.asarray(weights, dtype=np.float64), method
+    weights = np.where(np.asarray(folds) < 0, 0.0, weights)
+    settings = folds, forward, weights, method
     if votes.ndim == 2:
         return _calibrate_columns(votes, np.asarray(targets) == 1, *settings)
     right, by_class = np.empty(votes.shape, np.float32), []
@@ -478,7 +488,7 @@ def _check_votes(votes: NDArray[Any], targets: Any, folds: Any, method: str) -> 
         )
     if method not in ("auto", "isotonic", "platt"):
         raise ValueError(f"method={method!r} is none of 'auto', 'isotonic' and 'platt'")
-    if len(np.unique(folds)) < 2:
+    if len(np.unique(np.asarray(folds)[np.asarray(folds) >= 0])) < 2:
         raise ValueError("there is one fold only, and no other to learn from")
 
 
@@ -486,6 +496,7 @@ def _calibrate_columns(
     votes: NDArray[Any],
     positive: NDArray[np.bool_],
     folds: NDArray[Any],
+    forward: bool,
     weights: Number,
     method: str,
 ) -> tuple[NDArray[np.float32], list[Platt | Isotonic]]:
@@ -493,14 +504,20 @@ def _calibrate_columns(
     if not (np.abs(votes) <= 1).all():
         raise ValueError("votes must lie in [-1, 1], and shares of classes in [0, 1]")
     votes = np.asfortranarray(votes, dtype=np.float32)
-    right = np.empty(votes.shape, dtype=np.float32, order="F")
+    right = np.zeros(votes.shape, dtype=np.float32, order="F")
     parts = [np.flatnonzero(folds == fold) for fold in range(int(np.max(folds)) + 1)]
-    others = [np.flatnonzero((folds != f) & (weights > 0)) for f in range(len(parts))]
+    others = [
+        np.flatnonzero(
+            np.isin(folds, folds_to_learn_from(fold, len(parts), forward)) & (weights > 0)
+        )
+        for fold in range(len(parts))
+    ]
     everyone = np.flatnonzero(weights > 0)
+    n_judged = int(np.count_nonzero(np.asarray(folds) >= 0))
     calibrators = []
     with one_blas_thread():
         for k in range(votes.shape[1]):
-            voter = _Voter(votes[:, k], positive, weights, method)
+            voter = _Voter(votes[:, k], positive, weights, method, n_judged)
             for judged, rows in zip(parts, others, strict=True):
                 if len(judged):
                     right[judged, k] = voter.fit(rows)(votes[judged, k])
@@ -516,6 +533,7 @@ class _Voter:
     positive: NDArray[np.bool_]
     weights: Number
     method: str
+    n_judged: int
 
     @cached_property
     def scores(self) -> Number:
@@ -545,7 +563,7 @@ class _Voter:
         # What these rows let expect of all, so that all folds take the same choice and
         # none by its own labels.
         share = positive.mean() if len(positive) else 0.0
-        return bool(min(share, 1 - share) * len(self.votes) >= ENOUGH_FOR_ISOTONIC)
+        return bool(min(share, 1 - share) * self.n_judged >= ENOUGH_FOR_ISOTONIC)
 
 
 # Isotonic and logistic regression, for both.

@@ -32,7 +32,7 @@ class Decision:
     ----------
     weighting : Weighting
         Its ``out_of_sample_vote`` on rows, and ``votes`` with their ``targets``, weights
-        (``sample_weight``) and ``folds``.
+        (``sample_weight``); ``folds``, and whether these are ``forward``.
     objective : Objective
     calibrates : bool
         Whether votes are turned into probabilities.
@@ -103,7 +103,8 @@ class Decision:
             return None
         rows = self.weighting.votes
         judged = read_rows(self.out_of_sample_vote, rows.targets, rows.sample_weight)
-        if np.ptp(rows.folds[judged.index]) == 0:  # of three rows, two may have no vote
+        folds = self.weighting.folds
+        if np.ptp(folds[judged.index]) == 0:  # of three rows, two may have no vote
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said when the threshold was found
@@ -111,7 +112,8 @@ class Decision:
                 self.out_of_sample_vote,
                 rows.targets,
                 self.objective,
-                folds=rows.folds,
+                folds=folds,
+                forward=self.weighting.forward,
                 sample_weight=rows.sample_weight,
                 order=self.order,
             )

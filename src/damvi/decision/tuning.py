@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..folds import folds_to_learn_from
 from .objectives import (
     Counts,
     Fixed,
@@ -109,6 +110,7 @@ def tune(
     objective: Any,
     *,
     folds: ArrayLike | None = None,
+    forward: bool = False,
     sample_weight: ArrayLike | None = None,
     order: ArrayLike | None = None,
     seed: int = 0,
@@ -121,6 +123,9 @@ def tune(
         As for :func:`tune_threshold`.
     folds : array of int of shape (n,), optional
         The fold of each row. By default rows are dealt over 5 folds, class by class.
+    forward : bool, default=False
+        The folds are windows in the order of time: each is decided by the threshold that
+        is best for those before it, the first by that of the others.
     seed : int, default=0
         Of the folds, if they are dealt, and of the bootstrap.
 
@@ -156,11 +161,11 @@ def tune(
     threshold = search(rows, aim, order)
     warn_if_out_of_reach(rows, aim, threshold)
     seen = _decide(rows, threshold, order)
-    unseen = _crossfit(rows, aim, numbers, order)
+    unseen = _crossfit(rows, aim, numbers, forward, order)
     if rows.n_classes == 2:
         counts = Counts.of(rows, unseen == 1, rows.weight)
         rates: Any = [counts.recall, counts.precision, counts.f_score(1)]
-        threshold_interval, value_interval = _redraw_cuts(rows, aim, numbers, seed)
+        threshold_interval, value_interval = _redraw_cuts(rows, aim, numbers, forward, seed)
     else:
         table = confusion(rows.targets, unseen, rows.weight, rows.n_classes)
         found = np.diagonal(table)
@@ -191,6 +196,7 @@ def crossfit_decisions(
     objective: Any,
     folds: ArrayLike,
     *,
+    forward: bool = False,
     sample_weight: ArrayLike | None = None,
     order: ArrayLike | None = None,
 ) -> Classes:
@@ -214,17 +220,19 @@ def crossfit_decisions(
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
     decided = np.full(rows.n_given, 0 if order is None else np.asarray(order)[0], np.intp)
-    decided[rows.index] = _crossfit(rows, aim, read_folds(folds, rows), order)
+    decided[rows.index] = _crossfit(rows, aim, read_folds(folds, rows), forward, order)
     return decided
 
 
 def _crossfit(
-    rows: Rows, aim: Objective, folds: Classes, order: ArrayLike | None
+    rows: Rows, aim: Objective, folds: Classes, forward: bool, order: ArrayLike | None
 ) -> Classes:
     decided = np.empty(len(rows), dtype=np.intp)
-    for fold in range(int(folds.max()) + 1):
+    n_folds = int(folds.max()) + 1
+    for fold in range(n_folds):
         here = folds == fold
-        threshold = search(rows.take(~here), aim, order)
+        known = np.isin(folds, folds_to_learn_from(fold, n_folds, forward))
+        threshold = search(rows.take(known), aim, order)
         decided[here] = _decide(rows.take(here), threshold, order)
     return decided
 
@@ -246,12 +254,12 @@ def _decide(rows: Rows, threshold: Any, order: ArrayLike | None) -> Classes:
 
 
 def _redraw_cuts(
-    rows: Rows, aim: Objective, folds: Classes, seed: int
+    rows: Rows, aim: Objective, folds: Classes, forward: bool, seed: int
 ) -> tuple[Interval, Interval]:
     """Intervals for the threshold, and for its cross-fitted value.
 
     Each draw is tuned on all its rows for the former. For the latter it is tuned anew
-    without each fold, and judged there.
+    without each fold (on those before it, if ``forward``), and judged there.
     """
     rng = np.random.RandomState([seed, 7])
     cuts = _candidates(rows, aim)
@@ -266,7 +274,7 @@ def _redraw_cuts(
 
     pooled = np.zeros((2, N_DRAWS))
     for fold in range(n_folds):
-        rest = np.arange(n_folds) != fold
+        rest = np.isin(np.arange(n_folds), folds_to_learn_from(fold, n_folds, forward))
         others = _counts(
             found[:, rest].sum(axis=1), alarms[:, rest].sum(axis=1), rows.total
         )

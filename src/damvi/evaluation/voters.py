@@ -105,7 +105,9 @@ class FittedVote:
         if not votes.in_memory:  # cast again
             return votes.votes_at(rows)
         if votes.out_of_bag is None:
-            return votes.votes[rows], None
+            judged = votes.folds[rows] >= 0
+            every = np.repeat(judged[:, None], votes.n_voters, axis=1)
+            return votes.votes[rows], None if judged.all() else every
         n = len(votes.targets)
         known = [np.unpackbits(bits, count=n)[rows] for bits in votes.out_of_bag]
         return votes.votes[rows], np.stack(known, axis=1).astype(bool)

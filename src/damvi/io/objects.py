@@ -83,6 +83,7 @@ SKLEARN = {
             "KFold",
             "StratifiedGroupKFold",
             "StratifiedKFold",
+            "TimeSeriesSplit",
         ),
         "sklearn.naive_bayes": (
             "BernoulliNB",

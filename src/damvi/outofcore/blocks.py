@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from .._threads import in_threads
 from ..crossfit import FoldWeights, out_of_bag_vote
+from ..folds import deal_folds_by_rank
 from ..labels import ClassTotals, Labels
 from ..progress import progress_bar
 from ..voters.sampling import PoissonSampling, poisson_rates
 from ..voters.trees.forest import Forest
-from ..votes import Votes, deal_folds_by_rank
+from ..votes import Votes
 from . import BlockFit
 
 BLOCK_ROWS = 2**16
@@ -331,6 +332,11 @@ class BlockVotes:
     @property
     def n_folds(self) -> int:
         return int(self.folds.max()) + 1
+
+    @property
+    def forward(self) -> bool:
+        """Rows beyond memory are judged out of bag, and never in the order of time."""
+        return False
 
 
 def _targets(block: CodedBlock) -> NDArray[np.uint8]:

@@ -7,7 +7,7 @@ from .estimators import VoteReader, Voters
 from .pool import PoolVoters, out_of_fold_votes
 from .portfolio import NumberEncoder, strong_pool
 from .rates import RateEncoder, many_categories
-from .sampling import BootstrapSampling, PoissonSampling, Sampling
+from .sampling import BootstrapSampling, GroupSampling, PoissonSampling, Sampling
 from .trees.estimators import FastForestClassifier, FastTreeClassifier
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "BootstrapSampling",
     "FastForestClassifier",
     "FastTreeClassifier",
+    "GroupSampling",
     "NumberEncoder",
     "PoissonSampling",
     "PoolVoters",

@@ -119,16 +119,23 @@ def fit_on_rows(
     ``weights`` has one entry for each of ``rows``. ``params`` go to ``fit``; values with
     one entry for each row of ``X`` are taken there.
     """
-    own_params = {
-        name: take_rows(value, rows) if _is_per_row(value, len(targets)) else value
-        for name, value in params.items()
-    }
+    own_params = params_of_rows(params, rows, len(targets))
     # Some models insist on labels 0, 1, ... without gaps, and not all classes are here.
     present, numbers = np.unique(targets[rows], return_inverse=True)
     numbers = numbers.astype(targets.dtype)
     _fit_weighted(estimator, take_rows(X, rows), numbers, weights, own_params)
     has_gaps = present[-1] != len(present) - 1
     return Relabelled(estimator, present) if has_gaps else estimator
+
+
+def params_of_rows(
+    params: Mapping[str, Any], rows: NDArray[np.intp], n_rows: int
+) -> dict[str, Any]:
+    """The same for some of the rows: values with one entry a row are taken there."""
+    return {
+        name: take_rows(value, rows) if _is_per_row(value, n_rows) else value
+        for name, value in params.items()
+    }
 
 
 def _is_per_row(value: Any, n_rows: int) -> bool:

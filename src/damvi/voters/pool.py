@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import take_rows
 from .._threads import one_blas_thread, one_openmp_thread
-from ..votes import split_rows
+from ..folds import refuse_single_class, split_rows
 from .estimators import (
     Progress,
     VoteReader,
@@ -103,7 +103,7 @@ class PoolVoters:
         n_classes : int, default=2
         seed : int
         cv : int, splitter or iterable of (train, test), default=5
-            See ``damvi.votes.split_rows``.
+            See ``damvi.folds.split_rows``.
         groups : array of shape (n,), optional
         voting : {"hard", "soft"}, default="soft"
         sample_weight : array of shape (n,), optional
@@ -125,9 +125,10 @@ class PoolVoters:
         -------
         voters : PoolVoters
         votes : ndarray of shape (n, K), or (n, K, C) for soft votes of C > 2 classes
-            Out of fold: each row's by models that were trained without its fold.
+            Out of fold: each row's by models that were trained without its fold. Rows that
+            nobody judges have none that counts.
         folds : ndarray of shape (n,)
-            The fold of each row.
+            The fold of each row, -1 for those that nobody judges.
         """
         names = _names_of(named)
         classes = np.arange(n_classes)
@@ -296,13 +297,13 @@ def _train_out_of_fold(
 ) -> tuple[list[Any], NDArray[Any], NDArray[np.int32]]:
     """The models of all rows (if ``refit``), the votes out of fold, and the folds."""
     weights = _weights_for(named, sample_weight)
-    train, folds = split_rows(cv, X, targets, groups, seed=seed)
+    train, folds, _ = split_rows(cv, X, targets, groups, seed=seed)
     rows_of = dict(enumerate(train))
     if refit:
         rows_of[ALL_ROWS] = np.arange(len(targets))
     if weights is not None:
         rows_of = {fold: rows[weights[rows] > 0] for fold, rows in rows_of.items()}
-    _refuse_single_class([rows_of[fold] for fold in range(len(train))], targets)
+    refuse_single_class([rows_of[fold] for fold in range(len(train))], targets)
     # The largest tasks first, so that none is left alone at the end.
     largest_first = sorted(rows_of, key=lambda fold: (-len(rows_of[fold]), fold))
     tasks = [(k, fold) for fold in largest_first for k in range(len(named))]
@@ -322,6 +323,7 @@ def _train_out_of_fold(
         for k, fold in tasks
     )
     votes = read.empty(len(targets), len(named))
+    votes[folds < 0] = 0  # nobody judges these
     models: dict[int, Any] = {}
     with one_blas_thread():
         results: Any = in_parallel(work, n_jobs)
@@ -405,12 +407,3 @@ def _weights_for(
                 f"sample_weight; leave it out of the pool, or fit without weights"
             )
     return sample_weight
-
-
-def _refuse_single_class(train: Iterable[NDArray[np.intp]], targets: NDArray[Any]) -> None:
-    for fold, rows in enumerate(train):
-        if len(np.unique(targets[rows])) < 2:
-            raise ValueError(
-                f"the models for fold {fold} would be trained on {len(rows)} rows of "
-                f"one class only; use fewer folds, or a splitter that stratifies"
-            )

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..folds import read_groups
 from ..labels import ClassTotals
 
 DRAWS_AT_A_TIME = 2**16
@@ -294,6 +295,85 @@ class PoissonSampling(Sampling):
         if self.targets is not None:
             rates = self.rates[self.targets]
         return rates if self.weights is None else rates * self.weights
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSampling(Sampling):
+    """Whole groups: a row is drawn as often as its group is.
+
+    So a voter that has not seen a row has seen no other of its group. A group counts as of
+    the rarest class that is in it, for draws by class.
+
+    Attributes
+    ----------
+    drawn : Sampling
+        Of groups in place of rows.
+    group_of : ndarray of shape (n,)
+        The number of each row's group.
+    weights : ndarray of shape (n,), or None
+        By which the count of a row is multiplied, and rounded up or down at random, so that
+        on average it is in proportion. Without replacement, rows of weight 0 are left out,
+        and no more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> targets, groups = np.array([0, 1, 0, 0, 0, 1]), ["a", "a", "a", "b", "c", "d"]
+    >>> plan = BootstrapSampling.plan
+    >>> GroupSampling.plan(targets, groups, plan, max_samples=1.0, seed=1).counts(voter=0)
+    array([2, 2, 2, 0, 2, 0])
+    """
+
+    n_rows: int
+    seed: int
+    replace: bool
+    drawn: Sampling
+    group_of: NDArray[np.intp]
+    weights: NDArray[Any] | None
+
+    @classmethod
+    def plan(
+        cls,
+        targets: NDArray[Any],
+        groups: Any,
+        plan: Callable[..., Sampling],
+        *,
+        max_samples: float | int,
+        sample_weight: NDArray[np.float64] | None = None,
+        **settings: Any,
+    ) -> GroupSampling:
+        """Samples of groups by the ``plan`` of another sampling."""
+        group_of, classes = read_groups(groups, targets)
+        if isinstance(max_samples, (int, np.integer)):
+            max_samples = max(1, round(int(max_samples) * len(classes) / len(targets)))
+        drawn = plan(classes, max_samples=max_samples, **settings)
+        weights: Any = None
+        if sample_weight is not None:
+            mean = sample_weight.mean()
+            weights = sample_weight / mean if drawn.replace else sample_weight > 0
+        n, seed, replaced = len(targets), drawn.seed, drawn.replace
+        return cls(n, seed, replaced, drawn, group_of, weights)
+
+    @property
+    def most_rows(self) -> int:
+        """A guess: groups may be of any size."""
+        share = self.drawn.most_rows / self.drawn.n_rows
+        return min(self.n_rows, math.ceil(1.1 * share * self.n_rows))
+
+    def out_of_bag(self, voter: int) -> NDArray[np.bool_]:
+        """The rows of groups that this voter has not seen, whatever the rows weigh."""
+        return self.drawn.out_of_bag(voter)[self.group_of]
+
+    def _times(self, voter: int) -> NDArray[np.intp]:
+        times = self.drawn.counts(voter)[self.group_of]
+        if self.weights is None:
+            return times
+        wanted = times * self.weights
+        floor = np.floor(wanted)
+        # Not the bits of any voter's own draw: seeds are below 2**32.
+        bits = _bits(self.seed + 2**32, voter, purpose=0)
+        up = _uniform(bits, self.n_rows) < wanted - floor
+        return (floor + up).astype(np.intp)
 
 
 def poisson_rates(
