@@ -88,9 +88,10 @@ def test_gaps_of_one_class():
     y = np.arange(300) % 3
     closed = np.where(y == 1, np.nan, rng.normal(size=300))
     column = judged(closed, y)
-    assert column.kind == "number"
-    assert "TELLS A CLASS APART BY ITS GAPS" in column.reason
+    assert column.kind == "dropped"
+    assert "TELLS A CLASS BY ITS GAPS" in column.reason
     days = pd.Series(pd.date_range("2024-01-01", periods=300)).mask(y != 2)
     assert "BY ITS GAPS" in judged(days, y).reason
-    closed[1] = 0.0
+    closed[:30] = 0.0
+    closed[60:90] = np.nan
     assert judged(closed, y).reason == ""

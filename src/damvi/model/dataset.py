@@ -22,7 +22,7 @@ from ..hashing import Hashes, kept, row_hashes
 from ..outofcore import ParquetTable
 from ..outofcore.parquet import RowGroup, is_number, is_text
 from ..progress import progress_bar
-from ..tables import Schema, label_texts
+from ..tables import Schema, label_texts, notes_on, suspicions
 from ..voters.trees.features import Categories, FrameTable
 from .table import Prepared, check_columns, judge_columns, read_classes
 
@@ -92,13 +92,17 @@ def prepare_dataset(
     frame, found = _sample(table, names, by_row, seed, each_group)
     keep = [*keep, *_seldom_vary(table, frame, keep, drop)]
     schema, warnings = judge_columns(frame, target, found, classes, keep=keep, drop=drop)
+    counts_by_class = np.bincount(y.astype(np.intp)).tolist()
+    sample = schema.encode(frame)
+    warnings = [*warnings, *suspicions(sample, found, schema, keep, counts_by_class)]
     if table.told_by_folders:
         warnings = [*warnings, table.told_by_folders]
     ends = np.cumsum([0, *(group.n_rows for group in table.groups)])
     counts = [int(known[a:b].sum()) for a, b in pairwise(ends)]
     encoder = Encoder(schema, target, numbers, y.dtype)
     encoded = EncodedTable(path, encoder, counts)
-    prepared = Prepared(encoded, y, None, schema, classes, warnings)
+    notes = notes_on(frame, schema)
+    prepared = Prepared(encoded, y, None, schema, classes, warnings, notes=notes)
     # A byte a row: there may be very many.
     return replace(prepared, y=prepared.labels), len(frame)
 

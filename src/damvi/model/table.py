@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io import Target
-from ..tables import Schema, binary, label_texts, many, notes_on, pick
+from ..tables import (
+    Schema,
+    binary,
+    label_texts,
+    leak_warnings,
+    many,
+    notes_on,
+    pick,
+    suspicions,
+)
 from ..tables.values import as_numbers, dates_in, find_date_format
 
 if TYPE_CHECKING:
@@ -124,13 +133,14 @@ def prepare(
         without = frame.loc[~known].reset_index(drop=True)
         frame = frame.loc[known].reset_index(drop=True)
     schema, warnings = judge_columns(frame, target, y, classes, keep=keep, drop=drop)
+    X = schema.encode(frame)
     return Prepared(
-        schema.encode(frame),
+        X,
         y,
         groups,
         schema,
         classes,
-        warnings,
+        [*warnings, *suspicions(X, y, schema, keep)],
         None if without is None else schema.encode(without),
         times,
         weights,
@@ -222,7 +232,7 @@ def judge_columns(
     if not schema.used:
         reasons = "; ".join(f"{c.name!r}: {c.reason}" for c in schema.columns[:20])
         raise ValueError(f"no column is left to learn from. {reasons}".rstrip())
-    return schema, [*_amount_warnings(classes), *_leak_warnings(schema, target)]
+    return schema, [*_amount_warnings(classes), *leak_warnings(schema, target)]
 
 
 def read_classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target]:
@@ -258,28 +268,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _leak_warnings(schema: Schema, target: str) -> list[str]:
-    """Columns that know too much, loudly."""
-    warnings = []
-    for column in schema.columns:
-        if column.reason.startswith("EQUALS"):
-            warnings.append(
-                f"LEAKAGE: {column.name!r} equals the target {target!r} and was dropped. "
-                f"If it is known beforehand, use it with --keep"
-            )
-        elif column.reason.startswith("TELLS"):
-            what = (
-                "is missing in all rows of one class, and in no other"
-                if column.reason.startswith("TELLS A CLASS")
-                else "alone tells the classes apart, in every row"
-            )
-            warnings.append(
-                f"LEAKAGE? {column.name!r} {what}. If it is not known beforehand, leave it "
-                f"out with --drop"
-            )
-    return warnings
 
 
 def with_unlabeled(table: Prepared, frame: pd.DataFrame, name: str) -> Prepared:

@@ -2,6 +2,7 @@
 
 from .checks import notes_on, time_order
 from .labels import binary, label_texts, listed, many, pick
+from .leaks import leak_warnings, suspicions, too_good
 from .reading import SUFFIXES, read_blocks, read_table
 from .schema import Column, Schema
 
@@ -11,11 +12,14 @@ __all__ = [
     "Schema",
     "binary",
     "label_texts",
+    "leak_warnings",
     "listed",
     "many",
     "notes_on",
     "pick",
     "read_blocks",
     "read_table",
+    "suspicions",
     "time_order",
+    "too_good",
 ]
