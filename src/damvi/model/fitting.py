@@ -21,6 +21,7 @@ from ..evaluation import voters_of_fit
 from ..hashing import Hashes, kept, row_hashes
 from ..io import ModelParts, Training
 from ..selection import best_alone, take_alone
+from ..tables import too_good
 from ..unlabeled import Unlabeled
 from ..voters import strong_pool
 from ..voting import DAMVIVotingClassifier
@@ -139,6 +140,7 @@ def fit_table(
         take_alone(classifier, alone)
     vote = _calibrated_vote(classifier)
     comparison = compare_with_peers(table, classifier, vote, metric, peers, ours)
+    _doubt(table, comparison.figures[ours], say)
     training = Training(row_hashes(table.X, table.y), vote, table.labels)
     scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}
     how = {"seed": seed, "pool": pool if isinstance(pool, str) else "own"}
@@ -156,6 +158,16 @@ def fit_table(
         rows = {"rows": len(table.unlabeled), "weight": unlabeled_weight or 0.0}
         model.scores["unlabeled"] = rows
     return model, comparison
+
+
+def _doubt(table: Prepared, figures: dict[str, Any], say: Callable[[str], None]) -> None:
+    """Warn of a model that is too good to be true."""
+    names = {"f1": "F1", "ap": "AP", "macro_f1": "macro F1", "macro_ap": "macro AP"}
+    found = {name: figures[key].value for key, name in names.items() if key in figures}
+    warning = too_good(found, table.X, table.y, table.schema)
+    if warning:
+        table.warnings.append(f"LEAKAGE? {warning}")
+        say(table.warnings[-1])
 
 
 def _parameters(
