@@ -405,6 +405,27 @@ def test_blocks_beside_a_file_are_its_groups(folder, frame):
         load("protein_homo", data_dir=folder)
 
 
+def test_machine_failures_come_as_people_have_them():
+    data = load("ai4i2020", as_frame=True)
+    assert data.data.shape == (10_000, 6)
+    assert data.target.sum() == (data.frame[data.target_name] == "yes").sum() == 339
+    assert set(data.frame["product_type"]) == {"L", "M", "H"}
+    codes = data.frame["product_type"].map({"L": 0, "M": 1, "H": 2})
+    np.testing.assert_array_equal(codes, data.data[:, 0])
+    assert "CC BY 4.0" in data.DESCR
+    # Nothing that gives the target away: failure modes, ids.
+    assert list(data.frame)[1:] == [
+        "air_temperature_K",
+        "process_temperature_K",
+        "rotational_speed_rpm",
+        "torque_Nm",
+        "tool_wear_min",
+        "machine_failure",
+    ]
+    old = load("mammography", as_frame=True)
+    assert (old.frame[old.target_name] == "yes").sum() == 260
+
+
 def test_mammography_stays_the_bundled_one(folder, frame, monkeypatch):
     frame.to_parquet(folder / "mammography.parquet")
     monkeypatch.setenv("DAMVI_DATA", str(folder / "gone"))
@@ -432,7 +453,7 @@ def test_what_is_available_and_where(folder, home, cache):
 
 
 def test_the_collection_has_imbalanced_learns_names():
-    members = {known.sources[-1][1]: name for name, known in KNOWN.items()}
+    members = {known.sources[-1][1]: name for name, known in KNOWN.items() if known.sources}
     imblearn = pytest.importorskip("imblearn.datasets._zenodo")
     for number, name in enumerate(imblearn.MAP_NAME_ID_KEYS, start=1):
         assert members[f"x{number}data.npz"] == name

@@ -36,6 +36,23 @@ exact duplicates of others.
 Source: K. Woods et al. (1993), Comparative evaluation of pattern recognition techniques
 for detection of microcalcifications in mammography; in the form of the imbalanced-learn
 benchmark collection, doi:10.5281/zenodo.61452."""
+AI4I = """\
+AI4I 2020 predictive maintenance: 10,000 runs of a milling machine, 339 of them (3.4 %) with
+a machine failure. Synthetic, made to be like what industry meets.
+
+The type of the product (L, M or H for low, medium and high quality; 0, 1 and 2 in
+``data``), the temperatures of air and process, rotational speed, torque and tool wear.
+Numbers of rows and products, and the five columns that say how the machine failed, which
+give the target away, are left out; columns have other names.
+
+Source: S. Matzka (2020), Explainable artificial intelligence for predictive maintenance
+applications, Third International Conference on Artificial Intelligence for Industries, 69
+to 74; UCI Machine Learning Repository 601, doi:10.24432/C5HS5C. Licence: CC BY 4.0,
+https://creativecommons.org/licenses/by/4.0/."""
+BUNDLED = {"mammography": MAMMOGRAPHY, "ai4i2020": AI4I}
+"""Datasets that come with the package, and what they are."""
+QUALITIES = {"L": 0, "M": 1, "H": 2}
+"""The types of product in the AI4I table, as numbers."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +173,12 @@ _SEEN = {
 _BLOCKS = {"protein_homo": (("kdd_cup_2004", "bio_train.dat"),)}
 
 KNOWN: dict[str, Known] = {
+    "ai4i2020": Known(
+        "Failures of a milling machine (UCI 601, synthetic), doi:10.24432/C5HS5C.",
+        10_000,
+        6,
+        339,
+    ),
     "scania": Known(
         "APS failures of Scania trucks (UCI 421), the training part.",
         60_000,
@@ -186,20 +209,26 @@ KNOWN: dict[str, Known] = {
 
 
 class Table(NamedTuple):
-    """Features, target in 0/1, names, and the group of each row where there is one."""
+    """Features, target in 0/1, names, the group of each row, the name of the target.
+
+    Groups are None and the name is empty where there is none.
+    """
 
     data: NDArray[Any]
     target: NDArray[np.int8]
     feature_names: list[str]
     groups: NDArray[Any] | None = None
+    target_name: str = ""
 
 
-def load(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> Bunch:
+def load(
+    name: str, *, data_dir: str | os.PathLike[str] | None = None, as_frame: bool = False
+) -> Bunch:
     """Load a dataset by name.
 
     A name is looked for in ``data_dir``, in the folder that the variable ``DAMVI_DATA``
-    names, and in the cache, and is then fetched from its public home. ``"mammography"``
-    comes with the package; only a file in ``data_dir`` goes before it.
+    names, and in the cache, and is then fetched from its public home. ``"ai4i2020"`` and
+    ``"mammography"`` come with the package; only a file in ``data_dir`` goes before them.
 
     Parameters
     ----------
@@ -208,6 +237,9 @@ def load(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> Bunch:
     data_dir : path, optional
         A folder with ``NAME.parquet`` or ``NAME.csv``, there or in its ``paper`` or
         ``extra`` folder: columns of numbers, and ``target``.
+    as_frame : bool, default=False
+        Whether to add ``frame``, a dataframe as people have it: columns by their names,
+        categories as text, and the target, named by ``target_name``, in words.
 
     Returns
     -------
@@ -222,23 +254,66 @@ def load(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> Bunch:
     >>> data = load("mammography")
     >>> data.data.shape, int(data.target.sum())
     ((11183, 6), 260)
+    >>> runs = load("ai4i2020", as_frame=True)
+    >>> runs.frame[runs.target_name].value_counts().to_dict()
+    {'no': 9661, 'yes': 339}
     """
-    bundled = name == "mammography"
+    bundled = name in BUNDLED
+    table, title = None, BUNDLED.get(name, "")
     for folder in _folders(data_dir, only_argument=bundled):
         if file := _find(name, folder):
             title = KNOWN[name].title if name in KNOWN else f"{name}: {file}"
-            return _bunch(name, title, _read(file))
-    if bundled:
-        with (files(__package__) / "data" / "mammography.npz").open("rb") as stream:
-            arrays = np.load(stream)
-            X, y = arrays["data"], arrays["target"]
-        return _bunch(name, MAMMOGRAPHY, Table(X, y, [f"f{j}" for j in range(6)]))
-    if name not in KNOWN:
-        there = sorted(record["name"] for record in available(data_dir))
-        near = get_close_matches(str(name), there)
-        hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-        raise ValueError(f"unknown dataset {name!r}; {hint}there is {', '.join(there)}")
-    return _bunch(name, KNOWN[name].title, _fetched(name, data_dir)[1])
+            table = _read(file)
+            break
+    if table is None and bundled:
+        table = _mammography() if name == "mammography" else _ai4i2020()
+    elif table is None:
+        if name not in KNOWN:
+            there = sorted(record["name"] for record in available(data_dir))
+            near = get_close_matches(str(name), there)
+            hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+            raise ValueError(f"unknown dataset {name!r}; {hint}there is {', '.join(there)}")
+        title, table = KNOWN[name].title, _fetched(name, data_dir)[1]
+    found = _bunch(name, title, table)
+    if as_frame:
+        found.target_name, found.frame = _frame(table)
+    return found
+
+
+def _mammography() -> Table:
+    with (files(__package__) / "data" / "mammography.npz").open("rb") as stream:
+        arrays = np.load(stream)
+        X, y = arrays["data"], arrays["target"]
+    return Table(X, y, [f"f{j}" for j in range(6)], target_name="calcification")
+
+
+def _ai4i2020() -> Table:
+    import pandas as pd
+
+    with (files(__package__) / "data" / "ai4i2020.csv.gz").open("rb") as stream:
+        frame = pd.read_csv(stream, compression="gzip")
+    target = (frame.pop("machine_failure") == "yes").to_numpy().astype(np.int8)
+    frame["product_type"] = frame["product_type"].map(QUALITIES)
+    data = frame.to_numpy(dtype=np.float64)
+    return Table(data, target, list(frame.columns), target_name="machine_failure")
+
+
+def _frame(table: Table) -> tuple[str, pd.DataFrame]:
+    """The name of the target, and a table with it as people have it."""
+    import pandas as pd
+
+    frame = pd.DataFrame(np.asarray(table.data), columns=table.feature_names)
+    for name in frame:
+        values = frame[name].to_numpy()
+        if table.target_name == "machine_failure" and name == "product_type":
+            frame[name] = [list(QUALITIES)[int(code)] for code in values]
+        elif table.target_name and (values == values.round()).all():
+            frame[name] = values.astype(np.int64)
+    if not table.target_name:
+        frame["target"] = np.asarray(table.target)
+        return "target", frame
+    frame[table.target_name] = np.where(np.asarray(table.target) == 1, "yes", "no")
+    return table.target_name, frame
 
 
 def available(data_dir: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
@@ -276,7 +351,7 @@ def available(data_dir: str | os.PathLike[str] | None = None) -> list[dict[str, 
 def _record(name: str, folders: list[Path]) -> dict[str, Any]:
     where, place, known = "to fetch", "", KNOWN.get(name)
     found = next((file for folder in folders if (file := _find(name, folder))), None)
-    if name == "mammography":
+    if name in BUNDLED:
         where = "bundled"
     elif found is not None:
         where, place = "folder", str(found)
@@ -317,7 +392,7 @@ def fetch(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> Path:
     >>> fetch("webpage")  # doctest: +SKIP
     PosixPath('/home/me/.cache/damvi/webpage.parquet')
     """
-    if name not in KNOWN:
+    if name not in KNOWN or not KNOWN[name].sources:
         raise ValueError(f"{name!r} is not a dataset that can be fetched")
     return _fetched(name, data_dir)[0]
 
@@ -635,4 +710,5 @@ def _bunch(name: str, title: str, table: Table) -> Bunch:
     rows, positives = len(table.target), int(table.target.sum())
     size = f"{rows:,} rows of {table.data.shape[1]:,} features"
     rate = f"{positives:,} positives ({positives / rows:.2%})"
-    return Bunch(**table._asdict(), name=name, DESCR=f"{title}\n\n{size}, {rate}.\n")
+    fields = {key: value for key, value in table._asdict().items() if key != "target_name"}
+    return Bunch(**fields, name=name, DESCR=f"{title}\n\n{size}, {rate}.\n")

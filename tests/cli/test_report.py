@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -36,10 +38,11 @@ def test_a_page_and_what_it_says_in_short(run, folder, data):
     assert result.exit_code == 0, result.output
     assert "of 100 flagged rows about" in result.output
     assert "Written to report.html" in result.output
-    known = "All 600 rows are training rows" in result.output
-    assert known == (data == "fit.csv")
-    page = (folder / "report.html").read_text()
-    assert ("Judged on the training rows, out of sample." in page) == known
+    line = "Judged on 200 rows that are new to the model."
+    if data == "fit.csv":
+        line = "Judged on 600 training rows, out of sample."
+    assert line in result.output
+    assert line in (folder / "report.html").read_text()
 
 
 def test_for_machines_and_for_nobody(run, folder):
@@ -71,3 +74,39 @@ def test_what_is_wrong_is_said_in_one_line(run, folder, arguments, words):
     assert words in result.output
     assert len(result.output.strip().splitlines()) == 1
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_one_figure_has_one_interval_in_fit_evaluate_and_report(run, folder, classes):
+    rng = np.random.default_rng(0)
+    kind = rng.choice(
+        classes, p=[0.8, 0.2] if classes == 2 else [0.8, 0.12, 0.08], size=250
+    )
+    frame = pd.DataFrame(
+        rng.normal(size=(250, 3)) + kind[:, None] * 0.8, columns=list("abc")
+    )
+    frame["kind"] = np.array(["fine", "dent", "crack"])[kind]
+    frame.to_csv("kinds.csv", index=False)
+    told = {}
+    for name, command in {
+        "fit": "fit kinds.csv --target kind --pool trees -o kinds.damvi --json",
+        "evaluate": "evaluate kinds.damvi kinds.csv --json",
+        "report": "report kinds.damvi kinds.csv -o kinds.html --json",
+    }.items():
+        result = CliRunner().invoke(main, command.split())
+        assert result.exit_code == 0, result.output
+        told[name] = json.loads(result.stdout)
+    fitted = told["fit"]["models"]["DAMVI"]
+    reported = {score["key"]: score for score in told["report"]["scores"]}
+    assert {*fitted} == {*told["evaluate"]["figures"]} == {*reported}
+    for key, figure in fitted.items():
+        for end in ("value", "low", "high"):
+            assert told["evaluate"]["figures"][key][end] == figure[end], key
+            assert reported[key][end] == figure[end], key
+    # What the page shows above the table of scores is the same figure too.
+    found = told["report"]["decision"]["mean_found"]
+    if classes == 3:
+        assert found["value"] == fitted["balanced_accuracy"]["value"]
+    else:
+        assert told["report"]["classes"][1]["recall"]["low"] == fitted["recall"]["low"]
+    assert told["fit"]["chances"] == told["evaluate"]["chances"]

@@ -129,17 +129,12 @@ def test_drawings_escape_what_they_are_given():
     assert ticks(0, 0) == [0]
 
 
-@pytest.mark.parametrize("rows", [100, 99])
-def test_what_a_threshold_tuned_on_other_rows_leaves_is_said(rows):
-    own = {"precision": 0.551, "recall": 0.529}
-    said = {
-        "labelled": True,
-        "target": {"positive": "yes"},
-        "data": {"of_fit": 100, "new": 0, "judged": 100, "without_truth": 0, "words": "A."},
-        "peers": {"rows": rows, "models": {"DAMVI": own, "plain forest": own}},
-    }
-    text = basis(said)["text"]
-    assert "new rows may do a bit worse" in text
-    told = "of 100 flagged rows about 55 are real, and of 100 real ones about 53 are found"
-    assert (told in text) == (rows == 100)
-    assert told not in basis(said | {"peers": None})["text"]
+@pytest.mark.parametrize(
+    ("of_fit", "new", "words"),
+    [(0, 1_000_000, "new"), (1_000_000, 0, "out of sample"), (9, 999_991, "training rows")],
+)
+def test_the_first_box_is_one_short_line(of_fit, new, words):
+    data = {"of_fit": of_fit, "new": new, "judged": 1_000_000}
+    line = basis({"labelled": True, "target": {"positive": "yes"}, "data": data})
+    assert words in line
+    assert len(line) < 60

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier
+from damvi.decision import crossfit_probability, crossfit_thresholds
 from damvi.evaluation import voters_of_fit
 from damvi.hashing import row_hashes
 from damvi.io import Target, Training
@@ -48,16 +49,25 @@ def fit_classifier(X, y, pool, threshold, **options):
     return classifier
 
 
+def learned(classifier, labels):
+    """What the vote on each row is cut at and stands for, by rows of other folds."""
+    decision = classifier.decision_
+    rows = decision.out_of_sample_vote, labels.astype(int)
+    folds, order = classifier.votes_.folds, classifier.labels_.target_order
+    cuts = crossfit_thresholds(*rows, decision.objective, folds, order=order)
+    return cuts, crossfit_probability(*rows, folds)
+
+
 def make_model(frame, pool=None, threshold="f1", with_voters=True):
     schema = Schema.infer(frame, "fraud", drop=["id"])
     X, positive = schema.encode(frame), (frame["fraud"] == "yes").to_numpy()
     classifier = fit_classifier(X, positive, pool, threshold, pos_label=True)
-    vote = classifier.oob_decision_function_ + classifier.threshold_
+    vote = classifier.decision_.out_of_sample_vote
     return Model(
         classifier,
         schema,
         Target("fraud", "no", "yes"),
-        Training(row_hashes(X, positive), vote, positive),
+        Training(row_hashes(X, positive), vote, positive, *learned(classifier, positive)),
         {"voters": voters_of_fit(classifier)} if with_voters else {},
         {"command": "damvi fit toy.csv --target fraud", "seed": 0},
     )
@@ -94,7 +104,12 @@ def make_class_model(frame, pool=None, threshold="macro_f1", with_voters=True):
         classifier,
         schema,
         Target("fault", classes=CLASSES),
-        Training(row_hashes(X, labels), vote, labels.astype(np.uint8)),
+        Training(
+            row_hashes(X, labels),
+            vote,
+            labels.astype(np.uint8),
+            *learned(classifier, labels),
+        ),
         {"voters": voters_of_fit(classifier)} if with_voters else {},
         {"command": "damvi fit faults.csv --target fault", "seed": 0},
     )

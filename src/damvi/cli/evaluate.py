@@ -29,9 +29,9 @@ def evaluate(
 ) -> None:
     """Judge MODEL on the table DATA, with intervals.
 
-    Training rows are recognised, and judged by their stored out-of-sample votes, never by
-    the model that has seen them. Of three or more classes
-    each is judged against the rest; means count every class alike.
+    Training rows are recognised, and judged as damvi fit judged them: by voters, weights
+    and thresholds that had not seen them. Of three or more classes each is judged against
+    the rest; means count every class alike.
     """
     from ..evaluation import FittedVote, class_names, honest_rows, measure
     from ..tables import label_texts, pick
@@ -68,14 +68,8 @@ def evaluate(
     for line in say.counts(data, names, figures.confusion.sum(axis=1)):
         output.say(line)
     output.say(judged.words)
-    tuned = say.tuned(fitted)
-    if judged.of_fit.any() and tuned:
-        output.say(f"{tuned} on these rows too: new rows may do a bit worse.")
-        fitted_alone = _crossfitted(loaded.scores, int(some.sum()))
-        if judged.of_fit.all() and fitted_alone:
-            output.say(fitted_alone)
     output.say()
-    output.show(interval_table(figures.overall))
+    output.show(interval_table(figures))
     output.say()
     say.show(output, figures, names)
     output.result(
@@ -100,21 +94,10 @@ def _plain(figures: Any, names: tuple[str, ...], reported: list[int]) -> dict[st
             for c, name in enumerate(names)
         ],
         "figures": summary["overall"],
+        "chances": summary["chances"],
         "confusion": summary["confusion"],
         "confusion_shares": summary["shares"],
     }
-
-
-def _crossfitted(scores: dict[str, Any], n_judged: int) -> str:
-    """The figures of ``damvi fit`` on these rows, none of which was tuned on."""
-    from ..evaluation import MEASURES, headlines
-    from .figures import digits
-
-    own = scores.get("models", {}).get("DAMVI", {})
-    told = [f"{MEASURES[name]} {digits(own[name]['value'])}" for name in headlines(own)]
-    if not told or scores.get("rows_judged") != n_judged:
-        return ""
-    return f"Without that advantage, as damvi fit measured it: {', '.join(told)}."
 
 
 class _OneClass:
@@ -124,10 +107,6 @@ class _OneClass:
         """How many rows there are of what."""
         n, found = int(sizes.sum()), int(sizes[1])
         return [f"{data}: {n:,} rows, {found:,} of them {names[1]!r} ({found / n:.2%})."]
-
-    def tuned(self, fitted: Any) -> str:
-        """What was learned from training rows beside voters and weights."""
-        return "The threshold was tuned"
 
     def show(self, output: Output, figures: Any, names: tuple[str, ...]) -> None:
         """What was flagged, by what is true."""
@@ -151,12 +130,6 @@ class _EachClass:
             return [first]
         them = " or ".join(lacking[:5])
         return [first, f"No row is {them}: the means are over the others."]
-
-    def tuned(self, fitted: Any) -> str:
-        if not (fitted.threshold != 1).any():
-            return "Probabilities were calibrated" if fitted.calibrates else ""
-        calibrated = ", and probabilities calibrated," if fitted.calibrates else ""
-        return f"The factors of the classes were tuned{calibrated}"
 
     def show(self, output: Output, figures: Any, names: tuple[str, ...]) -> None:
         """Each class against the rest, and which are taken for which."""

@@ -50,11 +50,11 @@ def figure_table(
     names: Sequence[str],
     corner: str = "",
 ) -> Any:
-    """Models or classes by row, figures with their standard errors by column."""
+    """Models or classes by row, figures with their intervals by column."""
     from ..evaluation import MEASURES
 
     cells = [
-        [label, *(_with_spread(figures.get(name)) for name in names)]
+        [label, *(_with_interval(figures.get(name)) for name in names)]
         for label, figures in rows.items()
     ]
     table = plain_table([corner, *(MEASURES[name] for name in names)], cells)
@@ -64,19 +64,31 @@ def figure_table(
     return table
 
 
-def _with_spread(figure: Figure | None) -> str:
-    return "" if figure is None else f"{digits(figure.value)} ± {digits(figure.spread)}"
+def _with_interval(figure: Figure | None) -> str:
+    """Four such columns, and names, fit into 80 places."""
+    if figure is None:
+        return ""
+    if max(abs(figure.value), abs(figure.high)) < 0.005:  # a cost a row
+        return f"{figure.value:.2g} ({figure.low:.2g}–{figure.high:.2g})"
+    low, high = (f"{end:.2f}".replace("0.", ".", 1) for end in (figure.low, figure.high))
+    return f"{figure.value:.3f} ({low}–{high})"
 
 
-def interval_table(figures: Mapping[str, Figure]) -> Any:
-    """All figures of one model, with their intervals."""
+def interval_table(figures: Figures) -> Any:
+    """All figures of one model, with their intervals, and what chance would give."""
     from ..evaluation import MEASURES
 
+    chances = figures.chances
     rows = [
-        [MEASURES[name], digits(one.value), f"{digits(one.low)} to {digits(one.high)}"]
-        for name, one in figures.items()
+        [
+            MEASURES[name],
+            digits(one.value),
+            f"{digits(one.low)} to {digits(one.high)}",
+            digits(chances[name]) if name in chances else "",
+        ]
+        for name, one in figures.overall.items()
     ]
-    return plain_table(["", "value", "90 % interval"], rows)
+    return plain_table(["", "value", "90 % interval", "by chance"], rows)
 
 
 def digits(value: float) -> str:
@@ -198,14 +210,16 @@ def show_scores(
     left_out = scores["rows"] - scores["rows_judged"]
     some = f" ({left_out:,} that every tree was trained on left out)" if left_out else ""
     output.say(f"Out of sample, cross-fitted over the {scores['rows']:,} rows{some}:\n")
-    terms = "AP is average precision."
+    chances = comparison.chances
+    terms = f"AP is average precision; chance would give {digits(chances.get('ap', 0))}."
     if "macro_ap" in names:
         terms = (
-            "Macro: the mean over the classes, each counted alike. AP\nis average "
-            "precision, and balanced accuracy the mean recall."
+            f"Macro: the mean over the classes, each counted\nalike. AP is average "
+            f"precision (by chance {digits(chances['macro_ap'])}), and balanced accuracy "
+            f"the mean recall."
         )
     output.show(figure_table(comparison.figures, names))
-    output.say(f"\n± is the standard error, by bootstrap. {terms}")
+    output.say(f"\nIn brackets: 90 % intervals. {terms}")
     for verdict in comparison.verdicts:
         output.say(verdict)
     if comparison.by_class is not None:

@@ -47,6 +47,6 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
         command=shlex.join(["damvi", *sys.argv[1:]]),
     )
     output.say(lead(summary))
-    output.say(basis(summary)["text"])
+    output.say(basis(summary))
     output.say(f"\nWritten to {out}: open it in a browser, or send it.")
     output.result({"report": str(out), **summary})

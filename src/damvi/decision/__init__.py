@@ -21,7 +21,7 @@ from .objectives import (
     parse_objective,
 )
 from .threshold import decide, tune_threshold
-from .tuning import Tuning, crossfit_decisions, tune
+from .tuning import Tuning, crossfit_decisions, crossfit_thresholds, tune
 
 __all__ = [
     "Calibrator",
@@ -39,6 +39,7 @@ __all__ = [
     "choose_threshold",
     "crossfit_decisions",
     "crossfit_probability",
+    "crossfit_thresholds",
     "decide",
     "parse_objective",
     "tune",

@@ -45,6 +45,7 @@ def decide(vote: Number, threshold: Any, order: ArrayLike | None = None) -> Clas
     ----------
     vote : ndarray of shape (n,), or (n, C) for three or more classes
     threshold : float, or ndarray of shape (C,)
+        Or one for each row, in the shape of ``vote``.
     order : array of int, shape (C,), optional
         The classes by their claim to a tie, the most frequent first; by default as they
         are numbered.

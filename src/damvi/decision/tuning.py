@@ -161,7 +161,7 @@ def tune(
     threshold = search(rows, aim, order)
     warn_if_out_of_reach(rows, aim, threshold)
     seen = _decide(rows, threshold, order)
-    unseen = _crossfit(rows, aim, numbers, forward, order)
+    unseen = _decide(rows, _crossfit(rows, aim, numbers, forward, order), order)
     if rows.n_classes == 2:
         counts = Counts.of(rows, unseen == 1, rows.weight)
         rates: Any = [counts.recall, counts.precision, counts.f_score(1)]
@@ -220,21 +220,49 @@ def crossfit_decisions(
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
     decided = np.full(rows.n_given, 0 if order is None else np.asarray(order)[0], np.intp)
-    decided[rows.index] = _crossfit(rows, aim, read_folds(folds, rows), forward, order)
+    thresholds = _crossfit(rows, aim, read_folds(folds, rows), forward, order)
+    decided[rows.index] = _decide(rows, thresholds, order)
     return decided
+
+
+def crossfit_thresholds(
+    vote: ArrayLike,
+    targets: ArrayLike,
+    objective: Any,
+    folds: ArrayLike,
+    *,
+    forward: bool = False,
+    sample_weight: ArrayLike | None = None,
+    order: ArrayLike | None = None,
+) -> Number:
+    """For each row the threshold, or the factors, that are best for the other folds.
+
+    What :func:`crossfit_decisions` decides by, in the shape of ``vote``; NaN for rows
+    without a vote or a weight. The parameters are those of :func:`tune`.
+
+    Examples
+    --------
+    >>> from damvi.decision import crossfit_thresholds
+    >>> crossfit_thresholds([-0.9, 0.8, -0.5, 0.3], [0, 1, 0, 1], "f1", [0, 0, 1, 1])
+    array([-0.1 , -0.1 , -0.05, -0.05])
+    """
+    rows = read_rows(vote, targets, sample_weight)
+    aim = parse_objective(objective, rows.n_classes)
+    thresholds = np.full((rows.n_given, *rows.vote.shape[1:]), np.nan)
+    numbers = read_folds(folds, rows)
+    thresholds[rows.index] = _crossfit(rows, aim, numbers, forward, order)
+    return thresholds
 
 
 def _crossfit(
     rows: Rows, aim: Objective, folds: Classes, forward: bool, order: ArrayLike | None
-) -> Classes:
-    decided = np.empty(len(rows), dtype=np.intp)
+) -> Number:
+    thresholds = np.empty(rows.vote.shape)
     n_folds = int(folds.max()) + 1
     for fold in range(n_folds):
-        here = folds == fold
         known = np.isin(folds, folds_to_learn_from(fold, n_folds, forward))
-        threshold = search(rows.take(known), aim, order)
-        decided[here] = _decide(rows.take(here), threshold, order)
-    return decided
+        thresholds[folds == fold] = search(rows.take(known), aim, order)
+    return thresholds
 
 
 def _decide(rows: Rows, threshold: Any, order: ArrayLike | None) -> Classes:

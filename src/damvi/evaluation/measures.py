@@ -1,10 +1,11 @@
 """Scores on rows with known truth, how sure they are, and which of two models is better.
 
-The intervals come from a bootstrap in which each class keeps its size. Figures of decisions
-only need the table of decisions, so tables are drawn, from a multinomial, and never rows.
-The same goes for one ranking: a draw matters by how many rows of each class fall into each
-cell of equal votes. In several rankings a row has a place in each, and rows are drawn; very
-many are thinned, and then count for more. The figures themselves always come from all rows.
+The intervals of counted shares (precision, recall, accuracy) are Wilson's. The others come
+from a bootstrap in which each class keeps its size. Figures of decisions only need the
+table of decisions, so tables are drawn, from a multinomial, and never rows. The same goes
+for one ranking: a draw matters by how many rows of each class fall into each cell of equal
+votes. In several rankings a row has a place in each, and rows are drawn; very many are
+thinned, and then count for more. The figures themselves always come from all rows.
 
 Votes are columns here, one for each class that is looked for: each of three or more, and of
 two the positive one, which is 1.
@@ -94,6 +95,9 @@ class Figure:
         return asdict(self)
 
 
+NONE_FLAGGED = Figure(0.0, 0.0, 1.0, 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Figures:
     """How good decisions are.
@@ -114,10 +118,26 @@ class Figures:
     by_class: tuple[dict[str, Figure | None], ...]
     confusion: NDArray[np.int64]
 
+    @property
+    def chances(self) -> dict[str, float]:
+        """What scores without any skill would have, of the figures that depend on it."""
+        sizes = self.confusion.sum(axis=1)
+        rates, there = sizes / sizes.sum(), sizes > 0
+        levels = {
+            "ap": float(rates[-1]),  # the positive class, of two
+            "roc_auc": 0.5,
+            "balanced_accuracy": 1 / int(there.sum()),
+            "macro_ap": float(rates[there].mean()),
+            "macro_roc_auc": 0.5,
+            "mcc": 0.0,
+        }
+        return {name: level for name, level in levels.items() if name in self.overall}
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; the cells as shares of their class's rows."""
         return {
             "overall": {name: figure.as_dict() for name, figure in self.overall.items()},
+            "chances": self.chances,
             "by_class": [
                 {name: None if one is None else one.as_dict() for name, one in own.items()}
                 for own in self.by_class
@@ -238,28 +258,31 @@ def measure(
     there = table.sum(axis=1)[reported] > 0
     by_class: list[dict[str, Figure | None]] = []
     for at, c in enumerate(reported):
-        own: dict[str, Figure | None] = {}
-        for name in ("precision", "recall", "f1"):
-            own[name] = Figure.around(float(exact[name][0, c]), drawn[name][:, c])
-        for k, name in enumerate(("ap", "roc_auc")):
-            own[name] = Figure.around(float(ranks[k, at]), drawn_ranks[k, at], 0.0, 1.0)
-        by_class.append(own if there[at] else dict.fromkeys(own))
+        own: dict[str, Figure | None] = {
+            "precision": Figure.counted(int(table[c, c]), int(table[:, c].sum())),
+            "recall": Figure.counted(int(table[c, c]), int(table[c].sum())),
+            **dict.fromkeys(("f1", "ap", "roc_auc")),
+        }
+        if there[at]:
+            own["f1"] = Figure.around(float(exact["f1"][0, c]), drawn["f1"][:, c])
+            for k, name in enumerate(("ap", "roc_auc")):
+                own[name] = Figure.around(float(ranks[k, at]), drawn_ranks[k, at], 0.0, 1.0)
+        by_class.append(own)
     means = ["balanced_accuracy", "mcc", *(["cost"] if cost else [])]
-    means += [] if alone else ["macro_f1", "accuracy"]
+    means += [] if alone else ["macro_f1"]
     found: dict[str, Any] = {
         name: Figure.around(float(exact[name][0]), drawn[name]) for name in means
     }
     if errors is not None and drawn_errors is not None:
         found["brier"] = Figure.around(float(errors.mean()), drawn_errors, 0.0)
     if alone:  # its figures stand for all
-        found |= by_class[0]
+        # Of nothing flagged, nothing is known.
+        found |= by_class[0] | {"precision": by_class[0]["precision"] or NONE_FLAGGED}
     else:
         for k, name in enumerate(("macro_ap", "macro_roc_auc")):
             mean, moved = float(ranks[k, there].mean()), drawn_ranks[k, there].mean(axis=0)
             found[name] = Figure.around(mean, moved, 0.0, 1.0)
-        for c, own in enumerate(by_class):
-            own["precision"] = Figure.counted(int(table[c, c]), int(table[:, c].sum()))
-            own["recall"] = Figure.counted(int(table[c, c]), int(table[c].sum()))
+        found["accuracy"] = Figure.counted(int(np.trace(table)), len(truth))
     overall = {name: found[name] for name in MEASURES if name in found}
     return Figures(overall, tuple(by_class), table)
 
@@ -470,6 +493,10 @@ def _draw_rows(
 ) -> tuple[Floats, Floats, Floats | None]:
     """Tables in which each class keeps its rows, and ranks and errors of draws of rows."""
     rng = np.random.RandomState([seed, 17])
+    # In one order, so that a table has the same intervals however its rows are sorted.
+    order = np.lexsort((*vote.T, named, truth))
+    truth, vote, named = truth[order], vote[order], named[order]
+    errors = None if errors is None else errors[order]
     table = confusion(truth, named, vote.shape[1])
     tables = np.zeros((N_DRAWS, *table.shape))
     for c, row in enumerate(table):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..decision import decide
 from ..hashing import kept, row_hashes, without_labels
 from ..tables import label_texts, pick
 from .voters import FittedVote
@@ -43,8 +44,12 @@ class Judged:
         stored ones, out of sample. Rows that may be training rows count as such too,
         without a vote.
     probability : ndarray of the shape of ``vote``
+        Of training rows, by a calibration learned on others.
     decided : ndarray of int, shape (n,)
         The number of the class decided for; of no meaning without a vote.
+    threshold : ndarray of the shape of ``vote``
+        What each vote is cut at, or its factors: the model's own, and of training rows
+        those that were tuned on others.
     labels : ndarray of int, shape (n,), or None
         The number of the true class, if the table has the target.
     untold : int
@@ -58,6 +63,7 @@ class Judged:
     of_fit: Mask
     probability: Floats
     decided: Labels
+    threshold: Floats
     labels: Labels | None
     untold: int = 0
     step: int = 1
@@ -75,6 +81,19 @@ class Judged:
         """The vote, with a column for each class that is looked for."""
         return self.vote.reshape(len(self.vote), -1)
 
+    def vote_to_cut(self, threshold: float, own: float) -> Floats:
+        """The vote for the positive class, moved so that all rows are cut at ``own``.
+
+        Rows with a threshold of their own lie as far from the model's as they did from
+        theirs. ``own`` is what votes must be above, which is just below ``threshold`` where
+        the positive class wins ties.
+        """
+        moved = self.vote - self.threshold + threshold
+        moved = np.where(self.threshold == threshold, self.vote, moved)
+        # Whatever the rounding, the rows above it are those that are flagged.
+        above = np.maximum(moved, np.nextafter(own, np.inf))
+        return np.where(self.decided == 1, above, np.minimum(moved, own))
+
     @property
     def n_of_fit(self) -> int:
         """Rows that are known to be training rows."""
@@ -88,8 +107,8 @@ class Judged:
             return (
                 f"The training rows are judged by a sample of one in {self.step} of them, "
                 f"which the model remembers. Of the {n:,} rows here it can tell "
-                f"{n - self.untold:,}: {known:,} are training rows, and have the stored "
-                f"out-of-sample votes, never the model's own. {judged:,} rows are judged, "
+                f"{n - self.untold:,}: {known:,} are training rows, each judged by voters, "
+                f"weights and thresholds that had not seen it. {judged:,} rows are judged, "
                 f"and the others left out."
             )
         if known == 0:
@@ -99,8 +118,8 @@ class Judged:
         else:
             which = f"All {n:,} rows" if known == n else f"{known:,} of {n:,} rows"
             text = (
-                f"{which} are training rows: for these the stored out-of-sample votes are "
-                f"used, never the model's own."
+                f"{which} are training rows: each is judged by voters, weights and "
+                f"thresholds that had not seen it."
             )
         if judged < n:
             text += f" {n - judged:,} rows have none and are left out."
@@ -130,9 +149,18 @@ def honest_rows(
     labels = None
     if target is not None or name in frame.columns:
         labels = true_labels(model.target, frame, name)
-    vote, of_fit, untold = _votes(model, model.schema.encode(frame), labels)
-    fitted = FittedVote(model.classifier)
-    return Judged(vote, of_fit, *fitted.decide(vote), labels, untold, fitted.remembers)
+    vote, place, of_fit, untold = _votes(model, model.schema.encode(frame), labels)
+    fitted, training = FittedVote(model.classifier), model.training
+    chance, decided = fitted.decide(vote)
+    threshold = np.broadcast_to(fitted.threshold, vote.shape).astype(np.float64)
+    known = np.flatnonzero(place >= 0)
+    if training.threshold is not None:
+        threshold[known] = training.threshold[place[known]]
+        decided[known] = decide(vote[known], threshold[known], fitted.labels.target_order)
+    if training.probability is not None:
+        chance[known] = training.probability[place[known]]
+    remembers = fitted.remembers
+    return Judged(vote, of_fit, chance, decided, threshold, labels, untold, remembers)
 
 
 def true_labels(target: Any, frame: pd.DataFrame, column: str) -> Labels:
@@ -199,8 +227,9 @@ def table_fingerprint(X: Any, labels: NDArray[Any] | None = None) -> str:
 
 def _votes(
     model: ModelParts, encoded: Any, labels: Labels | None
-) -> tuple[Floats, Mask, int]:
-    """The votes, stored ones for the rows that are known, and which rows these are.
+) -> tuple[Floats, Labels, Mask, int]:
+    """The votes, stored ones for rows that are known; the place of these among the training
+    rows, -1 for others; and which rows count as training rows.
 
     Of a fit on very many rows only a sample is known. Where rows of that are met, all rows
     that the sample cannot tell count as training rows, without a vote; the last result is
@@ -226,7 +255,7 @@ def _votes(
     if not of_fit.all():
         new = np.flatnonzero(~of_fit)
         vote[new] = model.classifier.vote(encoded.iloc[new])
-    return vote, of_fit, untold
+    return vote, place, of_fit, untold
 
 
 def _some_are_of_fit(n_found: int, values: Hashes, step: int) -> bool:

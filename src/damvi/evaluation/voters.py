@@ -93,11 +93,15 @@ class FittedVote:
         targets: Numbers = self.classifier.votes_.targets.astype(np.intp)
         return targets
 
-    def training_decisions(self) -> tuple[Numbers, Mask]:
-        """Decisions by voters and weights that do not know the row, and where there are."""
+    def training_decisions(self, threshold: Any = None) -> tuple[Numbers, Mask]:
+        """Decisions by voters and weights that do not know the row, and where there are.
+
+        By these thresholds, one for each row, or by the model's own.
+        """
         vote = self.classifier.decision_.out_of_sample_vote
         has_vote = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
-        return decide(vote, self.threshold, self.labels.target_order), has_vote
+        cut = self.threshold if threshold is None else threshold
+        return decide(vote, cut, self.labels.target_order), has_vote
 
     def training_votes(self, rows: Numbers) -> tuple[NDArray[Any], Mask | None]:
         """The votes on some training rows, and which of them count; None for all."""
@@ -113,14 +117,15 @@ class FittedVote:
         return votes.votes[rows], np.stack(known, axis=1).astype(bool)
 
 
-def voters_of_fit(classifier: Any) -> dict[str, Any]:
+def voters_of_fit(classifier: Any, threshold: Any = None) -> dict[str, Any]:
     """The voters' figures on the training rows, from votes on rows unseen by each.
 
     For a classifier that was fitted just now, since the votes are not saved with it.
+    ``threshold`` is what the vote on each row is cut at, by default the model's own.
     """
     fitted = FittedVote(classifier)
     labels = fitted.training_labels()
-    decided, has_vote = fitted.training_decisions()
+    decided, has_vote = fitted.training_decisions(threshold)
     rare = fitted.labels.rare(np.bincount(labels, minlength=fitted.n_classes))[labels]
     rows = rows_to_look_at(labels, fitted.n_classes)
     votes, unseen = fitted.training_votes(rows)

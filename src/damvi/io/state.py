@@ -357,11 +357,16 @@ class Training:
         is none.
     labels : ndarray of bool, shape (n,), or of uint8 for C > 2 classes
         Whether the row is positive, or the place of its label in ``target.classes``.
+    threshold, probability : ndarrays of the shape of ``vote``, or None
+        What the vote was cut at, or its factors, and the probabilities, both learned on
+        other rows. None: those of the model.
     """
 
     hashes: NDArray[np.uint64]
     vote: NDArray[np.float64]
     labels: NDArray[Any]
+    threshold: NDArray[np.float64] | None = None
+    probability: NDArray[np.float64] | None = None
 
     @property
     def positive(self) -> NDArray[np.bool_]:
@@ -451,3 +456,10 @@ def _check_training(training: Training, n_classes: int) -> None:
         raise ModelFileError("its training rows do not fit each other")
     if many and not (training.labels < n_classes).all():
         raise ModelFileError("its training rows have labels out of range")
+    for column in (training.threshold, training.probability):
+        if column is None:
+            continue
+        if not isinstance(column, np.ndarray) or column.dtype != "float64":
+            raise ModelFileError("its training rows are of no known kind")
+        if column.shape != training.vote.shape:
+            raise ModelFileError("its training rows do not fit each other")

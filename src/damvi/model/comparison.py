@@ -19,6 +19,8 @@ from ..decision import (
     Floor,
     crossfit_decisions,
     crossfit_probability,
+    crossfit_thresholds,
+    decide,
     parse_objective,
 )
 from ..evaluation import Figure, FittedVote, compare, measure, point_figures
@@ -193,12 +195,18 @@ def as_metric(threshold: Any, target: Target) -> Metric:
 class Comparison:
     """Figures by model and measure, and words on who is better.
 
-    ``by_class`` has those of three or more classes, one after the other.
+    ``by_class`` has those of three or more classes, one after the other, and ``chances``
+    what scores without any skill would have. ``threshold`` and ``probability`` are what our
+    vote on each row was judged by: learned on other rows, in the shape of the vote, NaN
+    where there is none.
     """
 
     figures: dict[str, dict[str, Figure]]
     verdicts: list[str]
     n_judged: int
+    chances: dict[str, float]
+    threshold: NDArray[np.float64]
+    probability: NDArray[np.float64]
     by_class: dict[str, tuple[dict[str, Figure | None], ...]] | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -210,6 +218,7 @@ class Comparison:
             },
             "verdicts": self.verdicts,
             "rows_judged": self.n_judged,
+            "chances": self.chances,
         }
         if self.by_class is not None:
             plain["by_class"] = {
@@ -240,17 +249,26 @@ def compare_with_peers(
     all. Where the rows are not in memory there are no peers.
     """
     folds, order = classifier.votes_.folds, classifier.labels_.target_order
+    forward = classifier.decision_.weighting.forward
     targets, n_classes = table.y.astype(np.intp), table.n_classes
     votes = {OURS: vote, **(peers or {})}
     has_vote = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
-    truth = targets[has_vote]
-    figures, by_class, decided = {}, {}, {}
+    truth, some = targets[has_vote], folds[has_vote]
+    figures, by_class, decided, learned = {}, {}, {}, {}
     for name, votes_of_all in votes.items():
         # Rows that have no vote of ours are nobody's, so that all are judged alike.
-        own, some = votes_of_all[has_vote], folds[has_vote]
-        decisions = crossfit_decisions(own, truth, metric.threshold, some, order=order)
-        chance = crossfit_probability(own, truth, some) if n_classes == 2 else None
-        decided[name] = own, decisions
+        own = votes_of_all[has_vote]
+        cuts = crossfit_thresholds(
+            own, truth, metric.threshold, some, forward=forward, order=order
+        )
+        decisions = decide(own, cuts, order)
+        chance = None
+        if name == OURS and len(np.unique(truth)) < n_classes:
+            # A class none of whose rows has a vote: nothing can be learned on other rows.
+            chance = classifier.labels_.chances(own, classifier.decision_.calibrator)
+        elif n_classes == 2 or name == OURS:
+            chance = crossfit_probability(own, truth, some, forward=forward)
+        decided[name], learned[name] = (own, decisions), (cuts, chance)
         found = measure(truth, own, decisions, chance, cost=metric.cost)
         figures[name], by_class[name] = found.overall, found.by_class
     cost = metric.cost or (1.0, 1.0)
@@ -279,7 +297,11 @@ def compare_with_peers(
             "No forest or LightGBM beside it: they would need all rows in memory."
         )
     several = by_class if n_classes > 2 else None
-    return Comparison(figures, verdicts, int(has_vote.sum()), several)
+    threshold, probability = (np.full(vote.shape, np.nan) for _ in range(2))
+    threshold[has_vote], probability[has_vote] = learned[OURS]
+    return Comparison(
+        figures, verdicts, len(truth), found.chances, threshold, probability, several
+    )
 
 
 def leaderboard(

@@ -141,7 +141,8 @@ def fit_table(
     vote = _calibrated_vote(classifier)
     comparison = compare_with_peers(table, classifier, vote, metric, peers, ours)
     _doubt(table, comparison.figures[ours], say)
-    training = Training(row_hashes(table.X, table.y), vote, table.labels)
+    learned = comparison.threshold, comparison.probability
+    training = Training(row_hashes(table.X, table.y), vote, table.labels, *learned)
     scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}
     how = {"seed": seed, "pool": pool if isinstance(pool, str) else "own"}
     how |= {} if name is None else {"best": name}
@@ -208,7 +209,7 @@ def _scores(
         "tuning": None if classifier.tuning_ is None else classifier.tuning_.as_dict(),
         **comparison.as_dict(),
         # For the report: the votes themselves are not kept.
-        "voters": voters_of_fit(classifier),
+        "voters": voters_of_fit(classifier, comparison.threshold),
     }
 
 
@@ -344,7 +345,8 @@ def fit_dataset(
         rows, hashes = _fit_on_cluster(classifier, encoded, client)
     vote = _calibrated_vote(classifier)
     comparison = compare_with_peers(table, classifier, vote, metric, None)
-    training = Training(hashes, vote[rows], table.labels[rows])
+    learned = comparison.threshold[rows], comparison.probability[rows]
+    training = Training(hashes, vote[rows], table.labels[rows], *learned)
     scores = _scores(table, metric, classifier, comparison)
     how = {**(made or {}), "seed": seed, "pool": "trees"}
     return ModelParts(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import groupby
 from math import ceil, floor, log10
 from typing import Any
 
 from .words import percent
 
 WIDTH, HEIGHT = 520, 330
-LEFT, RIGHT, TOP, BOTTOM = 74, 24, 14, 48
+LEFT, RIGHT, TOP, BOTTOM = 84, 24, 14, 52
 TENTHS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 MOST_BARS = 15
+PROBABILITY = "mean probability"
 
 Point = tuple[float, float]
 
@@ -86,8 +88,10 @@ class Drawing:
 
     def line(self, points: Sequence[Point], kind: str) -> Drawing:
         """A line through these points; ``kind`` is its class in the style."""
-        text = " ".join("{:.1f},{:.1f}".format(*self.at(*point)) for point in points)
-        self._add("polyline", kind=f"line {kind}", points=text)
+        places = ("{:.1f},{:.1f}".format(*self.at(*point)) for point in points)
+        self._add(
+            "polyline", kind=f"line {kind}", points=" ".join(k for k, _ in groupby(places))
+        )
         return self
 
     def bar(
@@ -100,11 +104,26 @@ class Drawing:
         return self
 
     def dot(
-        self, x: float, y: float, kind: str, radius: float = 4.0, name: str = ""
+        self,
+        x: float,
+        y: float,
+        kind: str,
+        radius: float = 4.0,
+        name: str = "",
+        start: float | None = None,
     ) -> Drawing:
-        """A dot, which the script may move by its ``name``."""
+        """A dot, which the script may move by its ``name``; to ``start`` without a y."""
         across, down = self.at(x, y)
-        self._add("circle", kind=kind, id=name, cx=across, cy=down, r=float(radius))
+        told = "" if start is None else str(start)
+        self._add(
+            "circle",
+            kind=kind,
+            id=name,
+            cx=across,
+            cy=down,
+            r=float(radius),
+            data_start=told,
+        )
         return self
 
     def words(
@@ -186,6 +205,50 @@ def of_model(summary: dict[str, Any], yes: str) -> dict[str, str]:
     return drawn
 
 
+def effects(found: list[dict[str, Any]], of: int) -> list[str]:
+    """Which way the columns push a class: its mean probability by their values."""
+    drawn = []
+    for k, one in enumerate(found):
+        place = 0 if len(one["chance"][0]) == 1 else of
+        chances = [each[place] for each in one["chance"]]
+        name = f"effect-{of}-{k}"
+        if one["is_number"]:
+            drawn.append(_effect_of_number(name, one["name"], one["values"], chances))
+        else:
+            drawn.append(
+                bars(name, one["name"], one["values"], chances, PROBABILITY, percent)
+            )
+    return drawn
+
+
+def _effect_of_number(
+    name: str, column: str, values: list[float], chances: list[float]
+) -> str:
+    top = max(chances) * 1.15 or 1.0
+    drawing = Drawing(
+        f"chart-{name}",
+        column,
+        f"The mean probability goes from {percent(chances[0])} at {values[0]:.4g} to "
+        f"{percent(chances[-1])} at {values[-1]:.4g}.",
+        x=(values[0], values[-1]),
+        y=(0, top),
+        height=230,
+    )
+    drawing.axes(
+        _shorten(column, 40),
+        PROBABILITY,
+        ticks(values[0], values[-1], 4),
+        ticks(0, top, 4),
+        lambda value: f"{value:,.4g}",
+        percent,
+    )
+    points = [*zip(values, chances, strict=True)]
+    drawing.line(points, "main")
+    for value, chance in points:
+        drawing.dot(value, chance, "point", 3.5)
+    return drawing.svg()
+
+
 def of_view(view: dict[str, Any]) -> dict[str, str]:
     """The scores and curves of one class against the rest."""
     drawn = {"distribution": distribution(view), "calibration": "", "pr": "", "roc": ""}
@@ -198,11 +261,7 @@ def of_view(view: dict[str, Any]) -> dict[str, str]:
 
 def precision_recall(view: dict[str, Any]) -> str:
     curve, rate, of = view["curves"], view["rate"], view["class"]
-    # The best precision at each recall; the rest of the zigzag is left out.
-    points: dict[float, float] = {}
-    for recall, precision in zip(curve["recall"], curve["precision"], strict=True):
-        if precision is not None:
-            points.setdefault(recall, precision)
+    points = [*zip(curve["recall"], curve["precision"], strict=True)]
     drawing = Drawing(
         f"chart-pr-{of}",
         "Precision and recall",
@@ -219,9 +278,12 @@ def precision_recall(view: dict[str, Any]) -> str:
         percent,
         percent,
     )
-    drawing.line([(0, rate), (1, rate)], "chance").line([*points.items()], "main")
-    precision, recall = view["precision"]["value"] or 0.0, view["recall"]["value"] or 0.0
-    return drawing.dot(recall, precision, "mark", 6, f"mark-pr-{of}").svg()
+    drawing.line([(0, rate), (1, rate)], "chance").line(points, "main")
+    # With nothing flagged the dot is where the curve starts.
+    start, recall = points[0][1], view["recall"]["value"] or 0.0
+    precision = view["precision"]["value"]
+    precision = start if precision is None else precision
+    return drawing.dot(recall, precision, "mark", 6, f"mark-pr-{of}", start).svg()
 
 
 def roc(view: dict[str, Any]) -> str:
@@ -252,7 +314,7 @@ def calibration(view: dict[str, Any]) -> str:
     """On a scale that gives small probabilities room: the square root."""
     bins = view["calibration"]
     high = max([b["high"] or 0.0 for b in bins] + [b["said"] for b in bins])
-    marks = [t for t in (0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if t <= high * 1.15]
+    marks = [t for t in (0.0, 0.01, 0.05, 0.2, 0.4, 0.6, 1.0) if t <= high * 1.15]
     top = high**0.5 * 1.04
     drawing = Drawing(
         f"chart-calibration-{view['class']}",
@@ -313,34 +375,39 @@ def distribution(view: dict[str, Any]) -> str:
     return drawing.svg()
 
 
-def bars(name: str, title: str, names: list[str], values: list[float], what: str) -> str:
+def bars(
+    name: str,
+    title: str,
+    names: list[str],
+    values: list[float],
+    what: str,
+    text: Callable[[float], str] = plain,
+) -> str:
     """A bar for each name, with the name on it."""
     top = max([*values, 0.0]) or 1.0
     n = len(names)
     drawing = Drawing(
         f"chart-{name}",
         title,
-        f"A bar for each, the largest first: {_shorten(names[0])} has {values[0]:.3g}."
-        if n
-        else "",
+        f"A bar for each: {_shorten(names[0])} has {text(values[0])}." if n else "",
         x=(0, top * 1.02),
         y=(n, 0),
-        height=62 + 24 * n,
+        height=66 + 28 * n,
         left=6,
     )
     # Names stand above the bars' own ground, so that long ones fit.
-    drawing.axes(what, "", ticks(0, top, 4), [])
+    drawing.axes(what, "", ticks(0, top, 4), [], text)
     for place, (label, value) in enumerate(zip(names, values, strict=True)):
         drawing.bar(
-            0, value, place + 0.85, place + 0.15, "bar-all", f"{label}: {value:.4g}"
+            0, value, place + 0.87, place + 0.13, "bar-all", f"{label}: {text(value)}"
         )
         drawing.words(
-            top * 0.012, place + 0.68, f"{_shorten(label)}  {value:.3g}", "on-bar"
+            top * 0.012, place + 0.7, f"{_shorten(label)}  {text(value)}", "on-bar"
         )
     return drawing.svg()
 
 
-def _shorten(name: str, most: int = 48) -> str:
+def _shorten(name: str, most: int = 40) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
@@ -391,11 +458,11 @@ def hard_cases(hard: dict[str, Any], yes: str) -> str:
         "the voter was trained on.",
         x=(0, n_columns),
         y=(n_rows, 0),
-        height=62 + 15 * n_rows,
-        left=110,
+        height=66 + 22 * n_rows,
+        left=170,
     )
     for place, (name, says) in enumerate(zip(hard["names"], hard["says"], strict=True)):
-        drawing.words(-0.3, place + 0.75, _shorten(name, 16), "tick", "end")
+        drawing.words(-0.3, place + 0.75, _shorten(name, 18), "tick", "end")
         for column, vote in enumerate(says):
             if vote is not None:
                 kind = "cell-yes" if vote else "cell-no"

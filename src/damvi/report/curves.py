@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..evaluation import confusion, share
 
@@ -54,15 +54,15 @@ class Cuts:
         return {**asdict(self), **lists, "alarms": self.alarms.tolist()}
 
     def curves(self) -> dict[str, Any]:
-        """Points of the precision-recall and ROC curves."""
-        flagged = self.found + self.alarms
+        """Points of the precision-recall and ROC curves, one for each cut.
+
+        Where nothing is flagged, the precision is that of the first rows that are.
+        """
+        precision = self.found[1:] / (self.found + self.alarms)[1:]
         return {
             "recall": (self.found / max(self.positives, 1)).tolist(),
             "alarm_rate": (self.alarms / max(self.negatives, 1)).tolist(),
-            "precision": [
-                found / n if n else None
-                for found, n in zip(self.found.tolist(), flagged.tolist(), strict=True)
-            ],
+            "precision": [*precision[:1].tolist(), *precision.tolist()],
         }
 
     def cheapest(self, miss: float) -> int:
@@ -84,14 +84,21 @@ class Cuts:
         return int(len(ranked) - 1 - np.argmax(ranked[::-1]))
 
 
-def offer_cuts(vote: Floats, positive: Mask, own: float, most: int = MAX_CUTS) -> Cuts:
+def offer_cuts(
+    vote: Floats,
+    positive: Mask,
+    own: float,
+    most: int = MAX_CUTS,
+    also: ArrayLike = (),
+) -> Cuts:
     """The cuts to offer; the best for any costs is always among them.
 
     A cut between two neighbouring positives is never better than the higher one, which
     finds as many with fewer alarms. So one cut for each number found is enough for any
     costs and any floor of recall. Of more than ``most`` such cuts, all corners of
     their convex hull stay (the best for some costs), and the others are thinned evenly.
-    Cuts spread evenly over the rows are added, for a threshold moved by hand.
+    Cuts spread evenly over the rows are added, for a threshold moved by hand, and those at
+    the thresholds ``also``.
 
     Examples
     --------
@@ -111,11 +118,12 @@ def offer_cuts(vote: Floats, positive: Mask, own: float, most: int = MAX_CUTS) -
     thresholds = _between(votes)[::-1].copy()
     here = len(votes) - int(np.searchsorted(votes, own, side="right"))
     thresholds[here] = own
+    asked = len(votes) - np.searchsorted(votes, also, side="right")
     corners = np.flatnonzero(np.diff(found, prepend=-1) > 0)
     ends = np.array([0, here, len(found) - 1])
     hull = corners[_hull(found[corners], alarms[corners])]
     spread = _spread(corners, most), _spread(np.arange(len(found)), most)
-    chosen = np.unique(np.concatenate([*spread, hull, ends]))
+    chosen = np.unique(np.concatenate([*spread, hull, ends, asked]))
     return Cuts(
         thresholds[chosen],
         found[chosen],
@@ -133,7 +141,8 @@ def offer_weights(
 
     For each class, and each of ``STEPS``, the table of decisions, by truth and decision;
     the other classes count as they do in the model, and ties go by ``order``. The page
-    then shows exact counts and need not hold the votes.
+    then shows exact counts and need not hold the votes. ``factors`` are (C,), or (n, C)
+    where rows were decided by factors of their own.
 
     Examples
     --------
@@ -146,22 +155,45 @@ def offer_weights(
     >>> tables[1][-1].tolist()  # class 1 counts a hundredfold
     [[0, 1, 0], [0, 1, 0], [0, 0, 0]]
     """
-    n_classes = len(factors)
-    rank = np.argsort(order)
+    n_classes = vote.shape[1]
     offered = []
     for c in range(n_classes):
-        scores = vote * factors
-        scores[:, c] = -np.inf
-        rival = order[scores[:, order].argmax(axis=1)]
-        against = scores[np.arange(len(vote)), rival]
-        wins_ties = rank[c] < rank[rival]
+        rival, against, wins_ties = _rivals(vote, factors, order, c)
         tables = []
         for step in STEPS:
-            own = vote[:, c] * (factors[c] * step)
+            own = vote[:, c] * (factors[..., c] * step)
             turned = (own > against) | ((own == against) & wins_ties)
             tables.append(confusion(labels, np.where(turned, c, rival), n_classes))
         offered.append(tables)
     return offered
+
+
+def standing(vote: Floats, factors: Floats, order: Labels, c: int) -> Floats:
+    """How near each row is to being given class ``c``, from 0 to 1: above one half, it is.
+
+    Its share of what it and its strongest rival have, by votes times factors. A row is
+    given the class at ``step`` times its factor if its standing is above 1 / (1 + step),
+    so the curve of these thresholds is what the slider of a class moves along.
+    """
+    _, against, wins_ties = _rivals(vote, factors, order, c)
+    own = vote[:, c] * factors[..., c]
+    both = own + against
+    share = np.divide(own, both, out=np.full(len(vote), 0.5), where=both > 0)
+    turned = (own > against) | ((own == against) & wins_ties)
+    # Whatever the rounding, the rows above one half are those that are given the class.
+    return np.where(turned, np.maximum(share, np.nextafter(0.5, 1)), np.minimum(share, 0.5))
+
+
+def _rivals(
+    vote: Floats, factors: Floats, order: Labels, c: int
+) -> tuple[Labels, Floats, Mask]:
+    """Of each row the class that is decided for without ``c``, its votes times factor, and
+    whether ``c`` goes before it in a tie."""
+    scores = vote * factors
+    scores[:, c] = -np.inf
+    rival = order[scores[:, order].argmax(axis=1)]
+    rank = np.argsort(order)
+    return rival, scores[np.arange(len(vote)), rival], rank[c] < rank[rival]
 
 
 def calibration(chance: Floats, positive: Mask) -> list[dict[str, Any]]:

@@ -91,9 +91,41 @@
   if (lists.length && by("shown")) choose(by("shown").value);
   for (const list of lists) list.addEventListener("change", () => choose(list.value));
 
-  const live = JSON.parse(by("live-data").textContent);
-  if (!live) return;
-  const { cuts, weights } = live;
+  const segment = by("segment");
+  const showSegment = () => all(".segment").forEach((each, k) => { each.hidden = String(k) !== segment.value; });
+  if (segment) { segment.addEventListener("change", showSegment); showSegment(); }
+
+  const { confusion, cuts, weights, download } = JSON.parse(by("live-data").textContent);
+
+  // Rows as a file. Text that a spreadsheet would run as a formula gets an apostrophe.
+  let threshold = -Infinity;
+  const isFlagged = (place) => !download.near || download.near[place] > threshold;
+  const cell = (value) => {
+    const formula = typeof value === "string" && /^[=+\-@\t\r\n＝＋－＠]/.test(value) && Number.isNaN(Number(value));
+    const text = (formula ? "'" : "") + value;
+    return /[",;\r\n\t]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+  };
+  const csv = () => {
+    const rows = download.rows.filter((_, place) => isFlagged(place))
+      .map((row) => download.near ? [...row.slice(0, 3), download.labels[1], ...row.slice(4)] : row);
+    return [rows.length, [download.columns, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n"];
+  };
+  by("download").addEventListener("click", () => {
+    const [rows, text] = csv(), link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
+    link.download = "flagged.csv";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    const asked = number(by("n-found").textContent);
+    put("downloaded", rows < asked ? `${count(rows)} rows: more do not fit on the page; damvi predict writes all.` : `${count(rows)} rows.`);
+  });
+  const list = () => {
+    const found = cuts.found[state.at] + cuts.alarms[state.at], rows = all("#rows-flagged tbody tr");
+    for (const row of rows) row.hidden = !isFlagged(Number(row.dataset.place));
+    put("n-found", count(found));
+    put("n-shown", found > rows.length ? `; the ${rows.length} surest are listed` : "");
+  };
+  if (!confusion) return;
 
   // Every figure of the page that follows from a table of decisions, line by line.
   const heats = [0.02, 0.1, 0.25, 0.5, 0.75];
@@ -122,7 +154,7 @@
         cell.textContent = count(part);
         if (cell.dataset.heat) cell.dataset.heat = part ? heats.filter((edge) => part >= edge * sizes[y]).length : 0;
       }
-      place("pr", c, recall, named[c] ? found / named[c] : 1);
+      place("pr", c, recall, named[c] ? found / named[c] : Number((by(`mark-pr-${c}`) || root).dataset.start));
       place("roc", c, total > sizes[c] ? (named[c] - found) / (total - sizes[c]) : 0, recall);
     }
     put("o-right", hundred(right / total));
@@ -132,7 +164,26 @@
       put("o-found", hundred(mean((c) => at(c, c) / sizes[c])));
       put("o-f1", mean(f1).toFixed(2));
     }
+    if (n > 2) put("lead", ofClasses(there, right / total, (c) => at(c, c) / sizes[c]));
     return { at, sizes, named, total, macro: mean(f1) };
+  };
+  // The sentence on top: words.py says the same.
+  const ofClasses = (there, right, recall) => {
+    const label = (c) => `"${by("classes").querySelector(`#r-${c}`).parentElement.cells[0].textContent}"`;
+    const words = `of 100 rows about ${hundred(right)} are given their right class.`;
+    if (there.length < 2) return `${words} All of them are ${label(there[0])}, so little can be said.`;
+    const hardest = there.reduce((a, c) => recall(c) < recall(a) ? c : a);
+    const easiest = there.reduce((a, c) => recall(c) > recall(a) ? c : a);
+    const mean = there.reduce((all, c) => all + recall(c), 0) / there.length;
+    return `${words} Class by class, of 100 rows about ${hundred(mean)} are found on average: `
+      + `most of ${label(easiest)} (${hundred(recall(easiest))} of 100), `
+      + `fewest of ${label(hardest)} (${hundred(recall(hardest))} of 100).`;
+  };
+  const ofOne = (found, flagged, real) => {
+    if (!real) return `${count(flagged)} rows are flagged, and none of all is real.`;
+    if (!flagged) return `nothing is flagged, and all ${count(real)} real ones are missed.`;
+    return `of 100 flagged rows about ${hundred(found / flagged)} are real; `
+      + `of 100 real ones about ${hundred(found / real)} are found.`;
   };
 
   // Two classes: a threshold, chosen by what errors cost or by how many must be found.
@@ -171,10 +222,13 @@
     const miss = cuts.ratios[Number(by("s-cost").value)], floor = by("s-recall").value;
     const unit = Math.max(0, Number(by("unit").value) || 0);
     state.at = { own: () => cuts.own, cost: () => cheapest(miss), recall: () => withRecall(floor / 100) }[state.mode]();
-    const found = cuts.found[state.at], alarms = cuts.alarms[state.at], threshold = cuts.threshold[state.at];
+    const found = cuts.found[state.at], alarms = cuts.alarms[state.at];
+    threshold = cuts.threshold[state.at];
     const missed = cuts.positives - found, flagged = found + alarms;
     const { total } = show([cuts.negatives - alarms, alarms, missed, found]);
-    put("which", { own: "At the model's own threshold",
+    put("lead", ofOne(found, flagged, cuts.positives));
+    list();
+    put("which", { own: "As the model decides",
       cost: `At the threshold that costs least when a miss costs ${short(miss)} false alarms`,
       recall: `At the most precise threshold that finds ${floor} % of the real ones` }[state.mode]);
     put("c-threshold", String(Number(threshold.toPrecision(4))));
@@ -241,7 +295,7 @@
     by("reset").addEventListener("click", reset);
     showWeight();
   } else {
-    show(live.confusion);
+    show(confusion);
   }
   moved = true;
 })();

@@ -31,8 +31,14 @@ MOST_CELLS = 30
 MOST_COLUMNS = 200
 MOST_POINTS = 20
 SHARES = {"precision", "recall", "balanced_accuracy", "accuracy"}
-SCORE = (("score", "Score"),)
-DECIDED = (("decided", "Taken for"), ("score", "Votes for that"))
+SCORE = (("score", "Score"), ("probability", "Probability"))
+DECIDED = (
+    ("decided", "Taken for"),
+    ("score", "Votes for that"),
+    ("probability", "Probability of that"),
+)
+FOUND = ("flagged", "named")
+"""Tables of rows that are found; the others are of errors."""
 ROW_TABLES = {
     "missed": (
         "Missed: real ones with a low score",
@@ -49,8 +55,16 @@ ROW_TABLES = {
         "Wrong decisions: missed rows of the rarer classes first, then the surest",
         (("truth", "Really"), *DECIDED, ("score_of_truth", "Votes for the truth")),
     ),
-    "flagged": ("", "Flagged rows, the highest score first", SCORE),
-    "named": ("", "Rows of all classes but the most frequent, the surest first", DECIDED),
+    "flagged": (
+        "",
+        "Flagged rows, the surest first",
+        (("truth", "Really"), *SCORE),
+    ),
+    "named": (
+        "",
+        "Rows of all classes but the most frequent, the surest first",
+        (("truth", "Really"), *DECIDED),
+    ),
 }
 """Heading and caption of a table of rows, and what is told of each row."""
 BOUNDS = {"twice_gibbs": "2 x Gibbs risk", "tandem": "tandem", "c_bound": "C-bound"}
@@ -86,7 +100,8 @@ def write_report(
     """
     summary = summarise(model, frame, target, name=name, command=command)
     write_whole(Path(path), render(summary))
-    return summary
+    # The rows to download are in the table that was given.
+    return {key: value for key, value in summary.items() if key != "download"}
 
 
 def render(summary: dict[str, Any]) -> str:
@@ -106,6 +121,7 @@ def render(summary: dict[str, Any]) -> str:
     environment.filters["range100"] = words.range_of_hundred
     # A figure does not break before its percent sign.
     environment.filters["steady"] = lambda text: text.replace(" %", "\u00a0%")
+    environment.filters["small"] = small
     return environment.from_string(template).render(
         summary=summary,
         style=style,
@@ -139,16 +155,38 @@ def _values(summary: dict[str, Any]) -> dict[str, Any]:
         "judged_rows": summary["data"]["judged"],
         "charts": drawn,
         "views": [
-            {"charts": charts.of_view(view), **view, **_view_tables(view, say.distribution)}
+            {
+                "charts": charts.of_view(view),
+                "effects": [
+                    (svg, words.effect_words(effect, view["class"]))
+                    for svg, effect in zip(
+                        charts.effects(summary["effects"], view["class"]),
+                        summary["effects"],
+                        strict=True,
+                    )
+                ],
+                **view,
+                **_view_tables(view, say.distribution),
+            }
             for view in summary["views"]
         ],
-        "row_tables": [(*ROW_TABLES[name], rows) for name, rows in summary["rows"].items()],
+        "row_tables": [
+            (name, *_row_table(name, rows))
+            for name, rows in summary["rows"].items()
+            if name not in FOUND
+        ],
+        "found": next(
+            (name, *_row_table(name, rows))
+            for name, rows in summary["rows"].items()
+            if name in FOUND
+        ),
         "most_bars": charts.MOST_BARS,
         "shows_table": len(order) <= MOST_CELLS,
         "heat": heat,
         "gaps": any(vote is None for votes in says for vote in votes),
         "basis": words.basis(summary),
-        "lead": words.lead(summary),
+        "lead": words.lead(summary) if not labelled else "",
+        "as_it_decides": words.AS_IT_DECIDES,
         "data_words": words.data_words(summary),
         "voter_words": words.voter_words(summary),
         "hard_words": words.hard_words(summary),
@@ -156,10 +194,18 @@ def _values(summary: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _live(summary: dict[str, Any]) -> dict[str, Any] | None:
-    """What the script moves: thresholds of one class, or weights of several."""
+def _row_table(name: str, found: dict[str, Any]) -> tuple[Any, ...]:
+    """Heading, caption, what is told of each row where it is known, and the rows."""
+    heading, caption, told = ROW_TABLES[name]
+    known = found["rows"][0] if found["rows"] else {}
+    return heading, caption, [one for one in told if one[0] in known], found
+
+
+def _live(summary: dict[str, Any]) -> dict[str, Any]:
+    """What the script moves (thresholds of one class, or weights of several) and writes."""
+    live: dict[str, Any] = {"download": summary["download"]}
     if not summary["labelled"]:
-        return None
+        return live
     table = [n for row in summary["decision"]["confusion"] for n in row]
     cuts = next((view["cuts"] for view in summary["views"]), None)
     if cuts:
@@ -168,7 +214,7 @@ def _live(summary: dict[str, Any]) -> dict[str, Any] | None:
         alarm, miss = cost if cost and cost[0] > 0 else (1.0, 10.0)
         ratios = sorted({*RATIOS, miss / alarm})
         cuts |= {"ratios": ratios, "start": ratios.index(miss / alarm), "unit": alarm}
-    return {"confusion": table, "weights": summary["weights"], "cuts": cuts}
+    return {**live, "confusion": table, "weights": summary["weights"], "cuts": cuts}
 
 
 def _order(summary: dict[str, Any]) -> list[int]:
@@ -194,6 +240,19 @@ def heat(part: int, whole: int) -> int:
     (0, 3, 5, 0)
     """
     return sum(part >= edge * whole for edge in HEATS) if part else 0
+
+
+def small(value: float | None) -> str:
+    """Three digits, and one at least of what is smaller.
+
+    Examples
+    --------
+    >>> small(0.61254), small(-0.2), small(0.00002), small(None)
+    ('0.613', '-0.200', '2e-05', '')
+    """
+    if value is None:
+        return ""
+    return f"{value:.3f}" if abs(value) >= 0.0005 or not value else f"{value:.1g}"
 
 
 def json_for_script(value: Any) -> str:
@@ -237,6 +296,7 @@ def _tables(summary: dict[str, Any]) -> dict[str, Any]:
     }
     if not summary["labelled"]:
         return tables
+    say = words.wording(summary)
     peers = (summary["peers"] or {}).get("models", {})
     compared = [key for key in MEASURES if any(key in own for own in peers.values())]
     return tables | {
@@ -246,9 +306,18 @@ def _tables(summary: dict[str, Any]) -> dict[str, Any]:
                 _shown(score["key"], score["value"]),
                 f"{_shown(score['key'], score['low'])} to "
                 f"{_shown(score['key'], score['high'])}",
+                "" if score["chance"] is None else _shown(score["key"], score["chance"]),
                 words.MEANINGS[score["key"]],
             ]
             for score in summary["scores"]
+        ],
+        "segment_tables": [
+            (
+                one["name"],
+                say.segment_headings,
+                [say.segment(group) for group in one["groups"]],
+            )
+            for one in summary["segments"]
         ],
         "class_score_rows": [_class_scores(summary["classes"][c]) for c in _order(summary)],
         "peer_headings": ["model", *(MEASURES[key] for key in compared)],

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import certify
-from ..decision import crossfit_probability
 from ..evaluation import (
     MEASURES,
     Figures,
@@ -30,6 +29,7 @@ from ..evaluation import (
 from ..explanation import as_text, importances
 from ..io import library_versions
 from ..tables import label_texts
+from .columns import effects, segments
 from .curves import (
     MAX_CUTS,
     OWN,
@@ -38,6 +38,7 @@ from .curves import (
     distribution,
     offer_cuts,
     offer_weights,
+    standing,
 )
 
 if TYPE_CHECKING:
@@ -47,8 +48,10 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-N_FOLDS = 5
 MAX_ROWS = 50
+MOST_DOWNLOADED = 5000
+"""Rows that the page can write to a file, within as many characters of their values."""
+MOST_CHARACTERS = 400_000
 MAX_COLUMNS = 12
 MOST_PAIRS = 10
 MOST_VIEWS = 20
@@ -73,10 +76,6 @@ UNCALIBRATED = (
 )
 PLAIN = "The model's probabilities on these rows."
 CROSSFITTED = "Training rows have theirs from a calibration that was learned on other rows."
-TOO_FEW = (
-    f"{PLAIN} Those of training rows are from a calibration that knows them: some class "
-    f"has too few rows to learn it on others."
-)
 
 
 def summarise(
@@ -119,6 +118,7 @@ def summarise(
         **table.fitted.labels.told(table.fitted.threshold),
         "data": _data(table),
         "importances": ranked.as_dict(),
+        "effects": effects(table.fitted, table.X, model.schema, list(ranked.names)),
         "repeat": {
             "command": command,
             "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -188,34 +188,37 @@ class _Table:
 
     def score(self, rows: Labels, classes: Labels) -> Floats:
         """The vote on each of the rows for its class; of two classes, for the positive."""
-        vote = self.judged.columns[rows]
-        return vote[np.arange(len(rows)), np.minimum(classes, vote.shape[1] - 1)]
+        return _of_classes(self.judged.columns, rows, classes)
 
-    def probabilities(self) -> tuple[Floats, str]:
-        """Of each row and class looked for, as votes are, and what they are.
+    def chance(self, rows: Labels, classes: Labels) -> Floats:
+        """The probability of each of the rows for its class, likewise."""
+        columns = self.judged.probability.reshape(self.judged.columns.shape)
+        return _of_classes(columns, rows, classes)
 
-        A calibrator flatters the votes it was learned on, so training rows get theirs from
-        one that was learned on other rows.
-        """
-        judged, C = self.judged, self.fitted.n_classes
+    @property
+    def calibration_words(self) -> str:
+        """What the probabilities are."""
         if not self.fitted.calibrates:
-            return judged.probability, UNCALIBRATED
-        known = np.flatnonzero(judged.of_fit & judged.has_vote)
-        if judged.labels is None or not len(known):
-            return judged.probability, PLAIN
-        labels, vote = judged.labels[known], judged.vote[known]
-        sizes = np.bincount(labels, minlength=C)
-        # Each calibrator needs rows of its class, and others.
-        if sizes.min() < 2 or len(known) < N_FOLDS:
-            return judged.probability, TOO_FEW
-        rng = np.random.default_rng(0)
-        folds = np.empty(len(labels), np.intp)
-        for c in range(C):
-            rows = rng.permutation(np.flatnonzero(labels == c))
-            folds[rows] = np.arange(sizes[c]) % N_FOLDS
-        probability = judged.probability.copy()
-        probability[known] = crossfit_probability(vote, labels, folds)
-        return probability, CROSSFITTED
+            return UNCALIBRATED
+        learned = self.model.training.probability is not None
+        return CROSSFITTED if learned and self.judged.of_fit.any() else PLAIN
+
+    def standing(self, at: int) -> tuple[Floats, float, Floats]:
+        """How near each row is to the class in column ``at`` of the votes.
+
+        Also the cut above which it is given that class, and those of the slider. Training
+        rows are as near to it as to the thresholds that they were judged by.
+        """
+        judged, labels = self.judged, self.fitted.labels
+        if len(labels.reported) == 1:
+            own = labels.flags_above(self.fitted.threshold)
+            return judged.vote_to_cut(float(self.fitted.threshold), own), own, np.empty(0)
+        near = standing(judged.vote, judged.threshold, labels.target_order, at)
+        return near, 0.5, 1 / (1 + np.array(STEPS))
+
+
+def _of_classes(columns: Floats, rows: Labels, classes: Labels) -> Floats:
+    return columns[rows, np.minimum(classes, columns.shape[1] - 1)]
 
 
 def _data(table: _Table) -> dict[str, Any]:
@@ -283,6 +286,7 @@ def _without_truth(table: _Table, ranked: list[str]) -> dict[str, Any]:
         ],
         "views": _views(table, None, None),
         "rows": _rows_to_look_at(table, ranked),
+        "download": _download(table),
         "voters": {
             "known": False,
             "why": UNLABELLED,
@@ -295,8 +299,7 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
     judged, fitted, scores = table.judged, table.fitted, table.model.scores
     known = judged.has_vote
     truth, decided, vote = labels[known], judged.decided[known], judged.vote[known]
-    probability, words = table.probabilities()
-    chance = probability[known].reshape(len(truth), -1)
+    chance = judged.probability[known].reshape(len(truth), -1)
     counts = confusion(truth, decided, fitted.n_classes)
     figures = None
     if (counts.sum(axis=1) > 0).sum() > 1:
@@ -314,25 +317,36 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
                 for name, key in means.items()
             },
         },
-        "weights": _weights(fitted, vote, truth),
+        "weights": _weights(table, truth),
         "cost": scores.get("cost"),
-        "scores": _scores(figures, classes[-1]),
-        "calibration_words": words,
+        "scores": _scores(figures),
+        "calibration_words": table.calibration_words,
+        "segments": segments(
+            table.model.schema,
+            table.frame[known],
+            table.X[known],
+            decided,
+            truth,
+            fitted.labels.usual if len(fitted.labels.reported) == 1 else None,
+        ),
         "views": _views(table, truth, chance),
         "peers": _peers(scores),
         "voters": _voters(table, labels),
         "mixed_up": _mixed_up(counts, table.names),
         "rows": _rows_to_look_at(table, ranked),
+        "download": _download(table),
         "certificate": _promise(table, labels),
     }
 
 
-def _weights(fitted: FittedVote, vote: Floats, truth: Labels) -> dict[str, Any] | None:
+def _weights(table: _Table, truth: Labels) -> dict[str, Any] | None:
     """What is decided where one of several classes counts for more, for the slider."""
-    reported, factors = fitted.labels.reported, fitted.threshold
-    if len(reported) == 1 or len(reported) > MOST_WEIGHED:
+    labels, judged, factors = table.fitted.labels, table.judged, table.fitted.threshold
+    if len(labels.reported) == 1 or len(labels.reported) > MOST_WEIGHED:
         return None
-    offered = offer_weights(vote, truth, factors, fitted.labels.target_order)
+    known = judged.has_vote
+    own = judged.vote[known], truth, judged.threshold[known]
+    offered = offer_weights(*own, labels.target_order)
     return {
         "steps": list(STEPS),
         "own": OWN,
@@ -374,28 +388,21 @@ def _classes(
     return classes
 
 
-def _scores(figures: Figures | None, counted: dict[str, Any]) -> list[dict[str, Any]]:
-    """The figures; those of counted rows with the interval that the page shows above.
-
-    ``counted`` are those of the positive class, the last of two; of more classes, only
-    means are among the figures.
-    """
-    scores = []
-    for key, figure in ({} if figures is None else figures.overall).items():
-        low, high = figure.low, figure.high
-        rate = counted.get(key) if key in ("precision", "recall") else None
-        if rate and rate["value"] is not None:
-            low, high = rate["low"], rate["high"]
-        scores.append(
-            {
-                "key": key,
-                "name": MEASURES[key],
-                "value": figure.value,
-                "low": low,
-                "high": high,
-            }
-        )
-    return scores
+def _scores(figures: Figures | None) -> list[dict[str, Any]]:
+    """The figures, with their intervals and what chance would give."""
+    if figures is None:
+        return []
+    return [
+        {
+            "key": key,
+            "name": MEASURES[key],
+            "value": figure.value,
+            "low": figure.low,
+            "high": figure.high,
+            "chance": figures.chances.get(key),
+        }
+        for key, figure in figures.overall.items()
+    ]
 
 
 def _views(
@@ -426,8 +433,9 @@ def _views(
             "distribution": distribution(vote, own, labels.vote_limits),
         }
         if own is not None and chance is not None:
-            cut = labels.flags_above(table.fitted.threshold)
-            cuts = offer_cuts(vote, own, cut, MAX_CUTS if alone else POINTS)
+            near, cut, steps = table.standing(at)
+            most = MAX_CUTS if alone else POINTS
+            cuts = offer_cuts(near[known], own, cut, most, steps)
             named = decided == c
             found, alarms = int((own & named).sum()), int((~own & named).sum())
             view |= {
@@ -486,7 +494,7 @@ def _mixed_up(counts: NDArray[Any], names: tuple[str, ...]) -> list[dict[str, An
 
 
 def _rows_to_look_at(table: _Table, ranked: list[str]) -> dict[str, Any]:
-    """Wrong decisions, the surest first; without the truth, what was found.
+    """Wrong decisions, the surest first, and what was found.
 
     Of one class that is looked for its misses, and apart from them the false alarms. Of
     several, missed rows of the rarer ones first; sure is a decision with many votes for
@@ -494,11 +502,10 @@ def _rows_to_look_at(table: _Table, ranked: list[str]) -> dict[str, Any]:
     """
     judged, classes = table.judged, table.fitted.labels
     alone = len(classes.reported) == 1
+    rows = _found(table, alone)
+    found = {"flagged" if alone else "named": _rows(table, rows, ranked)}
     if judged.labels is None:
-        found = np.flatnonzero(judged.has_vote & (judged.decided != classes.usual))
-        score = table.score(found, judged.decided[found])
-        found = found[np.argsort(-score, kind="stable")]
-        return {"flagged" if alone else "named": _rows(table, found, ranked)}
+        return found
     wrong = np.flatnonzero(judged.has_vote & (judged.decided != judged.labels))
     truth, decided = judged.labels[wrong], judged.decided[wrong]
     score = table.score(wrong, decided)
@@ -509,10 +516,55 @@ def _rows_to_look_at(table: _Table, ranked: list[str]) -> dict[str, Any]:
         return {
             "missed": _rows(table, low, ranked),
             "false_alarms": _rows(table, high, ranked),
+            **found,
         }
     sure = score - table.score(wrong, truth)
     rare = classes.rare(np.bincount(judged.labels, minlength=classes.n_classes))[truth]
-    return {"mistakes": _rows(table, wrong[np.lexsort((-sure, ~rare))], ranked)}
+    order = wrong[np.lexsort((-sure, ~rare))]
+    return {"mistakes": _rows(table, order, ranked), **found}
+
+
+def _found(table: _Table, alone: bool) -> Labels:
+    """Rows of all classes but the usual one, as they are decided, the surest first.
+
+    Where a slider moves the threshold of one class, the rows below it follow.
+    """
+    judged = table.judged
+    rows = np.flatnonzero(judged.has_vote)
+    taken = judged.decided[rows] != table.fitted.labels.usual
+    if not alone:
+        rows = rows[taken]
+        return rows[np.argsort(-table.score(rows, judged.decided[rows]), kind="stable")]
+    near, _, _ = table.standing(0)
+    order = np.argsort(-near[rows], kind="stable")
+    return rows[order] if judged.labels is not None else rows[order][taken[order]]
+
+
+def _download(table: _Table) -> dict[str, Any]:
+    """The rows that the page can write to a file: what :func:`_found` found, whole."""
+    judged, names, frame = table.judged, table.names, table.frame
+    alone = len(table.fitted.labels.reported) == 1
+    rows = _found(table, alone)[:MOST_DOWNLOADED]
+    columns = [str(name) for name in frame.columns]
+    values = [[as_text(frame[name].iloc[i]) for name in columns] for i in rows]
+    room = np.cumsum([sum(map(len, row)) + 8 * len(row) for row in values])
+    rows = rows[: int(np.searchsorted(room, MOST_CHARACTERS))]
+    decided = judged.decided[rows]
+    near = table.standing(0)[0][rows].tolist() if alone else None
+    told = zip(
+        table.numbers[rows].tolist(),
+        table.score(rows, decided).tolist(),
+        table.chance(rows, decided).tolist(),
+        [names[c] for c in decided],
+        strict=True,
+    )
+    return {
+        "columns": ["row", "score", "probability", "decision", *columns],
+        # Of one class, how near each row is to be flagged; the decision follows the slider.
+        "near": near,
+        "labels": list(names),
+        "rows": [[*own, *row] for own, row in zip(told, values, strict=False)],
+    }
 
 
 def _rows(table: _Table, rows: Labels, ranked: list[str]) -> dict[str, Any]:
@@ -533,10 +585,13 @@ def _rows(table: _Table, rows: Labels, ranked: list[str]) -> dict[str, Any]:
     columns = list(dict.fromkeys([*matter, *ids, *others]))[:MAX_COLUMNS]
     shown = rows[:MAX_ROWS]
     decided = judged.decided[shown]
+    taken = decided != table.fitted.labels.usual
     told: dict[str, Any] = {
         "row": table.numbers[shown].tolist(),
         "score": table.score(shown, decided).tolist(),
+        "probability": table.chance(shown, decided).tolist(),
         "decided": [names[c] for c in decided],
+        "taken": taken.tolist(),
     }
     if judged.labels is not None:
         truth = judged.labels[shown]
@@ -549,6 +604,7 @@ def _rows(table: _Table, rows: Labels, ranked: list[str]) -> dict[str, Any]:
     each = zip(*told.values(), strict=True)
     return {
         "total": len(rows),
+        "taken": int((judged.decided[rows] != table.fitted.labels.usual).sum()),
         "columns": columns,
         "left_out": max(0, len(others) - len(columns)),
         "rows": [dict(zip(told, row, strict=True)) for row in each],

@@ -19,6 +19,7 @@ MEANINGS = {
     "brier": "squared error of the probabilities; lower is better",
 }
 MOST_LISTED = 5
+AS_IT_DECIDES = "As the model decides"
 
 
 def per_hundred(share: float | None) -> str:
@@ -45,39 +46,52 @@ def range_of_hundred(rate: dict[str, Any]) -> str:
     return f"{low} to {high}, with 90 % confidence"
 
 
-def percent(share: float | None) -> str:
+def of_hundred(rate: dict[str, Any]) -> tuple[str, str]:
+    """A share out of 100, and its interval; blank where there are no rows."""
+    if rate["value"] is None:
+        return "–", ""
+    low, high = per_hundred(rate["low"]), per_hundred(rate["high"])
+    return per_hundred(rate["value"]), f"{low} to {high}"
+
+
+def percent(share: float | None, digits: int = 3) -> str:
     """A share in percent, with digits enough for rare things."""
-    return "–" if share is None else f"{100 * share:.3g} %"
+    return "–" if share is None else f"{100 * share:.{digits}g} %"
 
 
-def basis(summary: dict[str, Any]) -> dict[str, str]:
-    """Which rows this is about, in words that nobody can miss."""
-    data, say = summary["data"], wording(summary)
+def basis(summary: dict[str, Any]) -> str:
+    """Which rows this is about, in one short line that nobody can miss."""
+    data, n = summary["data"], f"{summary['data']['judged']:,}"
     if not summary["labelled"]:
-        text = f"The page shows what the model {say.acts}, not how often it is right."
-        title = "These rows come without the truth."
-        return {"title": title, "text": f"{text} {data['words']}"}
+        return f"No true answers: what the model {wording(summary).acts}, not how well."
     if data["of_fit"] == 0:
-        title = "Judged on rows that are new to the model."
-    elif data["new"] == 0:
-        title = "Judged on the training rows, out of sample."
+        return f"Judged on {n} rows that are new to the model."
+    if data["new"] == 0:
+        return f"Judged on {n} training rows, out of sample."
+    return f"Judged on {n} rows, training rows out of sample."
+
+
+def effect_words(effect: dict[str, Any], of: int) -> str:
+    """Which way a column pushes a class, in a sentence."""
+    place = 0 if len(effect["chance"][0]) == 1 else of
+    chances = [each[place] for each in effect["chance"]]
+    low, high = (effect["values"][pick(chances)] for pick in (_least, _most))
+    if effect["is_number"]:
+        low, high = f"at {low:,.4g}", f"at {high:,.4g}"
     else:
-        title = "Some of these rows, or rows with the same values, were in the fit."
-    text = data["words"]
-    if data["of_fit"] and say.was_tuned(summary):
-        text += f" The model's {say.tuned} tuned on training rows: new rows may do a bit "
-        text += f"worse.{_crossfitted(summary)}"
-    if data["without_truth"]:
-        text += f" {data['without_truth']:,} rows without a truth are left out."
-    return {"title": title, "text": text}
+        low, high = f"for {low}", f"for {high}"
+    return (
+        f"{effect['name']}: from {percent(min(chances), 2)} {low} to "
+        f"{percent(max(chances), 2)} {high}."
+    )
 
 
-def _crossfitted(summary: dict[str, Any]) -> str:
-    """What remains where each row is judged by a threshold that was tuned on others."""
-    peers = summary.get("peers") or {}
-    own = peers.get("models", {}).get("DAMVI", {})
-    same_rows = peers.get("rows") == summary["data"]["judged"]
-    return f" {wording(summary).crossfitted(own)}" if own and same_rows else ""
+def _least(values: list[float]) -> int:
+    return values.index(min(values))
+
+
+def _most(values: list[float]) -> int:
+    return values.index(max(values))
 
 
 def _shared_out(classes: list[dict[str, Any]]) -> str:
@@ -111,7 +125,10 @@ def data_words(summary: dict[str, Any]) -> str:
     words += f"; {len(kinds) - kinds.count('dropped')} columns are used"
     if kinds.count("dropped"):
         words += f" and {kinds.count('dropped')} are not"
-    return f"{words}. {data['words']}"
+    words += f". {data['words']}"
+    if data["without_truth"]:
+        words += f" {data['without_truth']:,} rows without a truth are left out."
+    return words
 
 
 def voter_words(summary: dict[str, Any]) -> str:
@@ -159,7 +176,9 @@ def promise_words(summary: dict[str, Any]) -> str:
 def lead(summary: dict[str, Any]) -> str:
     """What a manager wants to know, in two or three sentences."""
     say = wording(summary)
-    return say.lead(summary) if summary["labelled"] else say.decisions(summary)
+    if not summary["labelled"]:
+        return say.decisions(summary)
+    return f"{AS_IT_DECIDES}: {say.found_of(summary)} {say.meaning(summary)}".strip()
 
 
 class OneClass:
@@ -167,7 +186,6 @@ class OneClass:
 
     several = False
     acts = "flags"
-    tuned = "threshold was"
     thresholds = "thresholds"
     hard = "real ones"
     found = "would be flagged"
@@ -191,19 +209,21 @@ class OneClass:
         "the model's own threshold, not at one chosen above."
     )
     bound_headings = ("at most", "missed", "false alarms", "all decisions")
+    segment_headings = (
+        "segment",
+        "rows",
+        "real",
+        "flagged",
+        "found, of 100 real",
+        "90 % interval",
+        "real, of 100 flagged",
+        "90 % interval",
+    )
 
     def decided(self, summary: dict[str, Any]) -> str:
+        if summary["data"]["of_fit"]:
+            return "As the model decides, with thresholds tuned on other rows"
         return f"At the model's own threshold (score above {summary['threshold']:.4g})"
-
-    def was_tuned(self, summary: dict[str, Any]) -> bool:
-        return True
-
-    def crossfitted(self, own: dict[str, float]) -> str:
-        return (
-            f"With thresholds tuned on other rows than they judge, of 100 flagged rows "
-            f"about {per_hundred(own['precision'])} are real, and of 100 real ones about "
-            f"{per_hundred(own['recall'])} are found."
-        )
 
     def decisions(self, summary: dict[str, Any]) -> str:
         flagged = summary["classes"][1]["named"]
@@ -212,23 +232,38 @@ class OneClass:
             f"({percent(flagged['value'])}) as {summary['target']['positive']}."
         )
 
-    def lead(self, summary: dict[str, Any]) -> str:
-        target, real = summary["target"], summary["classes"][1]
+    def found_of(self, summary: dict[str, Any]) -> str:
+        """What is found; the script says the same of other thresholds."""
+        real = summary["classes"][1]
         flagged = real["named"]["part"]
         if not real["rows"]:
-            return f"None of these rows is {target['positive']}; {flagged:,} were flagged."
+            return f"{flagged:,} rows are flagged, and none of all is real."
         if not flagged:
-            return (
-                f"Nothing is flagged: all {real['rows']:,} real ones are missed at the "
-                f"model's threshold."
-            )
+            return f"nothing is flagged, and all {real['rows']:,} real ones are missed."
         return (
-            f"As the model decides: of 100 flagged rows about "
-            f"{per_hundred(real['precision']['value'])} are real; of 100 real ones about "
-            f"{per_hundred(real['recall']['value'])} are found. Real means that "
-            f"'{target['name']}' is '{target['positive']}', as in "
+            f"of 100 flagged rows about {per_hundred(real['precision']['value'])} are "
+            f"real; of 100 real ones about {per_hundred(real['recall']['value'])} are "
+            f"found."
+        )
+
+    def meaning(self, summary: dict[str, Any]) -> str:
+        target, real = summary["target"], summary["classes"][1]
+        return (
+            f"Real means that '{target['name']}' is '{target['positive']}', as in "
             f"{percent(real['rate'])} of these rows."
         )
+
+    def segment(self, group: dict[str, Any]) -> list[str]:
+        """A segment's counts and rates, as cells below ``segment_headings``."""
+        precision, recall = group["precision"], group["recall"]
+        return [
+            group["name"],
+            f"{group['rows']:,}",
+            f"{recall['whole']:,}",
+            f"{precision['whole']:,}",
+            *of_hundred(recall),
+            *of_hundred(precision),
+        ]
 
     def extent(self, summary: dict[str, Any]) -> str:
         real = summary["classes"][1]
@@ -268,7 +303,6 @@ class EachClass:
 
     several = True
     acts = "decides"
-    tuned = "factors of the classes were"
     thresholds = "the factors of the classes"
     hard = "rows of rarer classes"
     found = "are given their class"
@@ -276,9 +310,8 @@ class EachClass:
     would = "given it its class."
     classes = "all"
     curve = (
-        "Each point is a share of the vote from which on rows would be given this class, "
-        "if it alone were asked for. The dot is what is decided, which weighs all classes "
-        "at once, so it may lie beside the curve. The dashed line is what chance would "
+        "Each point is what votes for this class could count, the other classes counting "
+        "as in the model. The dot is what is decided; the dashed line is what chance would "
         "give."
     )
     roc = (
@@ -296,40 +329,38 @@ class EachClass:
         "weight chosen above."
     )
     bound_headings = ("bound", "all decisions")
+    segment_headings = ("segment", "rows", "right, of 100", "90 % interval")
 
     def decided(self, summary: dict[str, Any]) -> str:
         return "As the model decides"
 
-    def was_tuned(self, summary: dict[str, Any]) -> bool:
-        return any(factor != 1 for factor in summary["factors"])
-
-    def crossfitted(self, own: dict[str, float]) -> str:
-        return (
-            f"With factors tuned on other rows than they judge, of 100 rows of a class "
-            f"about {per_hundred(own['balanced_accuracy'])} are found, the mean over the "
-            f"classes, and macro F1 is {own['macro_f1']:.2f}."
-        )
-
     def decisions(self, summary: dict[str, Any]) -> str:
         return f"The model gives {_shared_out(summary['classes'])}."
 
-    def lead(self, summary: dict[str, Any]) -> str:
+    def found_of(self, summary: dict[str, Any]) -> str:
+        """What is found; the script says the same of other weights."""
         decision, classes = summary["decision"], there(summary)
         words = (
-            f"As the model decides: of 100 rows about "
-            f"{per_hundred(decision['right']['value'])} are given their right class."
+            f"of 100 rows about {per_hundred(decision['right']['value'])} are given their "
+            f"right class."
         )
         if not decision["mean_found"]:
             return f"{words} All of them are {_quoted(classes[0])}, so little can be said."
         hardest = min(classes, key=lambda one: one["recall"]["value"])
         easiest = max(classes, key=lambda one: one["recall"]["value"])
         return (
-            f"{words} Large classes make up most of that. Class by class, of 100 rows "
-            f"about {per_hundred(decision['mean_found']['value'])} are found on average: "
-            f"most of {_quoted(easiest)} ({per_hundred(easiest['recall']['value'])} of "
-            f"100), fewest of {_quoted(hardest)} "
-            f"({per_hundred(hardest['recall']['value'])} of 100)."
+            f"{words} Class by class, of 100 rows about "
+            f"{per_hundred(decision['mean_found']['value'])} are found on average: most of "
+            f"{_quoted(easiest)} ({per_hundred(easiest['recall']['value'])} of 100), "
+            f"fewest of {_quoted(hardest)} ({per_hundred(hardest['recall']['value'])} of "
+            f"100)."
         )
+
+    def meaning(self, summary: dict[str, Any]) -> str:
+        return ""
+
+    def segment(self, group: dict[str, Any]) -> list[str]:
+        return [group["name"], f"{group['rows']:,}", *of_hundred(group["right"])]
 
     def extent(self, summary: dict[str, Any]) -> str:
         classes, known = summary["classes"], there(summary)
