@@ -443,7 +443,8 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         split = split_rows(self.cv, X, targets, groups, seed=seed)
         refuse_single_class(split.train, targets)
         settings, n = Settings.of(self), len(targets)
-        vote, thresholds = np.empty(0), np.zeros(len(split.train))
+        vote = plain = np.empty(0)
+        thresholds, even = np.zeros(len(split.train)), np.full(self.n_estimators, 1.0)
         for fold, rows in enumerate(split.train):
             judged = np.flatnonzero(split.folds == fold)
             if not len(judged):
@@ -463,12 +464,16 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
             moments = settings.moments_by_fold(votes)
             found = minimize_c_bound(votes, moments, settings, self.n_jobs)
-            cast = voters.weighted_vote(take_rows(X, judged), found.weights, self.n_jobs)
+            cast, by_all = (
+                voters.weighted_vote(take_rows(X, judged), weights, self.n_jobs)
+                for weights in (found.weights, even / self.n_estimators)
+            )
             if not len(vote):
-                vote = np.full((n, *cast.shape[1:]), np.nan)
+                vote, plain = (np.full((n, *cast.shape[1:]), np.nan) for _ in range(2))
             vote[judged], thresholds[fold] = cast, found.threshold
-        np.clip(vote, *labels.vote_limits, out=vote)
-        return Refitted(vote, split.folds, split.forward, thresholds)
+            plain[judged] = by_all
+        vote, plain = (np.clip(one, *labels.vote_limits) for one in (vote, plain))
+        return Refitted(vote, split.folds, split.forward, thresholds, plain)
 
     def _route(self, fit_params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Groups of the rows, and what else the voters asked for."""

@@ -128,12 +128,15 @@ class Refitted(NamedTuple):
         See :class:`~damvi.votes.Votes`.
     thresholds : ndarray of shape (folds,)
         Where each fit's vote is cut, if nobody tunes it.
+    plain : ndarray of the shape of ``vote``
+        The same voters' plain vote.
     """
 
     vote: Numbers
     folds: NDArray[Any]
     forward: bool
     thresholds: Numbers
+    plain: Numbers
 
 
 @dataclass(frozen=True, eq=False)

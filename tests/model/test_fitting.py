@@ -156,12 +156,6 @@ def counted(train):
     return counting
 
 
-def test_groups_need_a_pool():
-    prepared = prepare(table().assign(who=np.arange(400) // 4), "y", group="who")
-    with pytest.raises(ValueError, match="groups need the strong pool"):
-        fit_table(prepared, parse_metric("f1"), pool="trees")
-
-
 class Slow(FastForestClassifier):
     """Says how long it takes by the clock of the test."""
 

@@ -20,7 +20,7 @@ def test_roles_are_read_and_are_no_features():
     frame["paid"] = frame["paid"].astype(object)
     frame.loc[3, "paid"] = None  # without a label
     found = prepare(frame, "paid", group="shop", time="day", sample_weight="count")
-    assert found.schema.features == ["size"]
+    assert found.schema.features == ["size", "day (weekday)"]  # the day itself is none
     rows = np.delete(np.arange(60), 3)
     np.testing.assert_array_equal(np.argsort(found.times, kind="stable"), np.arange(59))
     assert found.times.dtype == np.int64

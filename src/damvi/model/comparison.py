@@ -248,8 +248,8 @@ def compare_with_peers(
     Thresholds, factors of classes and calibrators are cross-fitted over the same folds for
     all. Where the rows are not in memory there are no peers.
     """
-    folds, order = classifier.votes_.folds, classifier.labels_.target_order
-    forward = classifier.decision_.weighting.forward
+    weighting, order = classifier.decision_.weighting, classifier.labels_.target_order
+    folds, forward = weighting.folds, weighting.forward
     targets, n_classes = table.y.astype(np.intp), table.n_classes
     votes = {OURS: vote, **(peers or {})}
     has_vote = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
@@ -310,28 +310,36 @@ def leaderboard(
     """Each voter alone, the votes of all, and peers that were trained beside: plain values.
 
     All are out of sample; voters that vote hard are judged on the rows that each was not
-    trained on.
+    trained on. Where whole fits judge the rows, no voter of the model itself does.
     """
     weighting, votes = classifier.decision_.weighting, classifier.votes_
-    labels, folds = classifier.labels_, votes.folds
+    labels, folds = classifier.labels_, weighting.folds
     targets, cost = votes.targets.astype(np.intp), metric.cost
 
     def soft(vote: NDArray[np.float64]) -> dict[str, float]:
-        some = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
+        some = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1) & (folds >= 0)
         own, truth = vote[some], targets[some]
         decided = crossfit_decisions(
-            own, truth, metric.threshold, folds[some], order=labels.target_order
+            own,
+            truth,
+            metric.threshold,
+            folds[some],
+            forward=weighting.forward,
+            order=labels.target_order,
         )
         return point_figures(truth, own, decided, labels.reported, cost=cost)
 
     even = np.full(len(classifier.weights_), 1 / len(classifier.weights_))
-    plain = crossfitted_vote(
-        votes,
-        weighting.others,
-        weighting.settings,
-        classifier.n_jobs,
-        weights=[even] * votes.n_folds,
-    )
+    if weighting.refitted is None:
+        plain = crossfitted_vote(
+            votes,
+            weighting.others,
+            weighting.settings,
+            classifier.n_jobs,
+            weights=[even] * votes.n_folds,
+        )
+    else:
+        plain = weighting.refitted.plain
     rows = [
         {
             "model": WEIGHTED,
@@ -341,9 +349,12 @@ def leaderboard(
         {"model": PLAIN, **soft(plain), "weight": None},
     ]
     fitted, own_names = FittedVote(classifier), set()
+    found: dict[str, Any]
     for k, (name, weight) in enumerate(zip(fitted.names, fitted.weights, strict=True)):
         if fitted.is_pool:
             found = soft(votes.votes[:, k].astype(np.float64))
+        elif weighting.refitted is not None:
+            found = dict.fromkeys(rows[0].keys() - {"model", "weight"})
         else:
             unseen = np.unpackbits(votes.out_of_bag[k], count=len(targets)).astype(bool)
             decided = fitted.decided_by_each(votes.votes[unseen, k : k + 1])[:, 0]
@@ -363,8 +374,12 @@ def peer_votes(
     targets: NDArray[np.intp],
     seed: int,
     seconds: dict[str, float],
+    cv: Any = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Votes out of fold: those that the pool took already, or by a training for them."""
+    """Votes out of fold: those that the pool took already, or by a training for them.
+
+    ``cv`` are the splits that the classifier was fitted with, if it was with any.
+    """
     voters, folds = classifier.voters_, classifier.votes_.folds
     if isinstance(voters, PoolVoters):
         places = {name: k for k, name in enumerate(voters.names)}
@@ -377,7 +392,7 @@ def peer_votes(
     boosts = find_spec("lightgbm") is not None and n_classes <= MOST_CLASSES
     names = [name for name in PEERS if name != "lightgbm" or boosts]
     pool = dict(strong_pool(seed, targets))
-    splits = [
+    splits = cv or [
         (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
         for fold in range(int(folds.max()) + 1)
     ]

@@ -18,6 +18,7 @@ from .._threads import one_openmp_thread
 from ..classifier import DAMVIClassifier
 from ..decision.decision import AVERAGE_PRECISION
 from ..evaluation import voters_of_fit
+from ..folds import forward_splits
 from ..hashing import Hashes, kept, row_hashes
 from ..io import ModelParts, Training
 from ..selection import best_alone, take_alone
@@ -103,10 +104,15 @@ def fit_table(
     common = _parameters(table, metric, seed, n_jobs, verbose)
     common["unlabeled_weight"] = unlabeled_weight or 0.0
     estimators, dropped = _choose_pool(table, pool, time_limit, seed, n_jobs, say)
-    if estimators is None and table.groups is not None:
-        raise ValueError(
-            "groups need the strong pool: trees are judged on rows outside their samples, "
-            "which other rows of a group may be in; leave out --pool trees, or --group"
+    splits = None
+    if table.times is not None:
+        splits = forward_splits(table.times, table.y, table.groups)
+        common["cv"] = splits
+        n = sum(len(test) for _, test in splits)
+        say(
+            f"Judged in the order of time: the first {len(table.y) - n:,} rows only train, "
+            f"and {n:,} rows in {len(splits)} windows are judged by what was learned from "
+            f"rows before them."
         )
     classifier: Any
     if estimators is None:  # very rare classes must reach every tree
@@ -123,7 +129,8 @@ def fit_table(
     start = time.perf_counter()
     classifier.fit(table.X, table.y, **more)
     seconds = {WEIGHTED: time.perf_counter() - start, **getattr(classifier, "seconds_", {})}
-    peers = peer_votes(classifier, table.X, table.y.astype(np.intp), seed, seconds)
+    targets = table.y.astype(np.intp)
+    peers = peer_votes(classifier, table.X, targets, seed, seconds, splits)
     alone = None
     if estimators is not None and len(classifier.weights_) > 1:
         by_rank = metric.measure in ("ap", "macro_ap")
@@ -146,6 +153,9 @@ def fit_table(
     scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}
     how = {"seed": seed, "pool": pool if isinstance(pool, str) else "own"}
     how |= {} if name is None else {"best": name}
+    if splits is not None:
+        how["windows"] = len(splits)
+        classifier.cv = None  # the numbers of these rows, which are no use to others
     how["pool"] = "trees" if estimators is None else how["pool"]
     model = ModelParts(
         classifier,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..folds import forward_splits
 from ..io import Target
 from ..tables import (
     Schema,
@@ -19,6 +20,8 @@ from ..tables import (
     notes_on,
     pick,
     suspicions,
+    time_order,
+    time_values,
 )
 from ..tables.values import as_numbers, dates_in, find_date_format
 
@@ -95,6 +98,7 @@ def prepare(
     group: str | None = None,
     time: str | None = None,
     sample_weight: str | None = None,
+    shuffle: bool = False,
     keep: Collection[str] = (),
     drop: Collection[str] = (),
 ) -> Prepared:
@@ -113,9 +117,13 @@ def prepare(
     group : str, optional
         The column that says which rows belong together; it is no feature.
     time : str, optional
-        The column that says when each row was: dates, times or numbers. It is no feature.
+        The column that says when each row was: dates, times or numbers. Numbers are no
+        feature then; of dates the parts of the calendar are. By default it is a column of
+        dates that the rows are in the order of, if there is one.
     sample_weight : str, optional
         The column that says how much each row counts; it is no feature.
+    shuffle : bool, default=False
+        Rows are in no order of time, whatever they look like.
     keep, drop : collections of str
         Columns to use or not to use, whatever they look like.
     """
@@ -127,6 +135,8 @@ def prepare(
     groups = None if group is None else _filled(frame, group, "group").to_numpy()[known]
     times = None if time is None else _read_times(_filled(frame, time, "time")[known])
     weights = None if sample_weight is None else _read_weights(frame[sample_weight], known)
+    if time is not None and not _is_number_column(frame[time]):
+        del roles["time"]
     drop = [*drop, *(name for name in roles.values() if name is not None)]
     without = None
     if not known.all():
@@ -134,6 +144,10 @@ def prepare(
         frame = frame.loc[known].reset_index(drop=True)
     schema, warnings = judge_columns(frame, target, y, classes, keep=keep, drop=drop)
     X = schema.encode(frame)
+    notes = notes_on(frame, schema)
+    if time is None and not shuffle:
+        times, note = _find_times(frame, schema, y, groups)
+        notes += note
     return Prepared(
         X,
         y,
@@ -144,8 +158,36 @@ def prepare(
         None if without is None else schema.encode(without),
         times,
         weights,
-        notes_on(frame, schema),
+        notes,
     )
+
+
+def _find_times(
+    frame: pd.DataFrame, schema: Schema, y: NDArray[Any], groups: Any
+) -> tuple[NDArray[Any] | None, list[str]]:
+    """The order of the rows in time, if they are in any, and what to say of it."""
+    import pandas as pd
+
+    name = time_order(frame, schema)
+    dates = [column.name for column in schema.used if column.kind == "date"]
+    if name is None and not dates:
+        return None, []
+    if name is None:
+        return None, [
+            f"If {dates[0]!r} says when each row was, give it as --time: rows are then "
+            f"judged by what was learned from earlier ones, as new rows will be."
+        ]
+    # A row without a date goes with the one before it.
+    times = pd.Series(time_values(frame, name)).ffill().bfill().to_numpy()
+    try:
+        forward_splits(times, y, groups)
+    except ValueError as error:
+        return None, [f"The rows are in the order of {name!r}, but {error}."]
+    return times, [
+        f"The rows are in the order of {name!r}, so they are judged by what was learned "
+        f"from earlier ones alone, as new rows will be. To judge them in any order, give "
+        f"--shuffle."
+    ]
 
 
 def _filled(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
@@ -159,11 +201,18 @@ def _filled(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
     return column
 
 
+def _is_number_column(column: pd.Series) -> bool:
+    from pandas.api import types
+
+    is_bool = types.is_bool_dtype(column.dtype)
+    return bool(types.is_numeric_dtype(column.dtype) and not is_bool)
+
+
 def _read_times(column: pd.Series) -> NDArray[Any]:
     """The rows in their order of time, as numbers."""
     from pandas.api import types
 
-    if types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype):
+    if _is_number_column(column):
         times = column.to_numpy(np.float64, na_value=np.nan)
         odd = ~np.isfinite(times)
     else:

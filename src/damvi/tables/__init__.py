@@ -1,6 +1,6 @@
 """A file as a typed table: what its columns hold, and how a model sees them."""
 
-from .checks import notes_on, time_order
+from .checks import notes_on, time_order, time_values
 from .labels import binary, label_texts, listed, many, pick
 from .leaks import leak_warnings, suspicions, too_good
 from .reading import SUFFIXES, read_blocks, read_table
@@ -21,5 +21,6 @@ __all__ = [
     "read_table",
     "suspicions",
     "time_order",
+    "time_values",
     "too_good",
 ]

@@ -44,7 +44,7 @@ def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
     best, most = None, 0.0
     for column in schema.columns:
         may_be = column.kind in ("date", "dropped")
-        times = _dates(frame, column.name) if may_be else None
+        times = time_values(frame, column.name) if may_be else None
         if times is None or len(times) < FEW_ROWS:
             continue
         known = ~np.isnan(times)
@@ -70,8 +70,8 @@ def notes_on(frame: pd.DataFrame, schema: Schema) -> list[str]:
     ]
 
 
-def _dates(frame: pd.DataFrame, name: str) -> NDArray[np.float64] | None:
-    """A column of dates as seconds; None if it holds none, or times of day."""
+def time_values(frame: pd.DataFrame, name: str) -> NDArray[np.float64] | None:
+    """A column of dates as seconds, NaN where there is none; None if it holds no dates."""
     import pandas as pd
 
     values = frame[name]
