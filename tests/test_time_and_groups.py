@@ -63,15 +63,17 @@ def test_no_voter_of_a_pool_judges_what_it_knows(seed, grouped, how):
     more = {"groups": groups} if grouped else {}
     model = DAMVIVotingClassifier([("w", Witness()), *POOL], cv=cv, random_state=0)
     model.fit(X, y, **more)
-    assert len(Witness.asked) == 3
-    for seen, judged in Witness.asked:
+    # The model of all rows is tried on a few of them, and their votes are thrown away.
+    asked = [(seen, judged) for seen, judged in Witness.asked if len(seen) < len(y)]
+    assert len(asked) == 3
+    for seen, judged in asked:
         assert not np.isin(judged, seen).any()
         if grouped:
             assert not np.isin(groups[judged], groups[seen]).any()
         if how != "folds":
             assert times[seen].max() < times[judged].min()
     vote = model.decision_.out_of_sample_vote
-    judged = np.sort(np.concatenate([judged for _, judged in Witness.asked]))
+    judged = np.sort(np.concatenate([judged for _, judged in asked]))
     np.testing.assert_array_equal(np.flatnonzero(~np.isnan(vote)), judged)
     assert (model.votes_.folds[np.isnan(vote)] == -1).all()
     assert np.isnan(model.oob_decision_function_[np.isnan(vote)]).all()

@@ -235,7 +235,7 @@ class Unsure(Recorder):
 
 
 def test_votes_that_are_no_numbers_are_refused(table):
-    with pytest.raises(ValueError, match="voter 'u' failed on fold 2: its vote is NaN"):
+    with pytest.raises(ValueError, match="voter 'u' failed on all rows: its vote is NaN"):
         trained([("u", Unsure())], *table)
 
 
@@ -445,3 +445,19 @@ def test_the_seconds_of_each_voter_are_told():
     PoolVoters.train(POOL, X, y, seed=0, cv=2, seconds=seconds)
     assert seconds.keys() == dict(POOL).keys()
     assert min(seconds.values()) > 0
+
+
+def test_a_voter_that_says_nothing_of_its_own_rows_is_refused_at_once(table):
+    """A fuzzed fit: variances overflowed on all rows, though not on those of any fold."""
+    with pytest.raises(ValueError, match="'bayes' failed on all rows: its vote is NaN"):
+        trained([("bayes", Overflowing(len(table[1])))], *table)
+
+
+class Overflowing(GaussianNB):
+    def __init__(self, all_rows):
+        super().__init__()
+        self.all_rows = all_rows
+
+    def predict_proba(self, X):
+        found = super().predict_proba(X)
+        return found if self.class_count_.sum() < self.all_rows else found + np.nan

@@ -29,6 +29,8 @@ from .estimators import (
 
 Named = Sequence[tuple[str, Any]]
 Calibrator = Callable[[NDArray[Any]], NDArray[np.float32]]
+FEW_ROWS = 10
+"""On which a voter is tried once it is trained."""
 ALL_ROWS = -1
 """In place of a fold, for the model that is trained on everything."""
 
@@ -361,6 +363,8 @@ def _train(
             model = fit_on_rows(model, X, targets, rows, own, params)
             took = time.perf_counter() - start
             if fold == ALL_ROWS:
+                # Where its numbers overflowed, now is the time to say so.
+                read(model, take_rows(X, rows[:FEW_ROWS]))
                 return model, None, took
             return None, read(model, take_rows(X, judged)), took
     except Exception as error:
