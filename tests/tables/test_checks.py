@@ -1,9 +1,12 @@
 """What a table shows beyond its columns."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from damvi.model import prepare
 from damvi.tables import Schema, time_order
 
 N = 300
@@ -40,3 +43,78 @@ def test_nearly_in_order_and_nearly_full():
     assert order_of(table(when=DAYS[0])) is None
     assert order_of(table(when=DAYS).head(15)) is None
     assert order_of(table(at=[f"{i // 60:02}:{i % 60:02}" for i in range(N)])) is None
+
+
+def said_of(frame, **options):
+    return prepare(frame, "y", **options).notes
+
+
+def test_a_repeated_id_is_no_number_and_what_it_is_worth_is_said():
+    """customer_id was used as a number, and no word was said of --group."""
+    rng = np.random.default_rng(2)
+    ids = rng.integers(10_000, 10_150, 1200)
+    is_bad = rng.random(150) < 0.2
+    habits = rng.normal(size=(150, 2))
+    frame = pd.DataFrame(habits[ids - 10_000], columns=["a", "b"]).assign(customer_id=ids)
+    frame["y"] = (is_bad[ids - 10_000] & (rng.random(1200) < 0.8)).astype(int)
+    found = prepare(frame, "y")
+    assert [column.name for column in found.schema.used] == ["a", "b"]
+    [note] = found.notes
+    assert "'customer_id' is an id that repeats: 150 values in 1,200 rows" in note
+    assert "--group customer_id" in note
+    together, apart = (float(n) for n in re.findall(r"of (\d\.\d+)", note))
+    assert together > 0.7
+    assert apart < 0.5
+    assert said_of(frame, group="customer_id") == []
+    kept = prepare(frame, "y", keep=["customer_id"])
+    assert "customer_id" in kept.X
+    texts = frame.assign(customer_id=[f"C{i}" for i in ids])
+    assert "customer_id" not in prepare(texts, "y").X
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *[("customer_id", "dropped"), ("userId", "dropped"), ("Kunden-Nr", "dropped")],
+        *[("顧客ID", "dropped"), ("account number", "dropped"), ("ID", "dropped")],
+        *[("paid", "number"), ("price_index", "number"), ("PAID", "number")],
+        *[("room_number", "number"), ("n", "number")],
+    ],
+)
+def test_names_of_ids_that_repeat(name, kind):
+    frame = table(**{name: np.arange(N) % 130})
+    assert Schema.infer(frame, "y").columns[1].kind == kind
+
+
+def test_few_ids_are_categories():
+    frame = table(shop_id=np.arange(N) % 12, user_id=np.arange(N) % 60)
+    columns = Schema.infer(frame, "y").columns
+    assert [column.kind for column in columns[1:]] == ["category", "dropped"]
+
+
+def test_sentinels_are_named():
+    rng = np.random.default_rng(3)
+    marked = rng.random(N) < 0.1
+    frame = table(
+        income=np.where(marked, -999, rng.lognormal(10, 1, N)),
+        age=np.where(marked, 999, rng.integers(18, 90, N)),
+        balance=rng.normal(0, 1000, N).round(),
+        share=rng.integers(0, 100, N),
+        change=rng.integers(-1, 2, N),
+    )
+    notes = said_of(frame)
+    assert len(notes) == 2
+    assert "'income' is -999 in" in notes[0]
+    assert "'age' is 999 in" in notes[1]
+
+
+def test_columns_that_are_nearly_the_same_are_named():
+    rng = np.random.default_rng(4)
+    metres = rng.normal(size=N)
+    frame = table(metres=metres, feet=metres * 3.281 + 1e-4 * rng.normal(size=N))
+    [note] = said_of(frame)
+    assert note.startswith("Nearly the same: 'metres' and 'feet'. One of each")
+    rare = np.zeros((N, 2))
+    rare[[150], :] = 1  # alike in the rows that are looked at first, or by a single row
+    rare[[3, 7, 11], [0, 1, 1]] = 1
+    assert said_of(table(a=rare[:, 0], b=rare[:, 1])) == []

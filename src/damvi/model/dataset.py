@@ -101,7 +101,7 @@ def prepare_dataset(
     counts = [int(known[a:b].sum()) for a, b in pairwise(ends)]
     encoder = Encoder(schema, target, numbers, y.dtype)
     encoded = EncodedTable(path, encoder, counts)
-    notes = notes_on(frame, schema)
+    notes = notes_on(frame, schema, sample, found)
     prepared = Prepared(encoded, y, None, schema, classes, warnings, notes=notes)
     # A byte a row: there may be very many.
     return replace(prepared, y=prepared.labels), len(frame)

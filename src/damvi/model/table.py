@@ -144,7 +144,7 @@ def prepare(
         frame = frame.loc[known].reset_index(drop=True)
     schema, warnings = judge_columns(frame, target, y, classes, keep=keep, drop=drop)
     X = schema.encode(frame)
-    notes = notes_on(frame, schema)
+    notes = notes_on(frame, schema, X, y)
     if time is None and not shuffle:
         times, note = _find_times(frame, schema, y, groups)
         notes += note

@@ -1,13 +1,14 @@
-"""What a table shows beyond its columns: the order of its rows in time."""
+"""What a table shows beyond its columns: time order, ids, sentinels and near-copies."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .schema import Schema, judge
+from .schema import REPEATS, Schema, judge
 from .values import dates_of_fit
 
 if TYPE_CHECKING:
@@ -18,7 +19,17 @@ IN_ORDER = 0.95
 ENOUGH_DATES = 0.99
 """The share of rows that must have a date."""
 FEW_ROWS = 20
-"""Below this, rows may be in order by chance."""
+"""Below this, rows may be in order, or columns alike, by chance."""
+MOST_ROWS = 4000
+"""By which the worth of an id is judged."""
+N_FOLDS = 4
+NINES = re.compile(r"-?9{2,8}|-?(?:1e\+?0?9|2147483648|2147483647|32768|32767)")
+"""What people, and their programs, write for a missing number."""
+FEW_MARKS = 5
+COMPARED_ROWS = 2000
+MOST_PAIRS = 500
+NEARLY = 0.9995
+"""The correlation of columns that are nearly the same."""
 
 
 def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
@@ -56,18 +67,161 @@ def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
     return best
 
 
-def notes_on(frame: pd.DataFrame, schema: Schema) -> list[str]:
-    """What the user should know of a table, a line each.
+def notes_on(
+    frame: pd.DataFrame, schema: Schema, X: pd.DataFrame, y: NDArray[Any]
+) -> list[str]:
+    """What the user should know of a table, a line each: doubts, ids, sentinels, copies.
 
     Parameters
     ----------
     frame : DataFrame
         The table that the schema was inferred from.
     schema : Schema
+    X : DataFrame
+        The table, encoded.
+    y : ndarray
+        The class of each row, by number.
     """
+    doubts = [f"{c.name!r}: {c.doubt}." for c in schema.columns if c.doubt]
     return [
-        f"{column.name!r}: {column.doubt}." for column in schema.columns if column.doubt
+        *doubts,
+        *_notes_on_ids(frame, schema, X, np.asarray(y)),
+        *_notes_on_sentinels(schema, X),
+        *_notes_on_copies(X),
     ]
+
+
+def _notes_on_ids(
+    frame: pd.DataFrame, schema: Schema, X: pd.DataFrame, y: NDArray[Any]
+) -> list[str]:
+    """Ids that several rows share, and what it is worth to have seen one before."""
+    notes = []
+    for column in schema.columns:
+        if not column.reason.startswith(REPEATS):
+            continue
+        ids = frame[column.name]
+        n_ids, n_rows = ids.nunique(), int(ids.notna().sum())
+        note = (
+            f"{column.name!r} is an id that repeats: {n_ids:,} values in {n_rows:,} rows. "
+            f"It is not used. If new rows will be of other ids, judge the model on ids it "
+            f"has not seen: --group {column.name}"
+        )
+        worth = _worth_of_ids(X, y, ids)
+        if worth:
+            apart, together = worth
+            note += (
+                f". A small forest has an AP of {together:.3f} with rows of one id on both "
+                f"sides, and of {apart:.3f} with ids apart"
+            )
+        notes.append(note + ".")
+    return notes
+
+
+def _worth_of_ids(
+    X: pd.DataFrame, y: NDArray[Any], ids: pd.Series
+) -> tuple[float, float] | None:
+    """The average precision of a small forest with ids apart, and with them mixed."""
+    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.metrics import average_precision_score
+    from sklearn.model_selection import (
+        StratifiedGroupKFold,
+        StratifiedKFold,
+        cross_val_predict,
+    )
+
+    rows = np.flatnonzero(ids.notna().to_numpy())
+    if len(rows) > MOST_ROWS:  # whole ids, as many as there is room for
+        order = np.random.default_rng(0).permutation(ids.nunique())
+        codes = order[ids.iloc[rows].factorize()[0]]
+        most = np.searchsorted(np.cumsum(np.bincount(codes)), MOST_ROWS)
+        rows = rows[codes < max(most, N_FOLDS)]
+    rare = np.bincount(y[rows].astype(np.intp)).argmin()
+    real = y[rows] == rare
+    groups = ids.iloc[rows].factorize()[0]
+    if real.sum() < FEW_ROWS or len(np.unique(groups[real])) < N_FOLDS:
+        return None
+    features = np.column_stack(
+        [
+            (values.cat.codes if hasattr(values, "cat") else values).to_numpy(np.float64)
+            for _, values in X.iloc[rows].items()
+        ]
+    )
+    forest = ExtraTreesClassifier(30, min_samples_leaf=2, random_state=0)
+    folds = {"n_splits": N_FOLDS, "shuffle": True, "random_state": 0}
+    found = []
+    for splits in (
+        StratifiedGroupKFold(**folds).split(features, real, groups),
+        StratifiedKFold(**folds).split(features, real),
+    ):
+        scores = cross_val_predict(
+            forest, np.nan_to_num(features), real, cv=list(splits), method="predict_proba"
+        )
+        found.append(float(average_precision_score(real, scores[:, 1])))
+    return found[0], found[1]
+
+
+def _notes_on_sentinels(schema: Schema, X: pd.DataFrame) -> list[str]:
+    """Numbers far from all others that may stand for a missing value, such as -999."""
+    notes = []
+    for column in schema.used:
+        if column.kind != "number":
+            continue
+        values = X[column.name].to_numpy()
+        known = values[~np.isnan(values)]
+        if len(known) < FEW_ROWS:
+            continue
+        for extreme in (known.min(), known.max()):
+            others = known[known != extreme]
+            n = len(known) - len(others)
+            if not len(others) or not NINES.fullmatch(f"{extreme:.10g}") or n < FEW_MARKS:
+                continue
+            gap = min(abs(others.min() - extreme), abs(others.max() - extreme))
+            if gap >= np.ptp(others) or (extreme < 0 and others.min() >= 0):
+                notes.append(
+                    f"{column.name!r} is {extreme:.10g} in {n:,} rows, and far from it in "
+                    f"all others: if it stands for a missing value, leave the cells empty."
+                )
+    return notes
+
+
+def _notes_on_copies(X: pd.DataFrame) -> list[str]:
+    """Columns that are nearly the same: first by some rows, then by all."""
+    if len(X) < FEW_ROWS:
+        return []
+    rows = np.linspace(0, len(X) - 1, min(len(X), COMPARED_ROWS)).astype(np.intp)
+    some = np.column_stack([_scaled(X[name].iloc[rows]) for name in X.columns])
+    places = np.argwhere(np.triu(np.abs(some.T @ some) >= NEARLY, 1))
+    pairs = [
+        (X.columns[i], X.columns[j])
+        for i, j in places[:MOST_PAIRS]
+        if abs(_scaled(X.iloc[:, i]) @ _scaled(X.iloc[:, j])) >= NEARLY
+    ]
+    if not pairs:
+        return []
+    shown = "; ".join(f"{one!r} and {other!r}" for one, other in pairs[:3])
+    more = f"; and {len(pairs) - 3:,} more pairs" if len(pairs) > 3 else ""
+    return [
+        f"Nearly the same: {shown}{more}. One of each is enough: they share what they are "
+        f"worth to a model."
+    ]
+
+
+def _scaled(feature: pd.Series) -> NDArray[np.float64]:
+    """A column of which the product with another is their correlation; a gap is 0."""
+    values = (feature.cat.codes if hasattr(feature, "cat") else feature).to_numpy(
+        np.float64
+    )
+    gaps = np.isnan(values)
+    if gaps.all():
+        return np.zeros(len(values))
+    low, high = values[~gaps].min(), values[~gaps].max()
+    if low == high:
+        return np.zeros(len(values))
+    with np.errstate(over="ignore"):
+        values = np.where(gaps, 0.0, (values - low) / (high - low))
+    centred = np.where(gaps, 0.0, values - values[~gaps].mean())
+    size = np.sqrt((centred**2).sum())
+    return np.nan_to_num(centred / size) if size > 0 else np.zeros(len(values))
 
 
 def time_values(frame: pd.DataFrame, name: str) -> NDArray[np.float64] | None:

@@ -52,6 +52,20 @@ ID_NAME = re.compile(
     r"unnamed: \d+|(.*[ _\-.])?(id|ids|uuid|guid|index|idx|key|number|no|nr|row)|row.*|#"
     r"|.*(Id|ID)",
 )
+OF_MANY_ROWS = re.compile(
+    r"(.*[ _\-.])?(id|ids|uuid|guid|Id|ID|Uuid|UUID|Guid|GUID)|.*[^A-Za-z\d]ID|.*[a-z]I[dD]"
+    r"|(.*[ _\-.])?(?i:customer|client|patient|user|subject|person|member|account|card"
+    r"|device|machine|household|employee|student|merchant|kunden?|patienten|konto)"
+    r"(?i:[ _\-.]*(id|nr|no|num|number|nummer|key|code|ref))",
+)
+"""Names of what rows may share: their customer, say."""
+OF_PEOPLE = re.compile(
+    r"(?i:.*(customer|client|patient|user|subject|person|member|account|card|household"
+    r"|employee|student|kunde|patient|konto).*)"
+)
+FEW_IDS = 20
+REPEATS = "an id that repeats"
+"""How the reason begins why such a column is not used."""
 FEW_ROWS = 10
 """Below this, that all values differ says nothing."""
 SORTED_ROWS = 50
@@ -299,6 +313,10 @@ def judge(name: str, column: pd.Series, keep: bool) -> Column:
     kind = column.dtype
     if types.is_datetime64_any_dtype(kind):
         return _date(name, column, "", keep)
+    if not keep and OF_MANY_ROWS.fullmatch(name):
+        shared = _shared_id(name, column)
+        if shared is not None:
+            return shared
     if types.is_bool_dtype(kind) or types.is_timedelta64_dtype(kind):
         return _number(name, as_numbers(column), keep)
     if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind):
@@ -320,6 +338,27 @@ def judge(name: str, column: pd.Series, keep: bool) -> Column:
     if form := find_date_format(text):
         return _date(name, text, form, keep)
     return replace(_category(name, column, text, keep), doubt=found.doubt)
+
+
+def _shared_id(name: str, column: pd.Series) -> Column | None:
+    """An id that several rows have: no number, whatever its digits."""
+    from pandas.api import types
+
+    known = column.dropna()
+    is_number = types.is_numeric_dtype(known.dtype)
+    if is_number and (types.is_bool_dtype(known.dtype) or (known % 1 != 0).any()):
+        return None
+    try:
+        n_ids = known.nunique()
+    except TypeError:  # lists and records
+        return None
+    if n_ids in (len(known), 1):
+        return None
+    few = n_ids < FEW_IDS or (n_ids <= MOST_CATEGORIES and not OF_PEOPLE.fullmatch(name))
+    if few:  # of shops, say, or of kinds
+        return _category(name, column, column.astype("string"), keep=False)
+    note = f"{REPEATS}: {n_ids:,} values in {len(known):,} rows"
+    return Column(name, "dropped", reason=note)
 
 
 def _date_in_numbers(name: str, values: NDArray[np.float64]) -> str:
