@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .classifier import DAMVIClassifier
     from .folds import forward_splits
     from .io import save
-    from .model import Model, load
+    from .model import Model, fit, load
     from .moments import Moments
     from .outofcore import ParquetTable
     from .streaming import VoteStream
@@ -29,6 +29,7 @@ _HOMES = {
     "Unlabeled": "unlabeled",
     "VoteStream": "streaming",
     "forward_splits": "folds",
+    "fit": "model",
     "load": "model",
     "save": "io",
 }
@@ -69,6 +70,7 @@ __all__ = [
     "VoteStream",
     "__version__",
     "forward_splits",
+    "fit",
     "load",
     "save",
 ]

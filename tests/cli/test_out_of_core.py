@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 
 from damvi import hashing, load
-from damvi.cli import resources
-from damvi.cli.fit import why_in_blocks
+from damvi.model import source, why_in_blocks
 from damvi.outofcore import cache
 
 from .conftest import crops, fraud
@@ -80,7 +79,7 @@ def test_a_folder_a_pattern_and_a_file_give_one_model(damvi):
 def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     fraud(200).to_parquet("one.parquet")
     size = 200 * 8 * 8
-    monkeypatch.setattr(resources, "memory", lambda: 3 * size - 1)
+    monkeypatch.setattr(source, "memory", lambda: 3 * size - 1)
     options = ("fit", "one.parquet", "--target", "is_fraud", "--pool", "trees")
     run = damvi(*options)
     assert (
@@ -88,19 +87,19 @@ def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     )
     assert "the strong pool" not in run.stderr
     for enough in (3 * size, None):
-        monkeypatch.setattr(resources, "memory", lambda enough=enough: enough)
-        assert why_in_blocks(Path("one.parquet"), False, None) is None
+        monkeypatch.setattr(source, "memory", lambda enough=enough: enough)
+        assert why_in_blocks(Path("one.parquet")) is None
 
 
 def test_the_memory_of_this_machine(monkeypatch, tmp_path):
-    there = resources.memory()
+    there = source.memory()
     assert there is None or there > 2**27
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(resources, "LIMITS", (str(limit),))
+    monkeypatch.setattr(source, "LIMITS", (str(limit),))
     limit.write_text("123456\n")
-    assert resources.memory() == 123456
+    assert source.memory() == 123456
     limit.write_text("max\n")
-    assert resources.memory() == there or there is None or resources.memory() >= there
+    assert source.memory() == there or there is None or source.memory() >= there
 
 
 def test_many_classes_and_options(damvi):

@@ -37,7 +37,7 @@ def demo(seed: int, out: Path | None) -> None:
         "calcification",
         model,
         pool="trees",
-        seed=seed,
+        random_state=seed,
         output=output,
     )
     reported = _report(fitted, data, page)

@@ -1,31 +1,16 @@
-"""What a command may use: the memory there is, and a Dask cluster."""
+"""A Dask cluster that a command may use."""
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 from .console import Output
 
-LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where a container says how much memory it may have."""
 PATIENCE = 10
 """Seconds until a scheduler must have answered."""
-
-
-def memory() -> int | None:
-    """Bytes of the machine, or of the container; None where that cannot be known."""
-    found = []
-    with suppress(AttributeError, OSError, ValueError):  # not on every system
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    for path in LIMITS:
-        with suppress(OSError, ValueError):  # "max" is no limit
-            found.append(int(Path(path).read_text()))
-    return min(found, default=None)
 
 
 @contextmanager

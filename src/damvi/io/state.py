@@ -5,6 +5,7 @@ All that this package knows of the estimator's attributes is in this file.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -318,6 +319,15 @@ def _require(condition: Any, name: str) -> None:
 # The same for a table: its model, and what is known of its quality.
 
 
+LABEL_KINDS: dict[str, Callable[[str], Any]] = {
+    "text": str,
+    "int": int,
+    "float": float,
+    "bool": {"False": False, "True": True}.__getitem__,
+}
+"""What labels may be, and how they are read from their texts."""
+
+
 @dataclass(frozen=True)
 class Target:
     """The column to predict.
@@ -331,16 +341,37 @@ class Target:
     classes : tuple of str
         The labels of three or more classes; the two others are empty then. The classifier
         learns their places, 0, 1, 2, ...
+    kind : {"text", "int", "float", "bool"}
+        What the labels were before they became texts.
     """
 
     name: str
     negative: str = ""
     positive: str = ""
     classes: tuple[str, ...] = ()
+    kind: str = "text"
 
     @property
     def n_classes(self) -> int:
         return len(self.classes) or 2
+
+    def as_given(self) -> list[Any]:
+        """The labels of the classes, by their numbers, as the user's table has them.
+
+        Of one class against all others these have no label, and what stands for them is
+        told in words.
+
+        Examples
+        --------
+        >>> Target("late", "0", "1", kind="int").as_given()
+        [0, 1]
+        >>> Target("colour", positive="red").as_given()
+        ['not red', 'red']
+        """
+        if not self.classes and not self.negative:
+            return [f"not {self.positive}", self.positive]
+        read = LABEL_KINDS[self.kind]
+        return [read(text) for text in self.classes or (self.negative, self.positive)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -428,8 +459,12 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
     if not distinct or len(classes) in (1, 2):
         raise ModelFileError("its target is not named")
     texts = (target.name, target.negative, target.positive, *classes)
-    if not all(type(text) is str for text in texts):
+    if not all(type(text) is str for text in (*texts, target.kind)):
         raise ModelFileError("its target is not named")
+    try:
+        target.as_given()
+    except (KeyError, ValueError):
+        raise ModelFileError("its target has labels of another kind") from None
     if not classes and target.positive == target.negative:
         raise ModelFileError("both classes of its target have one name")
     if len(classifier.classes_) != target.n_classes:

@@ -3,15 +3,19 @@
 from .comparison import Comparison, Metric, as_metric, metric_for, parse_metric
 from .dataset import prepare_dataset
 from .fitting import fit_dataset, fit_table
-from .model import Model, load
+from .model import Fit, Model, Watch, fit, load, train
+from .source import why_in_blocks
 from .table import Prepared, prepare, with_unlabeled
 
 __all__ = [
     "Comparison",
+    "Fit",
     "Metric",
     "Model",
     "Prepared",
+    "Watch",
     "as_metric",
+    "fit",
     "fit_dataset",
     "fit_table",
     "load",
@@ -19,5 +23,7 @@ __all__ = [
     "parse_metric",
     "prepare",
     "prepare_dataset",
+    "train",
+    "why_in_blocks",
     "with_unlabeled",
 ]

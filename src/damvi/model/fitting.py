@@ -100,6 +100,8 @@ def fit_table(
     >>> model.target.positive, comparison.figures["DAMVI"]["ap"].value > 0.5
     ('True', True)
     """
+    if table.times is not None:
+        raise ValueError("rows cannot be judged in the order of time yet; leave out --time")
     unlabeled = describe_unlabeled(table, unlabeled_weight)
     common = _parameters(table, metric, seed, n_jobs, verbose)
     common["unlabeled_weight"] = unlabeled_weight or 0.0

@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+import warnings
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import cpu_count
 
 from ..classifier import DAMVIClassifier
+from ..evaluation import MEASURES, FittedVote, headlines
 from ..io import ModelParts, save
 from ..io import load as load_parts
 from ..voting import DAMVIVotingClassifier
+from .comparison import OURS, PLAIN, WEIGHTED, Comparison, Metric, as_metric
+from .dataset import prepare_dataset
+from .fitting import fit_dataset, fit_table
+from .source import (
+    as_frame,
+    dataset_fingerprint,
+    fingerprint,
+    is_path,
+    provenance,
+    why_in_blocks,
+)
+from .table import Prepared, prepare, typed_labels, with_unlabeled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..explanation import Explained
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model(ModelParts):
     """A model of a table: what its columns mean, a fitted vote, and how good it is.
 
-    It is no estimator: it takes tables as they are, and gives answers in their words. The
-    estimator in it is ``classifier``.
+    :func:`damvi.fit <damvi.model.fit>` makes it, and :func:`damvi.load <damvi.model.load>`
+    reads it from a file. It is no estimator: it takes tables as they are (of pandas,
+    polars or Arrow, or files), and gives answers in their words. The estimator in it is
+    ``classifier``.
 
     Attributes
     ----------
@@ -31,11 +58,396 @@ class Model(ModelParts):
         What the fit measured out of sample: plain values, ready for JSON.
     made : dict
         How to repeat it: command, seed, data fingerprint, versions, date.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, damvi
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"size": rng.normal(size=400), "shop": list("abcd") * 100})
+    >>> table["late"] = np.where(table["size"] + rng.normal(size=400) > 2, "yes", "no")
+    >>> model = damvi.fit(table, "late", pool="trees")
+    >>> print(str(model).splitlines()[0])
+    Model of 'late': 'yes' against 'no' in 400 rows, 33 of them positive (8.25%)
+    >>> model.leaderboard().loc[["weighted vote", "plain vote"], ["AP", "F1"]].shape
+    (2, 2)
     """
+
+    def read(self, table: Any, target: str | None = None) -> pd.DataFrame:
+        """A table as a data frame, a file as the model's columns need it.
+
+        ``target`` is the column of true answers, if it is not the model's own.
+        """
+        name = target or self.target.name
+        return as_frame(table, self.schema, as_text=[name])
+
+    def explain(
+        self, table: Any, rows: Sequence[int] | None = None, *, label: Any = None
+    ) -> Explained:
+        """What the model looks at, and what makes up the scores of some rows.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table or path
+            It also gives the rows to compare with.
+        rows : sequence of int, optional
+            Counted from 1. Default: the 20 with the highest votes for the positive class,
+            or, of three or more classes, with the least votes for the most frequent.
+        label : optional
+            The class whose votes to explain, of three or more. Default: the one decided
+            for.
+
+        Returns
+        -------
+        explained : Explained
+            With ``as_dict()``.
+        """
+        from ..explanation import explain
+
+        told = None if label is None else str(label)
+        return explain(self, self.read(table), rows, label=told)
+
+    def report(
+        self,
+        table: Any,
+        path: str | os.PathLike[str],
+        *,
+        target: str | None = None,
+        name: str = "",
+        command: str = "",
+    ) -> dict[str, Any]:
+        """Write one HTML page about the model on a table, and return what it shows.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table or path
+        path : path
+            Of the page.
+        target : str, optional
+            The column of true answers. Default: the model's, if it is there.
+        name, command : str
+            Of the table, and what the page was made by; both are shown on it.
+        """
+        from ..report import write_report
+
+        name = name or (Path(table).name if is_path(table) else "")
+        frame = self.read(table, target)
+        return write_report(self, frame, path, target, name=name, command=command)
+
+    def leaderboard(self) -> pd.DataFrame:
+        """Each voter alone, the plain vote and the weighted one: the best first.
+
+        Returns
+        -------
+        table : DataFrame
+            Indexed by the names of the voters, with the columns ``AP``, ``F1`` and ``cost``
+            (a row), all out of sample; ``seconds`` that the trainings took, the folds
+            included; and ``weight``. Of three or more classes AP and F1 are macro means.
+            Without costs any mistake costs 1. A single model that is picked from the top of
+            this table was lucky too; "best single model" counts that, since it is chosen
+            without the rows that it is judged on.
+        """
+        import pandas as pd
+
+        rows = self.scores.get("leaderboard", [])
+        table = pd.DataFrame(rows, columns=["model", "AP", "F1", "cost", "weight"])
+        spent = dict(self.made.get("seconds", {}))
+        spent[PLAIN] = spent.get(WEIGHTED, np.nan)
+        if self.made.get("pool") == "trees":  # they are grown together
+            one = spent[PLAIN] / len(self.classifier.weights_)
+            spent = dict.fromkeys(FittedVote(self.classifier).names, one) | spent
+        table.insert(4, "seconds", [spent.get(name, np.nan) for name in table["model"]])
+        table["weight"] = table["weight"].astype(float)
+        metric = self.scores.get("metric", "")
+        by = "cost" if metric == "cost" else "AP" if metric.endswith("ap") else "F1"
+        return table.set_index("model").sort_values(
+            by, ascending=by == "cost", kind="stable"
+        )
 
     def save(self, path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> None:
         """Save it in a file that runs no code when loaded; see :func:`damvi.io.save`."""
         save(self, path, trusted=trusted)
+
+    def _headline(self) -> str:
+        target, scores = self.target, self.scores
+        if target.classes:
+            return f"Model of {target.name!r}: {len(target.classes)} classes"
+        rest = repr(target.negative) if target.negative else "the rest"
+        head = f"Model of {target.name!r}: {target.positive!r} against {rest}"
+        if not scores.get("rows"):
+            return head
+        n, positives = scores["rows"], scores["positives"]
+        return f"{head} in {n:,} rows, {positives:,} of them positive ({positives / n:.2%})"
+
+    def _figures(self) -> dict[str, dict[str, float]]:
+        """The main figures, out of sample, by what they are called."""
+        own = self.scores.get("models", {}).get(OURS, {})
+        return {MEASURES[name]: own[name] for name in headlines(own)}
+
+    def _notes(self) -> list[str]:
+        return [*self.scores.get("warnings", []), *self.scores.get("notes", [])]
+
+    def __repr__(self) -> str:
+        told = [f"{name} {one['value']:.3f}" for name, one in self._figures().items()]
+        lines = [f"out of sample: {', '.join(told)}"] if told else []
+        return "\n  ".join([self._headline(), *lines, *self._notes()])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{one['value']:.3f}</td>"
+            f"<td>{one['low']:.3f} to {one['high']:.3f}</td></tr>"
+            for name, one in self._figures().items()
+        )
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self._notes())
+        head = "<tr><th></th><th>out of sample</th><th>90 % interval</th></tr>"
+        return (
+            f"<p>{escape(self._headline())}</p>"
+            + (f"<table>{head}{rows}</table>" if rows else "")
+            + (f"<ul>{notes}</ul>" if notes else "")
+        )
+
+
+def fit(
+    table: Any,
+    target: str,
+    *,
+    pos_label: Any = None,
+    time: str | None = None,
+    group: str | None = None,
+    sample_weight: str | None = None,
+    drop: Collection[str] = (),
+    keep: Collection[str] = (),
+    pool: str | list[tuple[str, Any]] = "strong",
+    threshold: Any = None,
+    shuffle: bool = False,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+) -> Model:
+    """Fit a model on a table as it is, and measure it out of sample.
+
+    ``damvi fit`` does the same, and gives the same model.
+
+    Parameters
+    ----------
+    table : DataFrame, Arrow table or path
+        Of pandas or polars, or a file of any kind that ``damvi fit`` reads. Folders and
+        patterns of parquet files, and files that are large for the memory, are read in
+        blocks; the voters are trees then.
+    target : str
+        The column to predict. Rows without a label are left out.
+    pos_label : optional
+        The label to find, against all others. By default the rarer of two; three or more
+        are told apart.
+    time : str, optional
+        The column that says when each row was; it is no feature. Each row is then judged
+        by what was learned from earlier rows alone.
+    group : str, optional
+        The column that says which rows belong together, so that no row is judged by what
+        was learned from others of its group; it is no feature.
+    sample_weight : str, optional
+        The column that says how much each row counts in training; it is no feature. In the
+        scores each row counts once.
+    drop, keep : collections of str
+        Columns not to use, or to use whatever they look like.
+    pool : {"strong", "trees", "best"} or list of (str, classifier), default="strong"
+        Strong models of several kinds, weighted; or the paper's trees, in seconds instead
+        of minutes; or of the strong models the one that is best alone; or models of your
+        own.
+    threshold : optional
+        What to be good at: "f1" (the default), "ap", "recall@0.9" (the best precision that
+        finds 90 %), "precision@0.5", ``{"cost": (false_alarm, miss)}``, or any other
+        ``threshold`` of the estimators; with three or more classes "macro_f1" (the default)
+        or "macro_ap".
+    shuffle : bool, default=False
+        Judge rows by folds at random even if the rows are in the order of time.
+    time_limit : float, optional
+        Seconds: the slowest voters are left out, by an estimate.
+    n_jobs : int, optional
+        Threads; by default all cores.
+    random_state : int, optional
+        By default 0: the same table gives the same model.
+
+    Returns
+    -------
+    model : Model
+    """
+    given = dict(locals())
+    del given["table"]
+    return train(table, **given, command=_command(table, given)).model
+
+
+def _command(table: Any, given: dict[str, Any]) -> str:
+    """The call, with what is not as usual."""
+    usual = fit.__kwdefaults__ or {}
+    told = [repr(os.fspath(table)) if is_path(table) else "table", repr(given["target"])]
+    for name, value in given.items():
+        if name in usual and value != usual[name]:
+            own = name == "pool" and not isinstance(value, str)
+            told.append(f"{name}={'[...]' if own else repr(value)}")
+    return f"damvi.fit({', '.join(told)})"
+
+
+class Watch:
+    """What is told while a fit goes on: warnings of the table, and nothing else."""
+
+    verbose = False
+
+    def table(self, found: Prepared) -> None:
+        """Before the work."""
+        for text in found.warnings:
+            warnings.warn(text, UserWarning, stacklevel=4)
+
+    def say(self, text: str) -> None:
+        """Of what was decided on the way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A model, and what it was fitted on and compared with."""
+
+    model: Model
+    table: Prepared
+    metric: Metric
+    comparison: Comparison
+
+
+def train(
+    source: Any,
+    target: str,
+    *,
+    pos_label: Any = None,
+    time: str | None = None,
+    group: str | None = None,
+    sample_weight: str | None = None,
+    drop: Collection[str] = (),
+    keep: Collection[str] = (),
+    pool: str | list[tuple[str, Any]] = "strong",
+    threshold: Any = None,
+    shuffle: bool = False,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    unlabeled: Any = None,
+    unlabeled_weight: float | None = None,
+    in_blocks: bool = False,
+    client: Any = None,
+    command: str = "",
+    watch: Watch | None = None,
+) -> Fit:
+    """As :func:`fit`, with all that the command line has beyond it.
+
+    Parameters
+    ----------
+    source : DataFrame, Arrow table or path
+    target, pos_label, time, group, sample_weight, drop, keep, pool, threshold, shuffle
+        See :func:`fit`; so are ``time_limit``, ``n_jobs`` and ``random_state``.
+    unlabeled : DataFrame, Arrow table or path, optional
+        More rows, without a label.
+    unlabeled_weight : float, optional
+        How much the voters' disagreement on rows without a label counts.
+    in_blocks : bool, default=False
+        Read a parquet file in blocks, whatever its size.
+    client : distributed.Client, optional
+        Of the cluster that is to do the work.
+    command : str
+        What the model is made by, for its file.
+    watch : Watch, optional
+        Told what goes on.
+    """
+    watch = watch or Watch()
+    how: dict[str, Any] = {
+        "seed": _seed(random_state),
+        "n_jobs": n_jobs or cpu_count(),
+        "verbose": watch.verbose,
+    }
+    columns: dict[str, Any] = {"keep": keep, "drop": drop}
+    why = why_in_blocks(source, in_blocks or client is not None)
+    if why is None:
+        frame = as_frame(source, as_text=[target])
+        if target in frame.columns and _is_text_file(source):
+            frame[target] = typed_labels(frame[target])
+        table = prepare(
+            frame,
+            target,
+            pos_label,
+            time=time,
+            group=group,
+            sample_weight=sample_weight,
+            **columns,
+        )
+        made = provenance(command, fingerprint(source, frame))
+        if unlabeled is not None:
+            more = as_frame(unlabeled, table.schema)
+            name = str(unlabeled) if is_path(unlabeled) else "the table without labels"
+            table = with_unlabeled(table, more, name)
+            made["unlabeled"] = fingerprint(unlabeled, more)
+        metric = as_metric(threshold, table.target)
+        watch.table(table)
+        parts, comparison = fit_table(
+            table,
+            metric,
+            pool=pool,
+            time_limit=time_limit,
+            unlabeled_weight=unlabeled_weight,
+            made=made,
+            say=watch.say,
+            **how,
+        )
+    else:
+        _refuse_in_blocks(
+            time=time,
+            group=group,
+            sample_weight=sample_weight,
+            time_limit=time_limit,
+            unlabeled=unlabeled,
+            unlabeled_weight=unlabeled_weight,
+            pool=None if pool in ("strong", "trees") else pool,
+        )
+        table, n_judged = prepare_dataset(source, target, pos_label, **columns, **how)
+        metric = as_metric(threshold, table.target)
+        made = provenance(command, dataset_fingerprint(source, table.X))
+        made["out_of_core"] = why
+        watch.table(table)
+        n = len(table.y)
+        left_out = sum(group.n_all for group in table.X.groups) - n
+        if left_out:
+            watch.say(f"Left out {left_out:,} rows whose {target!r} is missing.")
+        if n_judged < n:
+            watch.say(
+                f"Columns were judged by a sample of {n_judged:,} rows, some of each "
+                f"class; --keep and --drop overrule it."
+            )
+        parts, comparison = fit_dataset(table, metric, made=made, client=client, **how)
+    told = {"warnings": list(table.warnings), "notes": list(table.notes)}
+    parts = replace(parts, scores=parts.scores | told)
+    return Fit(Model(**vars(parts)), table, metric, comparison)
+
+
+def _is_text_file(source: Any) -> bool:
+    """Whether all that is in a table was text to begin with."""
+    return is_path(source) and bool({".csv", ".tsv"} & set(Path(source).suffixes))
+
+
+def _seed(random_state: Any) -> int:
+    if random_state is None:
+        return 0
+    is_number = isinstance(random_state, (int, np.integer))
+    if is_number and 0 <= random_state < 2**31:
+        return int(random_state)
+    raise ValueError(
+        f"random_state={random_state!r} is not a whole number from 0 to {2**31 - 1:,}; the "
+        f"same one gives the same model"
+    )
+
+
+def _refuse_in_blocks(**given: Any) -> None:
+    """An error for what needs all rows in memory."""
+    asked = [name for name, value in given.items() if value is not None]
+    if asked:
+        raise ValueError(
+            f"{' and '.join(asked)} need{'s' * (len(asked) == 1)} all rows in memory, and "
+            f"these are read in blocks; leave it out, or fit on a sample in one file"
+        )
 
 
 def load(

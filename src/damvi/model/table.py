@@ -132,6 +132,7 @@ def prepare(
     labels = label_texts(frame[target])
     known = labels.notna().to_numpy()
     y, classes = read_classes(labels[known].reset_index(drop=True), positive)
+    classes = with_kind(classes, frame[target])
     groups = None if group is None else _filled(frame, group, "group").to_numpy()[known]
     times = None if time is None else _read_times(_filled(frame, time, "time")[known])
     weights = None if sample_weight is None else _read_weights(frame[sample_weight], known)
@@ -299,6 +300,30 @@ def read_classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target
             )
     others = labels[~found].unique().tolist()
     return found, Target(name, others[0] if len(others) == 1 else "", labels[found].iloc[0])
+
+
+def with_kind(target: Target, column: pd.Series) -> Target:
+    """The target, with what its labels were before they became texts."""
+    from pandas.api.types import infer_dtype
+
+    found = infer_dtype(column.cat.categories if hasattr(column, "cat") else column)
+    kinds = {"boolean": "bool", "integer": "int", "floating": "float"}
+    return replace(target, kind=kinds.get(found, "text"))
+
+
+def typed_labels(column: pd.Series) -> pd.Series:
+    """Labels of a text file as whole numbers or booleans, if all are written as these.
+
+    "01" is a code, and stays. The texts that a model learns from are the same.
+    """
+    texts = column.dropna().astype("string").str.strip()
+    texts = texts[texts != ""]
+    if len(texts) and texts.isin(["True", "False"]).all():
+        return column.astype("string").str.strip().map({"True": True, "False": False})
+    if len(texts) and texts.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
+        plain = column.astype("string").str.strip()
+        return plain.mask(plain == "").astype("Int64")
+    return column
 
 
 def _amount_warnings(target: Target) -> list[str]:
