@@ -69,8 +69,8 @@ __all__ = [
     "Unlabeled",
     "VoteStream",
     "__version__",
-    "forward_splits",
     "fit",
+    "forward_splits",
     "load",
     "save",
 ]

@@ -173,8 +173,6 @@ def as_metric(threshold: Any, target: Target) -> Metric:
     if isinstance(threshold, str) and threshold not in ("vote", "fbeta"):
         return metric_for(target, parse_metric(threshold))
     objective, usual = parse_objective(threshold, target.n_classes), metric_for(target)
-    if usual.many:
-        return replace(usual, threshold=threshold)
     match objective:
         case Floor(rate=rate, floor=floor):
             return parse_metric(f"{rate}@{floor:g}")
@@ -186,9 +184,10 @@ def as_metric(threshold: Any, target: Target) -> Metric:
                 "scores need one cost; give {'cost': (false_alarm, miss)} of two numbers"
             )
         case FBeta(beta=beta) if beta != 1:
-            return replace(parse_metric("f1"), name=f"f{beta:g}", threshold=("fbeta", beta))
-    is_f1 = isinstance(objective, FBeta)
-    return parse_metric("f1") if is_f1 else replace(parse_metric("f1"), threshold=threshold)
+            return replace(usual, name=f"f{beta:g}", threshold=("fbeta", beta))
+        case FBeta() | MacroF1():
+            return usual
+    return replace(usual, threshold=threshold)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from ..outofcore.parquet import RowGroup, is_number, is_text
 from ..progress import progress_bar
 from ..tables import Schema, label_texts, notes_on, suspicions
 from ..voters.trees.features import Categories, FrameTable
-from .table import Prepared, check_columns, judge_columns, read_classes
+from .table import Prepared, check_columns, judge_columns, read_classes, with_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,6 +85,9 @@ def prepare_dataset(
         pd.Categorical.from_codes(codes[known].astype(np.int32), texts), name=target
     )
     y, classes = read_classes(labels, positive)
+    kind = table.schema.field(target).type
+    dtype = np.dtype(getattr(kind, "value_type", kind).to_pandas_dtype())
+    classes = with_kind(classes, dtype)
     by_row = np.full(len(codes), NO_LABEL, np.int16)
     by_row[known] = y
     first = np.unique(codes[known], return_index=True)

@@ -132,7 +132,7 @@ def prepare(
     labels = label_texts(frame[target])
     known = labels.notna().to_numpy()
     y, classes = read_classes(labels[known].reset_index(drop=True), positive)
-    classes = with_kind(classes, frame[target])
+    classes = with_kind(classes, frame[target].dtype, frame[target])
     groups = None if group is None else _filled(frame, group, "group").to_numpy()[known]
     times = None if time is None else _read_times(_filled(frame, time, "time")[known])
     weights = None if sample_weight is None else _read_weights(frame[sample_weight], known)
@@ -302,13 +302,26 @@ def read_classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target
     return found, Target(name, others[0] if len(others) == 1 else "", labels[found].iloc[0])
 
 
-def with_kind(target: Target, column: pd.Series) -> Target:
-    """The target, with what its labels were before they became texts."""
-    from pandas.api.types import infer_dtype
+def with_kind(target: Target, dtype: Any, column: pd.Series | None = None) -> Target:
+    """The target, with what its labels were before they became texts.
 
-    found = infer_dtype(column.cat.categories if hasattr(column, "cat") else column)
-    kinds = {"boolean": "bool", "integer": "int", "floating": "float"}
-    return replace(target, kind=kinds.get(found, "text"))
+    ``column`` tells more of columns of objects.
+    """
+    from pandas.api import types
+
+    dtype = getattr(dtype, "categories", dtype)
+    dtype = getattr(dtype, "dtype", dtype)  # of categories
+    if column is not None and types.is_object_dtype(dtype):
+        found = types.infer_dtype(column)
+        kinds = {"boolean": "bool", "integer": "int", "floating": "float"}
+        return replace(target, kind=kinds.get(found, "text"))
+    is_kind = {
+        "bool": types.is_bool_dtype,
+        "int": types.is_integer_dtype,
+        "float": types.is_float_dtype,
+    }
+    kind = next((name for name, asks in is_kind.items() if asks(dtype)), "text")
+    return replace(target, kind=kind)
 
 
 def typed_labels(column: pd.Series) -> pd.Series:

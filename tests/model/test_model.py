@@ -1,0 +1,271 @@
+"""One object from a raw table to a decision, in Python as by the command."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+import damvi
+from damvi.model import as_metric, comparison, parse_metric
+
+from ..cli.conftest import crops, fraud, run
+
+POOL = [("bayes", GaussianNB()), ("linear", LogisticRegression())]
+
+
+@pytest.fixture(autouse=True)
+def without_lightgbm(monkeypatch):
+    monkeypatch.setattr(comparison, "find_spec", lambda name: None)  # it takes long
+
+
+def payments(n=300):
+    """Numbers, categories and text that are the same in a file."""
+    return fraud(n).assign(shop=fraud(n)["shop"].replace("NA", "web"))
+
+
+def numbers(n=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    return frame.assign(y=(frame["a"] + rng.normal(size=n) > 1.5).astype(int))
+
+
+@pytest.fixture(scope="module")
+def model():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparison, "find_spec", lambda name: None)
+        return damvi.fit(payments(), "is_fraud", pool="trees", n_jobs=1)
+
+
+def same(one, other):
+    """All that two models hold, bit by bit, but for how they were made."""
+    for name in ("hashes", "vote", "labels"):
+        ours, theirs = (getattr(m.training, name) for m in (one, other))
+        assert ours.tobytes() == theirs.tobytes()
+    assert one.schema == other.schema
+    assert one.target == other.target
+    assert repr(one.scores) == repr(other.scores)
+    assert one.classifier.weights_.tobytes() == other.classifier.weights_.tobytes()
+    assert repr(one.classifier.get_params()) == repr(other.classifier.get_params())
+    assert one.classifier.threshold_ == other.classifier.threshold_
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_command_gives_the_same_model(model, tmp_path, kind):
+    data, out = tmp_path / f"data.{kind}", tmp_path / "model.damvi"
+    frame = payments()
+    frame.to_csv(data, index=False) if kind == "csv" else frame.to_parquet(data)
+    command = ["fit", data, "--target", "is_fraud", "--pool", "trees", "--jobs", 1]
+    assert run([*command, "-o", out, "--quiet"]).exit_code == 0
+    by_command = damvi.load(out)
+    same(by_command, model)
+    model.save(tmp_path / "python.damvi")
+    again = damvi.load(tmp_path / "python.damvi")
+    same(again, model)
+    rows = model.schema.encode(frame)
+    votes = [one.classifier.vote(rows).tobytes() for one in (model, again, by_command)]
+    assert len(set(votes)) == 1
+
+
+@pytest.mark.parametrize("kind", ["arrow", "polars", "path"])
+def test_tables_of_other_libraries(tmp_path, kind):
+    frame = numbers()
+    usual = damvi.fit(frame, "y", pool="trees")
+    if kind == "arrow":
+        given = pytest.importorskip("pyarrow").Table.from_pandas(frame)
+    elif kind == "polars":
+        given = pytest.importorskip("polars").DataFrame(frame.to_dict("list"))
+    else:
+        given = str(tmp_path / "data.csv")
+        frame.to_csv(given, index=False)
+    same(damvi.fit(given, "y", pool="trees"), usual)
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(TypeError, match="and not ndarray; numpy arrays go to"):
+        damvi.fit(np.zeros((5, 2)), "y")
+    with pytest.raises(ValueError, match="has no rows"):
+        damvi.fit(numbers().iloc[:0], "y")
+    twice = pd.concat([numbers(), numbers()], axis=1)
+    with pytest.raises(ValueError, match="more than one column named 'a'"):
+        damvi.fit(twice, "y")
+    with pytest.raises(ValueError, match="random_state=-1 is not a whole number"):
+        damvi.fit(numbers(), "y", random_state=-1)
+    with pytest.raises(ValueError, match="pool='tree' is not known; give strong, trees"):
+        damvi.fit(numbers(), "y", pool="tree")
+
+
+@pytest.mark.parametrize(
+    ("labels", "given"),
+    [
+        ([0, 1], [0, 1]),
+        ([False, True], [False, True]),
+        ([0.0, 1.0], [0.0, 1.0]),
+        (["no", "yes"], ["no", "yes"]),
+        (["0", "1"], ["0", "1"]),
+        (pd.array([3, 7], "Int64"), [3, 7]),
+    ],
+)
+def test_labels_keep_their_kind(labels, given):
+    rare = (np.arange(60) % 5 == 0).astype(int)
+    frame = numbers(60).assign(y=pd.Series(labels)[rare].to_numpy())
+    found = damvi.model.prepare(frame, "y").target.as_given()
+    assert found == given
+    assert [type(label) for label in found] == [type(label) for label in given]
+
+
+def test_one_class_against_all_others_is_told_in_words():
+    frame = numbers(60).assign(y=np.arange(60) % 3)
+    assert damvi.model.prepare(frame, "y", 2).target.as_given() == ["not 2", "2"]
+
+
+def test_representations(model):
+    first, second = repr(model).splitlines()
+    assert (
+        first
+        == "Model of 'is_fraud': '1' against '0' in 300 rows, 36 of them positive (12.00%)"
+    )
+    assert second.startswith("  out of sample: precision 0.")
+    assert "<td>" in model._repr_html_()
+    assert (
+        "<b>"
+        not in damvi.fit(
+            crops().assign(crop=crops()["crop"] + "<b>"), "crop", pool="trees"
+        )._repr_html_()
+    )
+
+
+def test_the_leaderboard_of_trees(model, tmp_path):
+    board = model.leaderboard()
+    assert list(board) == ["AP", "F1", "cost", "seconds", "weight"]
+    assert all(dtype.kind == "f" for dtype in board.dtypes)
+    assert len(board) == 103  # trees, two votes of all, and a plain forest
+    assert board["F1"].is_monotonic_decreasing
+    assert board["weight"].sum() == pytest.approx(1)
+    own = model.scores["models"]["DAMVI"]
+    assert board.loc["weighted vote", "AP"] == pytest.approx(own["ap"]["value"])
+    assert board.loc["weighted vote", "F1"] == pytest.approx(own["f1"]["value"])
+    model.save(tmp_path / "model.damvi")
+    pd.testing.assert_frame_equal(damvi.load(tmp_path / "model.damvi").leaderboard(), board)
+
+
+def test_a_pool_of_ones_own_with_weights():
+    frame = numbers().assign(count=np.arange(300) % 3 + 1)
+    found = damvi.fit(frame, "y", pool=POOL, sample_weight="count", threshold="ap")
+    board = found.leaderboard()
+    names = {"bayes", "linear", "weighted vote", "plain vote", "best single model"}
+    assert set(board.index) == names
+    assert (board["seconds"].drop("best single model") > 0).all()
+    assert board["AP"].is_monotonic_decreasing
+    assert found.schema.features == ["a", "b", "c"]
+    assert found.made["pool"] == "own"
+    assert (
+        "damvi.fit(table, 'y', sample_weight='count', pool=[...]" in found.made["command"]
+    )
+    plain = damvi.fit(frame, "y", pool=POOL, drop=["count"], threshold="ap")
+    assert not np.array_equal(plain.training.vote, found.training.vote)
+
+
+def test_the_best_single_model_is_judged_without_the_choice(monkeypatch):
+    monkeypatch.setattr(damvi.voting, "strong_pool", lambda *a, **k: POOL)
+    found = damvi.fit(numbers(), "y", pool="best")
+    assert len(found.classifier.weights_) == 1
+    assert found.made["best"] in dict(POOL)
+    verdicts = found.scores["verdicts"]
+    assert "the weighted vote" in verdicts[-1]
+    assert comparison.ADVICE not in verdicts
+    board = found.leaderboard()
+    own = found.scores["models"]["DAMVI"]["ap"]["value"]
+    assert own == pytest.approx(board.loc["best single model", "AP"])
+    strong = damvi.fit(numbers(), "y", pool="strong")
+    assert len(strong.classifier.weights_) == 2
+    assert strong.scores["verdicts"][-1] == comparison.ADVICE
+
+
+def test_many_equal_models_are_no_better_for_being_chosen(monkeypatch):
+    """Of many that know nothing the best looks good; not so where the choice counts."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 12)), columns=list("abcdefghijkl"))
+    frame["y"] = rng.random(300) < 0.2
+    pool = [(name, OneColumn(k)) for k, name in enumerate("abcdefghijkl")]
+    monkeypatch.setattr(damvi.voting, "strong_pool", lambda *a, **k: pool)
+    found = damvi.fit(frame, "y", pool="best", threshold="ap")
+    own, rate = found.scores["models"]["DAMVI"]["ap"]["value"], frame["y"].mean()
+    assert found.leaderboard().loc[found.made["best"], "AP"] > max(rate, own) + 0.01
+    assert abs(own - rate) < 0.05
+
+
+class OneColumn(LogisticRegression):
+    """A model that looks at one column."""
+
+    def __init__(self, column=0):
+        super().__init__()
+        self.column = column
+
+    def fit(self, X, y):
+        return super().fit(X.iloc[:, [self.column]], y)
+
+    def predict_proba(self, X):
+        return super().predict_proba(X.iloc[:, [self.column]])
+
+
+@pytest.mark.parametrize(
+    ("threshold", "name"),
+    [
+        (None, "f1"),
+        ("f1", "f1"),
+        ("ap", "ap"),
+        ("recall@0.9", "recall@0.9"),
+        ({"recall": 0.9}, "recall@0.9"),
+        ({"precision": 0.5}, "precision@0.5"),
+        ({"cost": (1, 20)}, "cost"),
+        ({"cost": [[0, 1], [20, 0]]}, "cost"),
+        (("fbeta", 2), "f2"),
+        (0.25, "f1"),
+        ("vote", "f1"),
+    ],
+)
+def test_thresholds_in_any_words(threshold, name):
+    metric = as_metric(threshold, damvi.io.Target("y", "0", "1"))
+    assert metric.name == name
+    damvi.decision.parse_objective(metric.threshold)
+    if name == "cost":
+        assert metric == parse_metric("cost", (1.0, 20.0))
+
+
+def test_thresholds_that_do_not_go_with_the_classes():
+    many = damvi.io.Target("y", classes=("a", "b", "c"))
+    assert as_metric([1, 2, 3], many).threshold == [1, 2, 3]
+    assert as_metric("macro_ap", many).name == "macro_ap"
+    with pytest.raises(ValueError, match="is for two classes, and 'y' has 3"):
+        as_metric("recall@0.9", many)
+    with pytest.raises(ValueError, match="costs by row are for the estimators"):
+        as_metric({"cost": (np.ones(5), np.ones(5))}, damvi.io.Target("y", "0", "1"))
+
+
+def test_warnings_of_the_table_are_warned_of_and_kept():
+    frame = numbers().assign(copy=lambda frame: frame["y"] * 2)
+    with pytest.warns(UserWarning, match="LEAKAGE: 'copy'"):
+        found = damvi.fit(frame, "y", pool="trees")
+    assert "LEAKAGE: 'copy'" in repr(found)
+    assert "LEAKAGE: &#x27;copy&#x27;" in found._repr_html_()
+
+
+def test_a_report_and_an_explanation(model, tmp_path):
+    summary = model.report(payments(), tmp_path / "page.html", name="my payments")
+    assert "my payments" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    json.dumps(summary)
+    explained = model.explain(payments(), rows=[3])
+    assert explained.as_dict()["rows"][0]["row"] == 3
+
+
+def test_a_folder_of_parquet_is_read_in_blocks(tmp_path):
+    for part in range(2):
+        numbers().iloc[part::2].to_parquet(tmp_path / f"{part}.parquet", index=False)
+    found = damvi.fit(tmp_path, "y")
+    assert found.made["pool"] == "trees"
+    assert found.target.as_given() == [0, 1]
+    with pytest.raises(ValueError, match="group needs all rows in memory"):
+        damvi.fit(tmp_path, "y", group="a")
