@@ -17,6 +17,7 @@ from ..decision import (
     Cost,
     FBeta,
     Floor,
+    MacroF1,
     crossfit_decisions,
     crossfit_probability,
     crossfit_thresholds,

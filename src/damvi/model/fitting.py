@@ -100,8 +100,6 @@ def fit_table(
     >>> model.target.positive, comparison.figures["DAMVI"]["ap"].value > 0.5
     ('True', True)
     """
-    if table.times is not None:
-        raise ValueError("rows cannot be judged in the order of time yet; leave out --time")
     unlabeled = describe_unlabeled(table, unlabeled_weight)
     common = _parameters(table, metric, seed, n_jobs, verbose)
     common["unlabeled_weight"] = unlabeled_weight or 0.0
@@ -149,7 +147,7 @@ def fit_table(
         take_alone(classifier, alone)
     vote = _calibrated_vote(classifier)
     comparison = compare_with_peers(table, classifier, vote, metric, peers, ours)
-    _doubt(table, comparison.figures[ours], say)
+    _doubt(table, comparison.figures[OURS], say)
     learned = comparison.threshold, comparison.probability
     training = Training(row_hashes(table.X, table.y), vote, table.labels, *learned)
     scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}

@@ -239,8 +239,9 @@ def fit(
         The label to find, against all others. By default the rarer of two; three or more
         are told apart.
     time : str, optional
-        The column that says when each row was; it is no feature. Each row is then judged
-        by what was learned from earlier rows alone.
+        The column that says when each row was. Each row is then judged by what was learned
+        from earlier rows alone. By default it is a column of dates that the rows are in the
+        order of, if there is one.
     group : str, optional
         The column that says which rows belong together, so that no row is judged by what
         was learned from others of its group; it is no feature.
@@ -373,6 +374,7 @@ def train(
             time=time,
             group=group,
             sample_weight=sample_weight,
+            shuffle=shuffle,
             **columns,
         )
         made = provenance(command, fingerprint(source, frame))
