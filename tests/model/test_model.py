@@ -122,12 +122,13 @@ def test_one_class_against_all_others_is_told_in_words():
 
 
 def test_representations(model):
-    first, second = repr(model).splitlines()
+    first, second, third = repr(model).splitlines()
     assert (
         first
         == "Model of 'is_fraud': '1' against '0' in 300 rows, 36 of them positive (12.00%)"
     )
     assert second.startswith("  out of sample: precision 0.")
+    assert third.startswith("  The rows are in the order of 'when'")
     assert "<td>" in model._repr_html_()
     assert (
         "<b>"
@@ -137,7 +138,8 @@ def test_representations(model):
     )
 
 
-def test_the_leaderboard_of_trees(model, tmp_path):
+def test_the_leaderboard_of_trees(tmp_path):
+    model = damvi.fit(numbers(), "y", pool="trees")
     board = model.leaderboard()
     assert list(board) == ["AP", "F1", "cost", "seconds", "weight"]
     assert all(dtype.kind == "f" for dtype in board.dtypes)

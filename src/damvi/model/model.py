@@ -156,12 +156,10 @@ class Model(ModelParts):
             one = spent[PLAIN] / len(self.classifier.weights_)
             spent = dict.fromkeys(FittedVote(self.classifier).names, one) | spent
         table.insert(4, "seconds", [spent.get(name, np.nan) for name in table["model"]])
-        table["weight"] = table["weight"].astype(float)
+        table = table.set_index("model").astype(float)
         metric = self.scores.get("metric", "")
         by = "cost" if metric == "cost" else "AP" if metric.endswith("ap") else "F1"
-        return table.set_index("model").sort_values(
-            by, ascending=by == "cost", kind="stable"
-        )
+        return table.sort_values(by, ascending=by == "cost", kind="stable")
 
     def save(self, path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> None:
         """Save it in a file that runs no code when loaded; see :func:`damvi.io.save`."""
