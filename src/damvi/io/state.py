@@ -19,6 +19,7 @@ from ..decision import Calibrator, Decision, Tuning
 from ..decision.calibration import ClassCurves
 from ..labels import MAX_CLASSES, Labels
 from ..tables import Schema
+from ..tables.profile import Profile, Tally, check_profile
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.voters import TreeVoters
 from ..voting import DAMVIVotingClassifier
@@ -423,6 +424,8 @@ class ModelParts:
         What ``damvi fit`` measured out of sample: plain values, ready for JSON.
     made : dict
         How to repeat it: command, seed, data fingerprint, versions, date.
+    profile : Profile or None
+        What the columns held in training, and what was decided out of sample.
     """
 
     classifier: Estimator
@@ -431,6 +434,7 @@ class ModelParts:
     training: Training
     scores: dict[str, Any] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
+    profile: Profile | None = None
 
 
 def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
@@ -448,7 +452,13 @@ def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
         "training": writer.state(vars(model.training)),
         "scores": writer.write(model.scores),
         "made": writer.write(model.made),
+        "profile": None if model.profile is None else _write_profile(writer, model.profile),
     }
+
+
+def _write_profile(writer: Writer, profile: Profile) -> Json:
+    kept = {"cuts": profile.cuts, "days": profile.days}
+    return writer.state(kept | vars(profile.tally))
 
 
 def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> ModelParts:
@@ -475,7 +485,13 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
     if not isinstance(scores, dict) or not isinstance(made, dict):
         raise ModelFileError("its scores are missing")
     schema = Schema.from_dict(reader.read(stored["schema"]))
-    return ModelParts(classifier, schema, target, training, scores, made)
+    profile = None
+    if stored["profile"] is not None:
+        kept = reader.state(stored["profile"])
+        profile = Profile(kept.pop("cuts"), kept.pop("days"), Tally(**kept))
+        if not check_profile(profile, schema, target.n_classes):
+            raise ModelFileError("the profile of its columns cannot be right")
+    return ModelParts(classifier, schema, target, training, scores, made, profile)
 
 
 def _check_training(training: Training, n_classes: int) -> None:

@@ -23,6 +23,7 @@ from ..outofcore import ParquetTable
 from ..outofcore.parquet import RowGroup, is_number, is_text
 from ..progress import progress_bar
 from ..tables import Schema, label_texts, notes_on, suspicions
+from ..tables.profile import Profile
 from ..voters.trees.features import Categories, FrameTable
 from .table import Prepared, check_columns, judge_columns, read_classes, with_kind
 
@@ -105,7 +106,13 @@ def prepare_dataset(
     encoder = Encoder(schema, target, numbers, y.dtype)
     encoded = EncodedTable(path, encoder, counts)
     notes = notes_on(frame, schema, sample, found)
-    prepared = Prepared(encoded, y, None, schema, classes, warnings, notes=notes)
+    # Rare classes are in the sample for more than their share.
+    of_sample = np.bincount(found, minlength=len(counts_by_class))
+    per_row = np.array(counts_by_class) / np.maximum(of_sample, 1)
+    profile = Profile.learn(schema, sample, frame, per_row[found])
+    prepared = Prepared(
+        encoded, y, None, schema, classes, warnings, notes=notes, profile=profile
+    )
     # A byte a row: there may be very many.
     return replace(prepared, y=prepared.labels), len(frame)
 

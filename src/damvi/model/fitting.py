@@ -17,12 +17,13 @@ from sklearn.base import clone
 from .._threads import one_openmp_thread
 from ..classifier import DAMVIClassifier
 from ..decision.decision import AVERAGE_PRECISION
-from ..evaluation import voters_of_fit
+from ..evaluation import FittedVote, voters_of_fit
 from ..folds import forward_splits
 from ..hashing import Hashes, kept, row_hashes
 from ..io import ModelParts, Training
 from ..selection import best_alone, take_alone
 from ..tables import too_good
+from ..tables.profile import Profile
 from ..unlabeled import Unlabeled
 from ..voters import strong_pool
 from ..voting import DAMVIVotingClassifier
@@ -164,6 +165,7 @@ def fit_table(
         training,
         scores,
         {**(made or {}), **how, "left_out": dropped, "seconds": seconds},
+        _profile(table, classifier),
     )
     if table.unlabeled is not None:
         rows = {"rows": len(table.unlabeled), "weight": unlabeled_weight or 0.0}
@@ -200,6 +202,14 @@ def _calibrated_vote(classifier: Any) -> NDArray[np.float64]:
     classifier.decision_ = replace(classifier.decision_, calibrates=True)
     vote: NDArray[np.float64] = classifier.decision_.out_of_sample_vote
     return vote
+
+
+def _profile(table: Prepared, classifier: Any) -> Profile | None:
+    """What the columns held, and how many rows of each class to expect."""
+    decided, judged = FittedVote(classifier).training_decisions()
+    if table.profile is None:
+        return None
+    return table.profile.with_decisions(decided[judged], table.n_classes)
 
 
 def _scores(
@@ -359,9 +369,11 @@ def fit_dataset(
     training = Training(hashes, vote[rows], table.labels[rows], *learned)
     scores = _scores(table, metric, classifier, comparison)
     how = {**(made or {}), "seed": seed, "pool": "trees"}
-    return ModelParts(
-        classifier, table.schema, table.target, training, scores, how
-    ), comparison
+    profile = _profile(table, classifier)
+    model = ModelParts(
+        classifier, table.schema, table.target, training, scores, how, profile
+    )
+    return model, comparison
 
 
 def _fit_on_cluster(

@@ -23,6 +23,7 @@ from ..tables import (
     time_order,
     time_values,
 )
+from ..tables.profile import Profile
 from ..tables.values import as_numbers, dates_in, find_date_format
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Prepared:
     sample_weight : ndarray of float64 or None
     notes : list of str
         Advice, a line each.
+    profile : Profile or None
+        What the columns of the labelled rows hold.
     """
 
     X: Any
@@ -69,6 +72,7 @@ class Prepared:
     times: NDArray[Any] | None = None
     sample_weight: NDArray[np.float64] | None = None
     notes: list[str] = field(default_factory=list)
+    profile: Profile | None = None
 
     @property
     def n_classes(self) -> int:
@@ -160,6 +164,7 @@ def prepare(
         times,
         weights,
         notes,
+        profile=Profile.learn(schema, X, frame),
     )
 
 

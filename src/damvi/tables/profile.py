@@ -1,0 +1,330 @@
+"""What the columns of a table held when a model was fitted, in a few numbers each.
+
+Counts of rows below and above some values, of categories, and of cells that are missing or
+cannot be read. Counts of parts of a table add up, so that new rows are counted block by
+block and compared with those of the fit (:mod:`damvi.drift`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .schema import Column, Schema
+from .values import BLANKS, MISSING, SINCE, dates_of_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVELS = (0.0, 0.01, 0.05, *(k / 10 for k in range(1, 10)), 0.95, 0.99, 1.0)
+"""Where a column of numbers is cut: its least and its largest value, and what lies at these
+shares between."""
+ROWS_OF_FIT = 100_000
+ROWS_OF_BLOCK = 1 << 13
+"""Rows that are looked at, of a fit and of each block of a prediction: drawn at random
+where there are more. What they cannot show is too small to be warned of."""
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counts of rows, which of two parts of a table add up.
+
+    Attributes
+    ----------
+    rows : float
+    missing, unread : ndarray, one for each used column
+        Cells that are empty or say that there is nothing, and others that are not
+        understood: text among numbers, a category that the model does not know.
+    below, above : ndarray of shape (numbers, cuts)
+        Values below and above each cut of each column of numbers.
+    levels : ndarray
+        Rows of each category, of one column after the other.
+    decided : ndarray, one for each class
+        Rows that the model decides for it.
+    """
+
+    rows: float
+    missing: Floats
+    unread: Floats
+    below: Floats
+    above: Floats
+    levels: Floats
+    decided: Floats
+
+    def plus(self, other: Tally | None) -> Tally:
+        """Of the rows of both."""
+        if other is None:
+            return self
+        return Tally(
+            *(getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What a model's columns held in training.
+
+    Raw values are kept of numbers alone, the cuts, and of dates the first and the last;
+    the names of categories are in the schema, and nothing is kept of other text.
+
+    Attributes
+    ----------
+    cuts : ndarray of shape (numbers, 15)
+        Values of each column of numbers at :data:`LEVELS`; tied ones occur again.
+    days : ndarray of shape (dates, 2)
+        The first and the last day of each column of dates, since 1970.
+    tally : Tally
+        Of the training rows. Where only some were looked at, these are scaled.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from damvi.tables import Schema
+    >>> frame = pd.DataFrame({"size": [1.5, 4, None], "kind": ["a", "b", "a"]})
+    >>> schema = Schema.infer(frame, "fraud")
+    >>> profile = Profile.learn(schema, schema.encode(frame), frame)
+    >>> profile.tally.missing, profile.cuts[0, [0, -1]], profile.tally.levels
+    (array([1., 0.]), array([1.5, 4. ]), array([2., 1.]))
+    >>> new = pd.DataFrame({"size": ["7", "big"], "kind": ["c", "b"]})
+    >>> now = profile.count(schema, schema.encode(new), new)
+    >>> now.unread, now.above[0, -1]
+    (array([1., 1.]), np.float64(1.0))
+    """
+
+    cuts: Floats
+    days: Floats
+    tally: Tally
+
+    @classmethod
+    def learn(
+        cls,
+        schema: Schema,
+        X: pd.DataFrame,
+        raw: Any,
+        weights: Floats | None = None,
+    ) -> Profile:
+        """The profile of some rows.
+
+        Parameters
+        ----------
+        schema : Schema
+        X : DataFrame
+            The rows, encoded.
+        raw : DataFrame
+            The same rows as they were.
+        weights : ndarray, optional
+            How many rows of the table each of these stands for.
+        """
+        rows = some_rows(len(X), ROWS_OF_FIT)
+        if rows is not None:
+            X, raw = X.iloc[rows], raw.iloc[rows]
+            weights = None if weights is None else weights[rows]
+        if weights is not None:  # as many rows as would say as much if all counted alike
+            weights = weights * (weights.sum() / (weights**2).sum())
+        numbers = [c.name for c in schema.used if c.kind == "number"]
+        dates = [c for c in schema.used if c.kind == "date"]
+        cuts = np.array([_cuts(X[name].to_numpy(), weights) for name in numbers])
+        days = np.array([date_range(column, raw[column.name]) for column in dates])
+        cuts, days = cuts.reshape(-1, len(LEVELS)), days.reshape(-1, 2)
+        profile = cls(cuts, days, empty_tally(schema, 2))
+        return replace(profile, tally=profile.count(schema, X, raw, weights))
+
+    def with_decisions(self, decided: NDArray[np.intp], n_classes: int) -> Profile:
+        """The profile, with how many rows are decided for each class out of sample."""
+        counts = np.bincount(decided, minlength=n_classes).astype(np.float64)
+        return replace(self, tally=replace(self.tally, decided=counts))
+
+    def count(
+        self,
+        schema: Schema,
+        X: pd.DataFrame,
+        raw: Mapping[str, Any],
+        weights: Floats | None = None,
+        decided: NDArray[np.intp] | None = None,
+        most: int | None = None,
+    ) -> Tally:
+        """Count some rows, to be compared with those of the fit.
+
+        Parameters
+        ----------
+        schema : Schema
+        X : DataFrame
+            The rows, encoded.
+        raw : mapping of str to Series or Arrow column
+            The same rows as they were, column by column.
+        weights : ndarray, optional
+            What each row counts.
+        decided : ndarray of int, optional
+            The class that is decided for in each row. All of them count.
+        most : int, optional
+            So many rows are looked at, at most.
+        """
+        rows = None if most is None else some_rows(len(X), most)
+        if rows is not None:
+            X = X.iloc[rows]
+        found = empty_tally(schema, len(self.tally.decided))
+        number = level = 0
+        for place, column in enumerate(schema.used):
+            cells = _some(raw[column.name], rows)
+            if column.kind == "category":
+                codes = X[column.name].cat.codes.to_numpy()
+                gone = codes < 0
+                n = len(column.categories)
+                found.levels[level : level + n] = _counts(codes[~gone], n, weights, ~gone)
+                level += n
+            elif column.kind == "number":
+                values = np.ascontiguousarray(X[column.name].to_numpy())
+                gone = np.isnan(values)
+                for k, cut in enumerate(self.cuts[number].tolist()):
+                    found.below[number, k] = _total(values < cut, weights)
+                    found.above[number, k] = _total(values > cut, weights)
+                number += 1
+            else:
+                gone = _gone(column, X, cells())
+            unread = unread_cells(column, cells, gone)
+            found.unread[place] = _total(unread, weights)
+            found.missing[place] = _total(gone, weights) - found.unread[place]
+        counts = found.decided
+        if decided is not None:
+            counts = np.bincount(decided, minlength=len(counts)).astype(np.float64)
+        total = float(len(X)) if weights is None else float(weights.sum())
+        return replace(found, rows=total, decided=counts)
+
+
+def some_rows(n: int, most: int) -> NDArray[np.intp] | None:
+    """Places of so many of n rows, in order, the same each time; None for all."""
+    if n <= most:
+        return None
+    rows: NDArray[np.intp] = np.random.default_rng(n).choice(n, most, replace=False)
+    return np.sort(rows)
+
+
+def empty_tally(schema: Schema, n_classes: int) -> Tally:
+    """Of no rows."""
+    used = schema.used
+    kinds = [column.kind for column in used]
+    n, cuts = len(used), (kinds.count("number"), len(LEVELS))
+    levels = sum(len(column.categories) for column in used if column.kind == "category")
+    return Tally(
+        0.0,
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(cuts),
+        np.zeros(cuts),
+        np.zeros(levels),
+        np.zeros(n_classes),
+    )
+
+
+def check_profile(profile: Profile, schema: Schema, n_classes: int) -> bool:
+    """Whether a profile can be one of a table with this schema, as one in a file must."""
+    tally, none = profile.tally, empty_tally(schema, n_classes)
+    n_dates = [column.kind for column in schema.used].count("date")
+    shaped = [(profile.cuts, none.below.shape), (profile.days, (n_dates, 2))]
+    counts = [one.name for one in fields(Tally) if one.name != "rows"]
+    shaped += [(getattr(tally, name), getattr(none, name).shape) for name in counts]
+    for array, shape in shaped:
+        known = isinstance(array, np.ndarray) and array.dtype == np.float64
+        if not known or array.shape != shape:
+            return False
+    rows: Any = tally.rows
+    if not isinstance(rows, float) or not 1 <= rows < 2**62:
+        return False
+    # Of the decisions all rows count.
+    most = {name: 2.0**62 if name == "decided" else rows * (1 + 1e-9) for name in counts}
+    for name in counts:
+        found = getattr(tally, name)
+        if not ((found >= 0) & (found <= most[name])).all():
+            return False
+    if not np.isfinite(profile.cuts).all() or (np.diff(profile.cuts) < 0).any():
+        return False
+    first, last = profile.days.T
+    return bool((np.isnan(profile.days).all(axis=1) | (first <= last)).all())
+
+
+def _cuts(values: Floats, weights: Floats | None) -> Floats:
+    """The values at :data:`LEVELS`."""
+    known = ~np.isnan(values)
+    values = values[known]
+    if weights is None:
+        values = np.sort(values)
+        before = np.arange(1.0, len(values) + 1)
+    else:
+        order = np.argsort(values, kind="stable")
+        values, before = values[order], np.cumsum(weights[known][order])
+    places = np.searchsorted(before, np.array(LEVELS) * before[-1])
+    return np.asarray(values[np.minimum(places, len(values) - 1)])
+
+
+def _total(rows: Mask, weights: Floats | None) -> float:
+    return float(np.count_nonzero(rows) if weights is None else weights[rows].sum())
+
+
+def _counts(
+    codes: NDArray[Any], n: int, weights: Floats | None, rows: Mask
+) -> NDArray[Any]:
+    return np.bincount(codes, None if weights is None else weights[rows], minlength=n)
+
+
+def date_range(column: Column, values: pd.Series) -> tuple[float, float]:
+    """The first and the last day of a column of dates, since 1970."""
+    import pandas as pd
+
+    dates = dates_of_fit(values, column.form)
+    if dates.isna().all():
+        return np.nan, np.nan
+    start = pd.Timestamp(0, tz="UTC")
+    first, last = (
+        (one - start) // pd.Timedelta(days=1) for one in (dates.min(), dates.max())
+    )
+    return float(first), float(last)
+
+
+def _some(cells: Any, rows: NDArray[np.intp] | None) -> Callable[[], pd.Series]:
+    """Some cells of a column, fetched if they are asked for: most columns have no gaps."""
+
+    def fetch() -> pd.Series:
+        if hasattr(cells, "null_count"):
+            return (cells if rows is None else cells.take(rows)).to_pandas()
+        return cells if rows is None else cells.iloc[rows]
+
+    return fetch
+
+
+def _gone(column: Column, X: pd.DataFrame, cells: pd.Series) -> Mask:
+    """Where a column that is neither number nor category has nothing for the model."""
+    pairs = zip(column.parts or column.features, column.features, strict=True)
+    own = [feature for part, feature in pairs if not part.startswith(SINCE)]
+    if not own:  # nothing but the time between it and another
+        return np.asarray(cells.isna().to_numpy())
+    return np.asarray(X[own].isna().to_numpy().all(axis=1))
+
+
+def unread_cells(column: Column, cells: Callable[[], pd.Series], gone: Mask) -> Mask:
+    """Which cells have something in them that is not understood.
+
+    Parameters
+    ----------
+    column : Column
+    cells : callable
+        Gives them as they were written.
+    gone : ndarray of bool
+        Which of them are missing for the model.
+    """
+    unread = np.zeros(len(gone), bool)
+    if not gone.any():
+        return unread
+    written = cells()
+    filled = gone & written.notna().to_numpy()
+    if filled.any():
+        texts = written[filled].astype("string").str.strip(BLANKS).str.lower()
+        marks: Sequence[str] = ("",) if column.kind == "category" else MISSING
+        unread[filled] = ~texts.isin(marks).to_numpy(bool)
+    return unread
