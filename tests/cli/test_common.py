@@ -90,7 +90,11 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["explain", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
         (["export", "model.damvi", "--to", "onnx", "-o", "model.damvi"], 2, "another"),
         (["predict", "data.csv", "data.csv", "-o", "out.csv"], 1, "data.csv"),
-        (["predict", "model.damvi", "data.csv", "-o", "out.xlsx"], 2, ".csv or .parquet"),
+        (
+            ["predict", "model.damvi", "data.csv", "-o", "out.txt"],
+            2,
+            ".csv, .parquet, .xlsx",
+        ),
         (["predict", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
         (
             ["predict", "model.damvi", "short.csv"],

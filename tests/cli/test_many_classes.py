@@ -20,7 +20,7 @@ from damvi.report.words import per_hundred
 from .conftest import crops as crops_of
 from .test_first_minutes import check
 
-PREDICT = import_module("damvi.cli.predict")
+PREDICT = import_module("damvi.model.prediction")
 LABELS = ("wheat", "maize", "=rye", 'oat, "wild"')
 
 

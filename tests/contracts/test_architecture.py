@@ -22,7 +22,7 @@ LAYERS = [
     "classifier voting",
     "distributed streaming certificate diversity plots",
     "tables io datasets",
-    "evaluation explanation report",
+    "evaluation explanation report drift",
     "model benchmark contenders",
     "cli __main__",
 ]

@@ -292,7 +292,9 @@ def _check_blocks(path, typed):
         return
     fitted = schema.encode(typed)
     again = schema.encode(read_table(path, schema))
-    blocks = pd.concat([block() for block in read_blocks(path, schema)], ignore_index=True)
+    blocks = pd.concat(
+        [block().X for block in read_blocks(path, schema)], ignore_index=True
+    )
     for name in fitted.columns:
         for found in (again, blocks):
             one, other = fitted[name], found[name]

@@ -70,7 +70,7 @@ def test_every_kind_of_file_is_the_same_table(frame, tmp_path, name):
 
 
 def whole(path, schema):
-    return pd.concat([block() for block in read_blocks(path, schema)], ignore_index=True)
+    return pd.concat([block().X for block in read_blocks(path, schema)], ignore_index=True)
 
 
 @pytest.fixture
@@ -359,7 +359,7 @@ def test_a_control_sign_is_no_blank_around_a_number(tmp_path, sign):
     schema = Schema((Column("x", "number"),))
     [block] = read_blocks(path, schema)
     frame = pd.DataFrame({"x": [f"{sign}7", "8"]})
-    for table in (block(), schema.encode(read_table(path, schema)), schema.encode(frame)):
+    for table in (block().X, schema.encode(read_table(path, schema)), schema.encode(frame)):
         np.testing.assert_array_equal(table["x"], [np.nan, 8])
     values, odd = numbers_in(
         pd.Series([f"7{sign}", f"${sign}7", f"{sign}?", "\xa07\u2003"])

@@ -20,6 +20,7 @@ from .bench import bench
 from .console import Commands, visible
 from .datasets import datasets
 from .demo import demo
+from .drift import drift
 from .evaluate import evaluate
 from .explain import explain
 from .export import export
@@ -47,6 +48,7 @@ for command in (
     bench,
     datasets,
     demo,
+    drift,
     evaluate,
     explain,
     export,

@@ -7,196 +7,297 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from tempfile import SpooledTemporaryFile, TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from .._files import discarded, remove_at_end, whole_file
 from .console import Output, check_output_file, current_output, no_formula
-from .loading import load_whole, note_unread_columns, without_garbage_collection
+from .loading import load_whole, without_garbage_collection
 
-MOST_NUMBERS = 1 << 20
-"""Cells of a block that is written: hundreds of classes make long rows."""
+if TYPE_CHECKING:
+    from ..drift import Drift
+    from ..model import Model
+    from ..model.prediction import Block, Judged
+    from ..tables.profile import Tally
+
+KINDS = (".csv", ".parquet", ".xlsx")
+STREAM = Path("-")
+KEPT_IN_MEMORY = 1 << 24
+"""Bytes for the standard output that wait in memory, not on a disk, until all is well."""
+MOST_EXCEL_ROWS = (1 << 20) - 1
+LONGEST_EXCEL_TEXT = 32_767
 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
-    help="A .csv or .parquet file. Default: DATA's name with .predictions.csv.",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="A .csv, .parquet or .xlsx file, or - for the standard output. Default: DATA's "
+    "name with .predictions.csv.",
+)
+@click.option("--id", "id_", metavar="COLUMN", help="A column of DATA to stand first.")
+@click.option(
+    "--columns",
+    metavar="A,B",
+    help="Columns of DATA to carry along, as they are written there.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only the N rows with the highest scores, the highest first.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Where DATA differs from the training rows, an error instead of a warning.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Threads. Default: all cores.")
-def predict(model: Path, data: Path, out: Path | None, jobs: int | None) -> None:
+def predict(
+    model: Path,
+    data: Path,
+    out: Path | None,
+    id_: str | None,
+    columns: str | None,
+    top: int | None,
+    strict: bool,
+    jobs: int | None,
+) -> None:
     """Judge each row of DATA by MODEL.
 
     One line a row, in the order of DATA: the score (the vote, from -1 to 1), the
     probability of the positive class, and the decision. With three or more classes the
     decision, and a probability and a score (the share of the vote) of each class. Columns
-    may come in any order, and others are ignored. Files may be larger than memory.
+    may come in any order, and others are ignored. Files may be larger than memory. DATA
+    may be - for a CSV on the standard input; what is said goes to the standard error then,
+    if the predictions go to the standard output.
+
+    A column that cannot be read, is newly missing or has left its range is warned of, and
+    so is a share of flagged rows far from what is to be expected; damvi drift shows more.
     """
     output = current_output()
-    out = out or default_name(data)
-    if out.suffix.lower() not in (".csv", ".parquet"):
-        raise click.UsageError(f"-o takes a .csv or .parquet file, not {out}")
-    check_output_file(out, model, data)
+    out = out or (STREAM if data == STREAM else default_name(data))
+    if out == STREAM and output.as_json:
+        raise click.UsageError("--json prints to the standard output, and so does -o -")
+    if out != STREAM:
+        if out.suffix.lower() not in KINDS:
+            raise click.UsageError(f"-o takes a {', '.join(KINDS)} file or -, not {out}")
+        check_output_file(out, model, data)
     with without_garbage_collection():
         loaded = load_whole(model, output)
-    counts, unread = _write(loaded, data, out, jobs, output)
+    carried = [*([id_] if id_ else []), *split_names(columns)]
+    with _input(data) as source:
+        counts, written, drift = _write(
+            loaded, source, out, carried, top, strict, jobs, output
+        )
     n = sum(counts.values())
+    say = output.note if out == STREAM else output.say
     judged = f"{n:,} {'row' if n == 1 else 'rows'} judged"
+    best = "" if top is None else f"the {written:,} with the highest scores: "
     decided: dict[str, Any]
-    if loaded.target.n_classes == 2:
+    if not loaded.target.classes:
         *_, flagged = counts.values()
         decided = {"flagged": flagged}
-        output.say(
-            f"{judged}, {flagged:,} flagged as {loaded.target.positive!r} "
-            f"({flagged / n:.2%}).\nSaved {out}: score, probability and decision."
-        )
+        words = f"{flagged:,} flagged as {loaded.target.positive!r} ({flagged / n:.2%})"
+        say(f"{judged}, {words}.")
+        if out != STREAM:
+            say(f"Saved {out}: {best}score, probability and decision.")
     else:
-        from .figures import count_table
-
         decided = {"decisions": counts}
-        output.say(f"{judged}:\n")
-        output.show(count_table(list(counts), list(counts.values()), mark=False))
-        output.say(f"\nSaved {out}: the decision, and probability and score of each class.")
-    output.result({"out": str(out), "rows": n, **decided, "unread": unread})
+        if out == STREAM:
+            each = (f"{count:,} {label!r}" for label, count in counts.items())
+            say(f"{judged}: {', '.join(each)}.")
+        else:
+            from .figures import count_table
+
+            say(f"{judged}:\n")
+            output.show(count_table(list(counts), list(counts.values()), mark=False))
+            say(f"\nSaved {out}: the decision, and probability and score of each class.")
+    changed = [] if drift is None else drift.warnings
+    output.result(
+        {"out": str(out), "rows": n, "written": written, **decided, "changed": changed}
+    )
 
 
 def default_name(data: Path) -> Path:
     """Where predictions go if nobody says: beside us, named after the data."""
+    from ..tables import SUFFIXES
+
     stem = data.name
-    for suffix in (".gz", ".csv", ".tsv", ".parquet", ".feather", ".jsonl", ".ndjson"):
-        stem = stem.removesuffix(suffix)
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if stem.lower().endswith(suffix):
+            stem = stem[: -len(suffix)]
+            break
     return Path(f"{stem}.predictions.csv")
 
 
+def split_names(text: str | None) -> list[str]:
+    """The names in a list with commas; one that has a comma in it is put in quotes.
+
+    Examples
+    --------
+    >>> split_names('a,"b, c"')
+    ['a', 'b, c']
+    """
+    return next(csv.reader([text]), []) if text else []
+
+
+@contextmanager
+def _input(data: Path) -> Iterator[Path]:
+    """The file to read; what comes from the standard input is put in one first.
+
+    Rows are told apart for certain by reading them twice.
+    """
+    if data != STREAM:
+        yield data
+        return
+    with TemporaryDirectory(prefix="damvi-") as folder:
+        remove_at_end(Path(folder))
+        path = Path(folder) / "input.csv"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield path
+    discarded(Path(folder))
+
+
+@contextmanager
+def _output(out: Path) -> Iterator[IO[bytes]]:
+    """Where predictions are written, whole or not at all."""
+    if out != STREAM:
+        with whole_file(out) as file:
+            yield file
+        return
+    with SpooledTemporaryFile(KEPT_IN_MEMORY) as file:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
 def _write(
-    loaded: Any, data: Path, out: Path, jobs: int | None, output: Output
-) -> tuple[dict[str, int], list[str]]:
-    """Write the predictions: how many rows each decision has, and columns not read."""
+    model: Model,
+    data: Path,
+    out: Path,
+    carried: list[str],
+    top: int | None,
+    strict: bool,
+    jobs: int | None,
+    output: Output,
+) -> tuple[dict[str, int], int, Drift | None]:
+    """How many rows each decision has and how many were written, and what has changed."""
     from joblib import cpu_count
 
-    from .._files import whole_file
+    from ..model.prediction import Judge, Top, drift_of
     from ..tables import read_blocks
 
-    predictions = Predictions(loaded, out.suffix, jobs or cpu_count())
-    blocks = predictions(read_blocks(data, loaded.schema))
+    judge = Judge(model, carried, 1)  # blocks are what is done side by side
+    best = None if top is None else Top(model, top, numbered=not carried)
+    kind = out.suffix.lower() or ".csv"
+    # A label may be anything; what is carried along is the user's own, and stays.
+    labels = judge.labels
+    if kind == ".csv":
+        labels = [no_formula(label) for label in labels]
+
+    def make(judged: Judged) -> Any:
+        batch = judge.batch(judged, labels, as_text=kind != ".parquet")
+        return csv_lines(batch) if kind == ".csv" and best is None else batch
+
+    rows = read_blocks(data, model.schema, judge.carried)
+    blocks = judge.blocks(rows, make, jobs or cpu_count())
     if output.shows_progress:
         blocks = with_progress(blocks)
-    counts = [0] * len(predictions.labels)
-    with whole_file(out) as file:
-        with PredictionFile(file, predictions) as lines:
-            for block in blocks:
-                for piece in block.written:
-                    lines.write(piece)
-                counts = [a + int(b) for a, b in zip(counts, block.counts, strict=True)]
+    counts: Any = [0] * len(judge.labels)
+    tally: Tally | None = None
+    with _output(out) as file, PredictionFile(file, kind) as written:
+        for block in blocks:
+            for piece in block.made:
+                if best is None:
+                    written.write(piece, judge.names)
+                else:
+                    best.add(piece)
+            counts = [a + int(b) for a, b in zip(counts, block.counts, strict=True)]
+            tally = block.tally if tally is None else tally.plus(block.tally)
         if not any(counts):
             raise ValueError(f"{data} has a header but no rows")
-    unread = note_unread_columns(output, loaded.schema, predictions.empty, sum(counts))
-    return dict(zip(predictions.labels, counts, strict=True)), unread
+        if best is not None:
+            for batch in best.rows.to_batches():
+                piece = csv_lines(batch) if kind == ".csv" else batch
+                written.write(piece, batch.schema.names)
+        drift = drift_of(model, tally)
+        _tell(drift, strict, output)
+    n = min(sum(counts), top or sum(counts))
+    return dict(zip(judge.labels, counts, strict=True)), n, drift
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """The predictions of some rows, as Arrow batches or as lines of CSV.
+def _tell(drift: Drift | None, strict: bool, output: Output) -> None:
+    """What has changed, as a warning, or as an error before anything is in its place."""
+    from ..drift import DriftError
 
-    ``counts`` has the rows of each decision; of two classes, the second is the positive.
-    """
-
-    counts: Any
-    written: list[Any]
-
-
-class Predictions:
-    """Predictions of blocks of rows, several at a time, in the order of the file.
-
-    Each block is converted, voted on and formatted by one thread, while the next ones are
-    read. Few are in memory at a time, whatever the size of the file.
-    """
-
-    def __init__(self, model: Any, suffix: str, jobs: int) -> None:
-        import pyarrow as pa
-
-        from ..evaluation import FittedVote, class_names
-
-        self.as_csv = suffix.lower() == ".csv"
-        self._model, self._jobs = model, jobs
-        self._fitted = FittedVote(model.classifier)
-        self.empty = set(model.schema.features)
-        """Features that have had no value in any row so far."""
-        self.labels = list(class_names(model.target))
-        cells = [no_formula(label) for label in self.labels] if self.as_csv else self.labels
-        self._cells = pa.array(cells, pa.string())
-        places = {what: (what, 0) for what in ("score", "probability", "decision")}
-        if len(self.labels) > 2:
-            places = {"decision": ("decision", 0)}
-            for what in ("probability", "score"):
-                for c, label in enumerate(self.labels):
-                    places[f"{what} {label}"] = what, c
-        self._places = list(places.values())
-        """Of each column of the output, what it has and of which class."""
-        number, text = pa.float64(), pa.string()
-        self.schema = pa.schema(
-            (name, text if what == "decision" else number)
-            for name, (what, _) in places.items()
+    if drift is None or not drift.warnings:
+        return
+    if strict:
+        raise DriftError(
+            f"the table differs from the training rows: {'; '.join(drift.warnings)}. "
+            f"Nothing was written, as --strict asks"
         )
-        # The blocks are what is done side by side.
-        model.classifier.n_jobs = 1
-
-    def __call__(self, blocks: Iterator[Any]) -> Iterator[Block]:
-        """The results, in the order of what :func:`~damvi.tables.read_blocks` gives."""
-        pool = ThreadPoolExecutor(self._jobs)
-        pending: deque[Future[Block]] = deque()
-        try:
-            for encoded in blocks:
-                pending.append(pool.submit(self._predict, encoded))
-                if len(pending) > 2 * self._jobs:  # one each to do, and one in reserve
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:  # after an error or a Ctrl-C, what has not begun never does
-            pool.shutdown(wait=True, cancel_futures=True)
-
-    def _predict(self, encoded: Any) -> Block:
-        X = encoded()
-        for name in list(self.empty):
-            if X[name].notna().any():
-                self.empty.discard(name)
-        # Fewer rows at a time where there are many columns to write.
-        step = max(1, MOST_NUMBERS // len(self.schema))
-        parts = [
-            self._format(X.iloc[start : start + step] if len(X) > step else X)
-            for start in range(0, len(X), step)
-        ]
-        counts = sum((part[0] for part in parts), start=0)
-        return Block(counts, [part[1] for part in parts])
-
-    def _format(self, X: Any) -> tuple[Any, Any]:
-        """How many rows have each decision, and the rows of the output."""
-        import numpy as np
-        import pyarrow as pa
-
-        vote = self._model.classifier.vote(X)
-        chances, decided = self._fitted.decide(vote)
-        told: dict[str, Any] = {
-            what: np.ascontiguousarray(numbers.reshape(len(numbers), -1).T)
-            for what, numbers in (("score", vote), ("probability", chances))
-        }
-        told["decision"] = [self._cells.take(pa.array(decided))]
-        columns = [told[what][c] for what, c in self._places]
-        batch = pa.record_batch(columns, schema=self.schema)
-        written = _lines(batch) if self.as_csv else batch
-        return np.bincount(decided, minlength=len(self.labels)), written
+    output.note(f"Warning: the table differs from the training rows.\n{drift.summary}")
 
 
-def _lines(batch: Any) -> Any:
+class PredictionFile:
+    """The lines of a CSV, or the batches of a parquet or Excel file, in an open file.
+
+    Parameters
+    ----------
+    file : binary file
+    kind : str
+        One of :data:`KINDS`.
+    """
+
+    def __init__(self, file: IO[bytes], kind: str) -> None:
+        self._file, self._kind = file, kind
+        self._writer: Any = None
+        self._close: Callable[[], Any] = lambda: None
+
+    def write(self, piece: Any, names: Sequence[str]) -> None:
+        """More rows: their lines, or a batch; ``names`` are those of its columns."""
+        if self._writer is None:
+            self._begin(piece, names)
+        self._writer(piece)
+
+    def _begin(self, piece: Any, names: Sequence[str]) -> None:
+        if self._kind == ".csv":
+            header = io.StringIO()
+            csv.writer(header, lineterminator="\n").writerow(names)
+            self._file.write(header.getvalue().encode())
+            self._writer = self._file.write
+        elif self._kind == ".parquet":
+            from pyarrow import parquet
+
+            writer = parquet.ParquetWriter(self._file, piece.schema)
+            self._writer, self._close = writer.write_batch, writer.close
+        else:
+            sheet = ExcelSheet(self._file, names)
+            self._writer, self._close = sheet.write, sheet.close
+
+    def __enter__(self) -> PredictionFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._close()
+
+
+def csv_lines(batch: Any) -> Any:
+    """The rows of a batch as lines of a CSV."""
     import pyarrow as pa
     from pyarrow.csv import WriteOptions, write_csv
 
@@ -206,28 +307,46 @@ def _lines(batch: Any) -> Any:
     return sink.getvalue()
 
 
-class PredictionFile:
-    """The lines of a CSV, or the batches of a parquet file, in a file that is open."""
+class ExcelSheet:
+    """One sheet, row by row; text is text there, and never a formula or a link."""
 
-    def __init__(self, file: IO[bytes], predictions: Predictions) -> None:
-        self._writer: Any = None
-        if predictions.as_csv:
-            header = io.StringIO()
-            csv.writer(header, lineterminator="\n").writerow(predictions.schema.names)
-            file.write(header.getvalue().encode())
-            self.write: Callable[[Any], Any] = file.write
-        else:
-            from pyarrow import parquet
+    def __init__(self, file: IO[bytes], names: Sequence[str]) -> None:
+        try:
+            from xlsxwriter import Workbook
+        except ImportError:
+            raise ImportError(
+                "Excel files need xlsxwriter; pip install 'damvi[excel]', or write a .csv"
+            ) from None
+        self._book = Workbook(file, {"constant_memory": True})
+        self._sheet = self._book.add_worksheet("predictions")
+        self._row = 0
+        self._text([*enumerate(names)])
 
-            self._writer = parquet.ParquetWriter(file, predictions.schema)
-            self.write = self._writer.write_batch
+    def write(self, batch: Any) -> None:
+        columns = [column.to_pylist() for column in batch.columns]
+        for cells in zip(*columns, strict=True):
+            self._row += 1
+            if self._row > MOST_EXCEL_ROWS:
+                raise ValueError(
+                    f"an Excel sheet has room for {MOST_EXCEL_ROWS:,} rows; write a .csv "
+                    f"or .parquet file, or the best ones with --top"
+                )
+            self._text([(k, c) for k, c in enumerate(cells) if isinstance(c, str)])
+            for place, cell in enumerate(cells):
+                if isinstance(cell, float | int):
+                    self._sheet.write_number(self._row, place, cell)
 
-    def __enter__(self) -> PredictionFile:
-        return self
+    def _text(self, cells: list[tuple[int, str]]) -> None:
+        for place, cell in cells:
+            if len(cell) > LONGEST_EXCEL_TEXT:
+                raise ValueError(
+                    f"an Excel cell has room for {LONGEST_EXCEL_TEXT:,} characters, and "
+                    f"one has {len(cell):,} in row {self._row}; write a .csv file"
+                )
+            self._sheet.write_string(self._row, place, cell)
 
-    def __exit__(self, *exception: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
+    def close(self) -> None:
+        self._book.close()
 
 
 def with_progress(blocks: Iterator[Block]) -> Iterator[Block]:

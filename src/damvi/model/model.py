@@ -14,6 +14,7 @@ import numpy as np
 from joblib import cpu_count
 
 from ..classifier import DAMVIClassifier
+from ..drift import Drift
 from ..evaluation import MEASURES, FittedVote, headlines
 from ..io import ModelParts, save
 from ..io import load as load_parts
@@ -21,6 +22,7 @@ from ..voting import DAMVIVotingClassifier
 from .comparison import OURS, PLAIN, WEIGHTED, Comparison, Metric, as_metric
 from .dataset import prepare_dataset
 from .fitting import fit_dataset, fit_table
+from .prediction import find_drift, predict
 from .source import (
     as_frame,
     dataset_fingerprint,
@@ -58,6 +60,8 @@ class Model(ModelParts):
         What the fit measured out of sample: plain values, ready for JSON.
     made : dict
         How to repeat it: command, seed, data fingerprint, versions, date.
+    profile : Profile or None
+        What the columns held in training, in a few numbers each.
 
     Examples
     --------
@@ -79,6 +83,59 @@ class Model(ModelParts):
         """
         name = target or self.target.name
         return as_frame(table, self.schema, as_text=[name])
+
+    def predict(
+        self,
+        table: Any,
+        id: str | None = None,
+        columns: Sequence[str] = (),
+        *,
+        top: int | None = None,
+        strict: bool = False,
+        n_jobs: int | None = None,
+    ) -> pd.DataFrame:
+        """Score, probability and decision for each row of a table.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table or path
+            Columns may come in any order, and others are ignored.
+        id : str, optional
+            A column of the table to stand first.
+        columns : sequence of str
+            More columns of the table, to stand beside the predictions.
+        top : int, optional
+            Only so many rows, those with the highest scores, the highest first.
+        strict : bool, default=False
+            Whether a table that differs from the training rows is an error
+            (:class:`damvi.drift.DriftError`), instead of a warning
+            (:class:`damvi.drift.DriftWarning`).
+        n_jobs : int, optional
+
+        Returns
+        -------
+        predictions : DataFrame
+            With the columns ``score`` (the vote, from -1 to 1), ``probability`` and
+            ``decision`` (a label, as the target has it). Of three or more classes the
+            decision, and a probability and a score of each class.
+        """
+        return predict(
+            self, table, id=id, columns=columns, top=top, strict=strict, n_jobs=n_jobs
+        )
+
+    def drift(self, table: Any) -> Drift:
+        """What has changed since training, column by column.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table or path
+
+        Returns
+        -------
+        drift : Drift
+            With ``as_dict()``, ``as_frame()`` and ``save(path)``, which writes a page.
+        """
+        return find_drift(self, table)
 
     def explain(
         self, table: Any, rows: Sequence[int] | None = None, *, label: Any = None

@@ -3,14 +3,16 @@
 from .checks import notes_on, time_order, time_values
 from .labels import binary, label_texts, listed, many, pick
 from .leaks import leak_warnings, suspicions, too_good
-from .reading import SUFFIXES, read_blocks, read_table
+from .reading import SUFFIXES, Rows, check_carried, read_blocks, read_table
 from .schema import Column, Schema
 
 __all__ = [
     "SUFFIXES",
     "Column",
+    "Rows",
     "Schema",
     "binary",
+    "check_carried",
     "label_texts",
     "leak_warnings",
     "listed",

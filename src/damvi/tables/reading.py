@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .delimited import DelimitedFile
+from .labels import listed
 from .schema import Column, Schema, encode
 from .values import BLANKS, may_be_thousands, numbers_in
 
@@ -26,7 +27,24 @@ SUFFIXES = (".parquet", ".feather", *DELIMITED, *JSON_LINES)
 ROWS = 1 << 16
 """Rows of a block, at most."""
 
-Block = Callable[[], "pd.DataFrame"]
+
+class Rows(NamedTuple):
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    X : DataFrame
+        Encoded, as a model sees them.
+    raw : DataFrame, or Arrow table or batch
+        The same as they were written, column by column: those that the model uses, and
+        those to be carried along.
+    """
+
+    X: pd.DataFrame
+    raw: Any
+
+
+Block = Callable[[], Rows]
 
 
 def read_table(
@@ -91,24 +109,27 @@ def read_table(
     return frame.reset_index(drop=True)
 
 
-def read_blocks(path: str | os.PathLike[str], schema: Schema) -> Iterator[Block]:
+def read_blocks(
+    path: str | os.PathLike[str], schema: Schema, carried: Collection[str] = ()
+) -> Iterator[Block]:
     """The rows of a table in order, block by block; memory does not grow with the file.
 
-    Each block is a call that gives its rows as :meth:`~damvi.tables.Schema.encode` does.
-    The calls do most of the work, and may be made in parallel. A table that lacks a column
-    of the schema is refused.
+    Each block is a call that gives its rows, encoded as
+    :meth:`~damvi.tables.Schema.encode` does, and as they were. The calls do most of the
+    work, and may be made in parallel. A table that lacks a column of the schema, or one of
+    those to be ``carried`` along, is refused.
     """
     path = _check_path(path)
     kind = _kind(path)
     try:
         if kind == "parquet":
-            yield from _parquet_blocks(path, schema)
+            yield from _parquet_blocks(path, schema, carried)
         elif kind == "feather":
-            yield from _feather_blocks(path, schema)
+            yield from _feather_blocks(path, schema, carried)
         elif kind == "JSON lines":
-            yield from _json_blocks(path, schema)
+            yield from _json_blocks(path, schema, carried)
         else:
-            yield from _delimited_blocks(path, schema)
+            yield from _delimited_blocks(path, schema, carried)
     except ImportError:
         raise
     except Exception as error:
@@ -150,14 +171,26 @@ def _column_names(path: Path, names: list[str]) -> list[str]:
     return names
 
 
-def _check_columns(path: Path, schema: Schema, names: list[str]) -> list[str]:
-    """The columns that the schema uses, in its order."""
+def _check_columns(
+    path: Path, schema: Schema, names: list[str], carried: Collection[str]
+) -> list[str]:
+    """The columns that the schema uses, in its order, and those that are carried along."""
     names = _column_names(path, names)
     try:
         schema.check(names)
+        check_carried(carried, names)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return [column.name for column in schema.used]
+    return list(dict.fromkeys([*(column.name for column in schema.used), *carried]))
+
+
+def check_carried(carried: Collection[str], names: list[str]) -> None:
+    """Refuse to carry along a column that is not there."""
+    for name in carried:
+        if name not in names:
+            raise ValueError(
+                f"there is no column {name!r} to carry along; the table has {listed(names)}"
+            )
 
 
 def _unreadable(path: Path, error: Exception) -> Exception:
@@ -196,9 +229,11 @@ def _read_delimited(
     return pa.table(columns, names=names).to_pandas()
 
 
-def _delimited_blocks(path: Path, schema: Schema) -> Iterator[Block]:
+def _delimited_blocks(
+    path: Path, schema: Schema, carried: Collection[str]
+) -> Iterator[Block]:
     file = DelimitedFile(path)
-    wanted = _check_columns(path, schema, file.header)
+    wanted = _check_columns(path, schema, file.header, carried)
     batches: list[Any] = []
     for batch in file.batches(_column_names(path, file.header), wanted):
         for start in range(0, len(batch), ROWS):
@@ -210,7 +245,7 @@ def _delimited_blocks(path: Path, schema: Schema) -> Iterator[Block]:
         yield partial(_encode_text, batches, schema, file)
 
 
-def _encode_text(batches: list[Any], schema: Schema, file: DelimitedFile) -> pd.DataFrame:
+def _encode_text(batches: list[Any], schema: Schema, file: DelimitedFile) -> Rows:
     import pyarrow as pa
 
     table = pa.Table.from_batches(batches)
@@ -223,7 +258,7 @@ def _encode_text(batches: list[Any], schema: Schema, file: DelimitedFile) -> pd.
             columns[column.name] = cells.dictionary_encode().to_pandas()
         else:
             columns[column.name] = cells.to_pandas()
-    return encode(schema.used, columns, len(table))
+    return Rows(encode(schema.used, columns, len(table)), table)
 
 
 def _as_numbers(cells: Any, column: Column, file: DelimitedFile) -> Any:
@@ -267,36 +302,44 @@ def _inferred(cells: Any, decimal: str) -> Any:
 # Other kinds
 
 
-def _parquet_blocks(path: Path, schema: Schema) -> Iterator[Block]:
+def _parquet_blocks(
+    path: Path, schema: Schema, carried: Collection[str]
+) -> Iterator[Block]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        names = _check_columns(path, schema, file.schema_arrow.names)
+        names = _check_columns(path, schema, file.schema_arrow.names, carried)
         for batch in file.iter_batches(ROWS, columns=names):
             yield partial(_encode_batch, batch, schema)
 
 
-def _feather_blocks(path: Path, schema: Schema) -> Iterator[Block]:
+def _feather_blocks(
+    path: Path, schema: Schema, carried: Collection[str]
+) -> Iterator[Block]:
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as file:
-        names = _check_columns(path, schema, file.schema.names)
+        names = _check_columns(path, schema, file.schema.names, carried)
         for number in range(file.num_record_batches):
             batch = file.get_batch(number).select(names)
             for start in range(0, len(batch), ROWS):
                 yield partial(_encode_batch, batch.slice(start, ROWS), schema)
 
 
-def _encode_batch(batch: Any, schema: Schema) -> pd.DataFrame:
-    return schema.encode(batch.to_pandas())
+def _encode_batch(batch: Any, schema: Schema) -> Rows:
+    return Rows(schema.encode(batch.to_pandas()), batch)
 
 
-def _json_blocks(path: Path, schema: Schema) -> Iterator[Block]:
+def _encode_frame(frame: pd.DataFrame, schema: Schema) -> Rows:
+    return Rows(schema.encode(frame), frame)
+
+
+def _json_blocks(path: Path, schema: Schema, carried: Collection[str]) -> Iterator[Block]:
     for number, frame in enumerate(_read_json_lines(path)):
         if number == 0:
-            _check_columns(path, schema, [str(name) for name in frame.columns])
-        frame = frame.reindex(columns=[column.name for column in schema.used])
-        yield partial(schema.encode, frame)
+            there = [str(name) for name in frame.columns]
+            names = _check_columns(path, schema, there, carried)
+        yield partial(_encode_frame, frame.reindex(columns=names), schema)
 
 
 def _read_json_lines(path: Path) -> Iterator[pd.DataFrame]:

@@ -1,0 +1,566 @@
+"""What has changed between the training rows and others: column by column, with a page.
+
+Every check compares two shares: of the new rows and of the training rows, above or below a
+value, in a category, missing, or not read. Its p-value counts the chance of both samples,
+and all of them are corrected together, so that on unchanged rows one warning in a hundred
+tables is the most there is, whatever the number of columns (``benchmarks/drift.py``).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, xlogy
+
+from ._files import write_whole
+from .io import Target
+from .report.charts import Drawing
+from .report.page import digest
+from .report.words import percent
+from .tables.profile import Profile, Tally
+from .tables.schema import Column, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALPHA = 0.01
+"""Unchanged tables in which anything at all is said to have changed, at most."""
+MATTERS = {"unread": 0.01, "missing": 0.05, "range": 0.01, "values": 0.25}
+"""By how much a share must have grown to be warned of. In many rows a change is certain
+long before it matters."""
+FACTOR = 2.0
+"""By how much the share of a decision must have changed to be warned of."""
+MOST_LISTED = 10
+MOST_CHARTS = 30
+MOST_BARS = 12
+
+Floats = NDArray[np.float64]
+
+
+class DriftWarning(UserWarning):
+    """A table differs from the training rows by more than chance, and enough to matter."""
+
+
+class DriftError(ValueError):
+    """The same where it is not to be overlooked (``strict``)."""
+
+
+def chance_of(now: Any, rows: Any, then: Any, of: Any) -> Any:
+    """The chance of a share as high as ``now`` of ``rows``, had nothing changed.
+
+    A signed likelihood root, which is true far out in the tails. It is that of the number
+    of new rows beyond a value that ``then`` of the ``of`` training rows are beyond, where
+    the value is itself a training row's: whatever their distribution, and with ties more
+    is not likelier. Shares of the fit are no more certain than so many rows make them.
+
+    Examples
+    --------
+    >>> print(f"{chance_of(10, 200, 0, 500):.2g}")  # exactly (200 / 700) ** 10, or 3.6e-06
+    9.9e-06
+    """
+    now, rows, then, of = np.broadcast_arrays(*map(np.float64, (now, rows, then, of)))
+    a, n = then + 1, of + 1
+    j = np.maximum(now - 0.5, 0.0)  # for continuity
+    m = np.maximum(rows, 1.0)
+    share, before, both = j / m, a / n, (j + a) / (m + n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = 2 * (
+            xlogy(j, share / both)
+            + xlogy(m - j, (1 - share) / (1 - both))
+            + xlogy(a, before / both)
+            + xlogy(n - a, (1 - before) / (1 - both))
+        )
+    likelier = (share > before) & (rows > 0) & (of > 0)
+    return np.where(likelier, ndtr(-np.sqrt(np.maximum(root, 0.0))), 1.0)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The clearest sign of one kind of change.
+
+    Attributes
+    ----------
+    kind : {"unread", "missing", "filled", "range", "values", "decisions"}
+        Cells that are not understood; that are missing, or no longer; values outside those
+        of the fit; other values or categories within; decisions of the model.
+    now, then : float
+        Shares of the new rows and of the training rows.
+    p : float
+        Corrected for all checks of all columns.
+    words : str
+    """
+
+    kind: str
+    now: float
+    then: float
+    p: float
+    words: str
+
+    @property
+    def is_certain(self) -> bool:
+        return self.p <= ALPHA
+
+    @property
+    def matters(self) -> bool:
+        """Whether it is certain, and large enough to be warned of."""
+        if self.kind == "decisions":
+            least, most = sorted((self.now, self.then))
+            return self.is_certain and most >= FACTOR * least
+        grown = self.now - self.then
+        return self.is_certain and grown >= MATTERS.get(self.kind, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnDrift:
+    """How a column differs from what it was in training.
+
+    Attributes
+    ----------
+    name, kind : str
+    missing, unread : (float, float)
+        Shares of the cells, in training and now.
+    distance : float
+        Of numbers, the largest difference between the shares below, or above, any of the
+        stored values (a Kolmogorov-Smirnov distance); of categories, the share of rows
+        that would have to change theirs (total variation). From 0 to 1; NaN of others.
+    p : float
+        The chance of as clear a difference in any column, had nothing changed.
+    findings : list of Finding
+        The clearest of each kind, those that matter first.
+    labels : list of str
+        Values or categories that were counted.
+    shares : ndarray of shape (2, labels)
+        Of the rows in training and now: up to each value, or in each category.
+    days : (float, float, float, float) or None
+        The first and the last day in training, and now.
+    """
+
+    name: str
+    kind: str
+    missing: tuple[float, float]
+    unread: tuple[float, float]
+    distance: float
+    p: float
+    findings: list[Finding]
+    labels: list[str]
+    shares: Floats
+    days: tuple[float, float, float, float] | None = None
+
+    @property
+    def changed(self) -> bool:
+        return self.p <= ALPHA
+
+    @property
+    def matters(self) -> bool:
+        return any(finding.matters for finding in self.findings)
+
+    @property
+    def words(self) -> str:
+        """What changed, or nothing."""
+        return "; ".join(one.words for one in self.findings if one.is_certain)
+
+    @property
+    def warning(self) -> str:
+        """What of it is large enough to be warned of, or nothing."""
+        kinds = {one.kind for one in self.findings if one.matters}
+        found = [one.words for one in self.findings if one.matters]
+        if kinds >= {"range", "values"}:  # one of them says it
+            found.pop()
+        return f"{self.name!r}: {'; '.join(found)}" if found else ""
+
+    @property
+    def figures(self) -> tuple[str, str]:
+        """The distance and p, for people."""
+        distance = "–" if np.isnan(self.distance) else f"{self.distance:.3f}"
+        return distance, f"{self.p:.2g}" if self.p >= 1e-12 else "below 1e-12"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "column": self.name,
+            "kind": self.kind,
+            "changed": self.changed,
+            "matters": self.matters,
+            "distance": self.distance,
+            "p": self.p,
+            "missing": self.missing[1],
+            "missing_in_training": self.missing[0],
+            "unread": self.unread[1],
+            "unread_in_training": self.unread[0],
+            "words": self.words,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """What changed between the training rows and a table.
+
+    Attributes
+    ----------
+    rows, training_rows : float
+        The latter is smaller than it was where a sample stands for it.
+    columns : list of ColumnDrift
+        Those that changed most come first.
+    decisions : list of Finding
+        Of the decision for each class, those that matter first.
+    """
+
+    rows: float
+    training_rows: float
+    columns: list[ColumnDrift]
+    decisions: list[Finding]
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What is certain and large enough to matter, a line each."""
+        found = [one.words for one in self.decisions if one.matters]
+        return found + [column.warning for column in self.columns if column.matters]
+
+    @property
+    def summary(self) -> str:
+        """The warnings in one text, for people; empty if there are none."""
+        lines = self.warnings
+        more = len(lines) - MOST_LISTED
+        rest = [f"and {more:,} more, which damvi drift shows"] if more > 0 else []
+        return "\n".join(f"  {line}" for line in [*lines[:MOST_LISTED], *rest])
+
+    @property
+    def lead(self) -> str:
+        """How much has changed, in a sentence."""
+        n, changed = len(self.columns), sum(column.changed for column in self.columns)
+        matter = sum(column.matters for column in self.columns)
+        columns = "columns differs" if changed == 1 else "columns differ"
+        if not changed:
+            return f"None of the {n:,} columns differs from training by more than chance."
+        return (
+            f"{changed:,} of {n:,} {columns} from training by more than chance, "
+            f"{matter:,} by enough to be warned of."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "rows": self.rows,
+            "training_rows": self.training_rows,
+            "alpha": ALPHA,
+            "columns": [column.as_dict() for column in self.columns],
+            "decisions": [vars(one) for one in self.decisions],
+            "warnings": self.warnings,
+        }
+
+    def as_frame(self) -> pd.DataFrame:
+        """A row for each column of the table, those that changed most first."""
+        import pandas as pd
+
+        return pd.DataFrame([column.as_dict() for column in self.columns])
+
+    def page(self, name: str = "", command: str = "") -> str:
+        """The same as one HTML page that loads nothing from anywhere."""
+        from jinja2 import Environment, StrictUndefined
+
+        folder = files("damvi.report")
+        template, style = (
+            folder.joinpath(file).read_text(encoding="utf-8")
+            for file in ("drift.html.j2", "page.css")
+        )
+        environment = Environment(
+            autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        environment.filters["percent"] = percent
+        changed = [column for column in self.columns if column.changed]
+        drawn = [column for column in changed if len(column.labels) > 1][:MOST_CHARTS]
+        return environment.from_string(template).render(
+            drift=self,
+            name=name,
+            command=command,
+            style=style,
+            style_hash=digest(style),
+            rows=[_row(column) for column in self.columns],
+            charts=[(column, _chart(f"c{k}", column)) for k, column in enumerate(drawn)],
+            left_out=len(changed) - len(drawn),
+        )
+
+    def save(
+        self, path: str | os.PathLike[str], *, name: str = "", command: str = ""
+    ) -> None:
+        """Write the page, whole or not at all."""
+        write_whole(Path(path), self.page(name, command))
+
+
+def compare(
+    schema: Schema,
+    profile: Profile,
+    now: Tally,
+    target: Target | None = None,
+    days: Floats | None = None,
+) -> Drift:
+    """Compare rows that were counted by :meth:`Profile.count` with the training rows.
+
+    Parameters
+    ----------
+    schema : Schema
+    profile : Profile
+        Of the training rows.
+    now : Tally
+        Of the new ones.
+    target : Target, optional
+        What the decisions are called.
+    days : ndarray of shape (dates, 2), optional
+        The first and the last day of each column of dates.
+    """
+    then, used = profile.tally, schema.used
+    families = len(used) + 1  # the decisions are one more
+    columns = []
+    number = level = date = 0
+    for place, column in enumerate(used):
+        cells = _Cells(column, place, then, now)
+        labels: list[str] = []
+        shares = np.zeros((2, 0))
+        distance, dated = np.nan, None
+        if column.kind == "number":
+            labels, shares, distance = cells.numbers(profile.cuts[number], number)
+            number += 1
+        elif column.kind == "category":
+            labels, shares, distance = cells.categories(level)
+            level += len(column.categories)
+        elif column.kind == "date":
+            if days is not None:
+                dated = (*profile.days[date].tolist(), *days[date].tolist())
+            date += 1
+        factor = len(cells.checks) * families
+        findings = cells.findings(factor)
+        p = min((finding.p for finding in findings), default=1.0)
+        columns.append(
+            ColumnDrift(
+                column.name,
+                column.kind,
+                (then.missing[place] / then.rows, now.missing[place] / max(now.rows, 1)),
+                (then.unread[place] / then.rows, now.unread[place] / max(now.rows, 1)),
+                distance,
+                p,
+                findings,
+                labels,
+                shares,
+                dated,
+            )
+        )
+    order = sorted(columns, key=lambda one: (not one.matters, not one.changed, one.p))
+    decisions = _decisions(then, now, target, families)
+    return Drift(now.rows, then.rows, order, decisions)
+
+
+@dataclass(frozen=True)
+class _Check:
+    kind: str
+    now: float
+    rows: float
+    then: float
+    of: float
+    words: str
+
+
+class _Cells:
+    """The checks of a column: shares that may have grown."""
+
+    def __init__(self, column: Column, place: int, then: Tally, now: Tally) -> None:
+        self._column, self._then, self._now = column, then, now
+        missing, unread = now.missing[place], now.unread[place]
+        before, not_read = then.missing[place], then.unread[place]
+        self._known = now.rows - missing - unread, then.rows - before - not_read
+        rows, of = now.rows, then.rows
+        share, was = percent(missing / max(rows, 1)), percent(before / of)
+        gone = f"{share} missing, {was} in training"
+        values = "categories that are new" if column.kind == "category" else "unreadable"
+        not_known = (
+            f"{unread:,.0f} of {rows:,.0f} values are {values} "
+            f"({percent(not_read / of)} in training)"
+        )
+        self.checks = [
+            _Check("unread", unread, rows, not_read, of, not_known),
+            _Check("missing", missing, rows, before, of, gone),
+            _Check("filled", rows - missing, rows, of - before, of, gone),
+        ]
+
+    def numbers(self, cuts: Floats, place: int) -> tuple[list[str], Floats, float]:
+        """Check the values; their names, shares up to each, and the distance."""
+        known, of = self._known
+        last = len(cuts) - 1
+        distance = 0.0
+        for k in np.flatnonzero(np.diff(cuts, prepend=-np.inf) > 0).tolist():
+            for side, edge in (("below", 0), ("above", last)):
+                then = getattr(self._then, side)[place, k]
+                now = getattr(self._now, side)[place, k]
+                share, was = now / max(known, 1), then / max(of, 1)
+                distance = max(distance, share - was)
+                outside = cuts[k] == cuts[edge] and then == 0
+                value = _number(cuts[k])
+                least = "the least" if side == "below" else "the largest"
+                said = f"{least} in training" if outside else f"{percent(was)} in training"
+                words = f"{percent(share)} {side} {value}, {said}"
+                kind = "range" if outside else "values"
+                self.checks.append(_Check(kind, now, known, then, of, words))
+        ends = [*np.flatnonzero(np.diff(cuts) > 0).tolist(), last]
+        shares = np.array(
+            [
+                1 - tally.above[place, ends] / max(n, 1)
+                for tally, n in ((self._then, of), (self._now, known))
+            ]
+        )
+        return [_number(cut) for cut in cuts[ends]], shares, distance
+
+    def categories(self, start: int) -> tuple[list[str], Floats, float]:
+        """Check the categories; their names, their shares, and the distance."""
+        known, of = self._known
+        names = self._column.categories
+        counts = [
+            tally.levels[start : start + len(names)] for tally in (self._then, self._now)
+        ]
+        # All categories of the fit were known in it. Of the rest as many are to come as
+        # training rows are alone in theirs (Good and Turing).
+        unread = self.checks[0]
+        self.checks[0] = replace(unread, then=unread.then + int((counts[0] == 1).sum()))
+        for name, then, now in zip(names, *map(np.ndarray.tolist, counts), strict=True):
+            share, was = percent(now / max(known, 1)), percent(then / max(of, 1))
+            words = f"{share} are {name!r}, {was} in training"
+            self.checks.append(_Check("values", now, known, then, of, words))
+        shares = np.array([counts[0] / max(of, 1), counts[1] / max(known, 1)])
+        if not known:
+            return list(names), shares, np.nan
+        return list(names), shares, float(np.abs(shares[1] - shares[0]).sum() / 2)
+
+    def findings(self, factor: int) -> list[Finding]:
+        """The clearest of each kind; ``factor`` is the number of all checks."""
+        of_kind: dict[str, Finding] = {}
+        chances = chance_of(
+            *np.array([(c.now, c.rows, c.then, c.of) for c in self.checks]).T
+        )
+        for check, chance in zip(self.checks, chances.tolist(), strict=True):
+            share, was = check.now / max(check.rows, 1), check.then / max(check.of, 1)
+            p = min(1.0, chance * factor)
+            found = Finding(check.kind, share, was, p, check.words)
+            best = of_kind.get(check.kind)
+            # Of several that are certain, the largest says most.
+            if best is None or _rank(found) < _rank(best):
+                of_kind[check.kind] = found
+        kinds = [*MATTERS, "filled"]
+        return sorted(of_kind.values(), key=lambda o: (not o.matters, kinds.index(o.kind)))
+
+
+def _rank(finding: Finding) -> tuple[bool, float, float]:
+    certain = finding.is_certain
+    return not certain, 0.0 if certain else finding.p, finding.then - finding.now
+
+
+def _decisions(
+    then: Tally, now: Tally, target: Target | None, families: int
+) -> list[Finding]:
+    """How the decisions differ; none where they were not counted."""
+    of, rows = float(then.decided.sum()), float(now.decided.sum())
+    if not of or not rows:
+        return []
+    n_classes = len(then.decided)
+    names = list(target.classes) if target else []
+    places = range(n_classes) if names else [1]
+    found = []
+    for c in places:
+        a, b = float(then.decided[c]), float(now.decided[c])
+        more, fewer = chance_of(b, rows, a, of), chance_of(rows - b, rows, of - a, of)
+        p = min(1.0, float(min(more, fewer)) * 2 * len(places) * families)
+        what = f"decided as {names[c]!r}" if names else "flagged"
+        words = (
+            f"{percent(b / rows)} of the rows are {what}, {percent(a / of)} were expected"
+        )
+        found.append(Finding("decisions", b / rows, a / of, p, words))
+    return sorted(found, key=lambda one: (not one.matters, one.p))
+
+
+def _number(value: float) -> str:
+    """A value of a column, with digits enough to recognise it."""
+    return (
+        f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:,.6g}"
+    )
+
+
+# The page.
+
+
+def _row(column: ColumnDrift) -> list[str]:
+    return [
+        column.name,
+        column.kind,
+        "yes" if column.matters else "a little" if column.changed else "no",
+        *column.figures,
+        f"{percent(column.missing[0])} → {percent(column.missing[1])}",
+        f"{percent(column.unread[0])} → {percent(column.unread[1])}",
+        "; ".join(part for part in (column.words, _dates(column)) if part),
+    ]
+
+
+def _dates(column: ColumnDrift) -> str:
+    if column.days is None or np.isnan(column.days).any():
+        return ""
+    first, last, new_first, new_last = (
+        np.datetime64(int(day), "D").astype(str) for day in column.days
+    )
+    return f"{new_first} to {new_last}, in training {first} to {last}"
+
+
+def _chart(name: str, column: ColumnDrift) -> str:
+    draw = _lines if column.kind == "number" else _bars
+    return draw(name, column)
+
+
+def _lines(name: str, column: ColumnDrift) -> str:
+    """Shares of the rows up to each of the stored values, which stand side by side."""
+    n = len(column.labels)
+    drawing = Drawing(
+        name,
+        f"{column.name}: values in training and now",
+        "For values from small to large, the share of the rows that have at most that "
+        "much: dashed in training, drawn through now.",
+        x=(0, n - 1),
+        y=(0, 1),
+    )
+    shown = sorted({0, n // 4, n // 2, 3 * n // 4, n - 1})
+    drawing.axes(
+        "value (of training rows, at equal shares)",
+        "rows with at most that",
+        shown,
+        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0],
+        lambda k: column.labels[int(k)],
+        percent,
+    )
+    then, now = (list(enumerate(shares.tolist())) for shares in column.shares)
+    return drawing.line(then, "chance").line(now, "main").svg()
+
+
+def _bars(name: str, column: ColumnDrift) -> str:
+    """The categories whose shares changed most."""
+    then, now = column.shares
+    order = np.argsort(-np.abs(now - then), kind="stable")[:MOST_BARS].tolist()
+    top = max(float(column.shares[:, order].max()), 1e-9)
+    drawing = Drawing(
+        name,
+        f"{column.name}: categories in training and now",
+        "Two bars for each category: its share in training, in blue, and now, in orange.",
+        x=(0, top * 1.02),
+        y=(len(order), 0),
+        height=62 + 34 * len(order),
+        left=110,
+    )
+    drawing.axes("share of the rows", "", [0, top / 2, top], [], percent)
+    for place, c in enumerate(order):
+        label = column.labels[c]
+        short = label if len(label) <= 14 else label[:13] + "…"
+        drawing.words(-0.01 * top, place + 0.6, short, "tick", "end")
+        for share, up, kind in ((then[c], 0.1, "negative"), (now[c], 0.5, "positive")):
+            says = f"{label}: {percent(float(share))}"
+            drawing.bar(0, float(share), place + up + 0.36, place + up, f"bar-{kind}", says)
+    return drawing.svg()

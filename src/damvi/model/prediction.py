@@ -1,0 +1,370 @@
+"""Score, probability and decision for each row of a table, in memory or block by block.
+
+Blocks of rows go from a file through the model, several at a time, in constant memory. What
+their columns hold is counted on the way, and compared with the training rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..drift import Drift, DriftError, DriftWarning, compare
+from ..evaluation import FittedVote, class_names
+from ..io import ModelParts
+from ..tables import Rows, check_carried, read_blocks
+from ..tables.profile import ROWS_OF_BLOCK, Tally, date_range
+from .source import as_frame, is_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_NUMBERS = 1 << 20
+"""Cells that are told of at a time: hundreds of classes make long rows."""
+ROW = "row"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Some rows, as they were written, and what is said of them."""
+
+    raw: Any
+    vote: Floats
+    chances: Floats
+    decided: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.decided)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """What became of a block of rows.
+
+    ``counts`` has the rows of each decision; of two classes, the second is the positive.
+    ``made`` is what was asked to be made of each piece of it.
+    """
+
+    counts: NDArray[np.intp]
+    tally: Tally | None
+    made: list[Any]
+
+
+class Judge:
+    """A model that judges rows, and tells the same of each.
+
+    Parameters
+    ----------
+    model : ModelParts
+    carried : sequence of str
+        Columns of the table that stand beside the predictions.
+    n_jobs : int, optional
+        Threads of a vote.
+    counted : int or None
+        Rows of a block whose columns are compared with training, at most; None for all.
+    """
+
+    def __init__(
+        self,
+        model: ModelParts,
+        carried: Sequence[str] = (),
+        n_jobs: int | None = None,
+        counted: int | None = ROWS_OF_BLOCK,
+    ) -> None:
+        self.model, self.carried = model, list(dict.fromkeys(carried))
+        self._counted = counted
+        self._classifier: Any = copy(model.classifier)
+        self._classifier.n_jobs = n_jobs
+        self._fitted = FittedVote(self._classifier)
+        self.labels = list(class_names(model.target))
+        own = {what: (what, 0) for what in ("score", "probability", "decision")}
+        if len(self.labels) > 2:
+            own = {"decision": ("decision", 0)}
+            for what in ("probability", "score"):
+                for c, label in enumerate(self.labels):
+                    own[f"{what} {label}"] = what, c
+        for name in self.carried:
+            if name in (*own, ROW):
+                raise ValueError(
+                    f"the predictions have a column {name!r} of their own; rename the "
+                    f"table's, or leave it out"
+                )
+        self.own = own
+        """Of each column of predictions, what it has and of which class."""
+
+    def __call__(self, rows: Rows, make: Callable[[Judged], Any]) -> Block:
+        """Judge some rows, and make something of each piece of them."""
+        X, raw = rows
+        # Fewer rows at a time where there is much to tell of each.
+        step = max(1, MOST_NUMBERS // len(self.own))
+        counts, made = np.zeros(len(self.labels), np.intp), []
+        for start in range(0, len(X), step):
+            whole = len(X) <= step
+            piece = X if whole else X.iloc[start : start + step]
+            vote = self._classifier.vote(piece)
+            chances, decided = self._fitted.decide(vote)
+            counts += np.bincount(decided, minlength=len(counts))
+            own = raw if whole else _sliced(raw, start, len(piece))
+            made.append(make(Judged(own, vote, chances, decided)))
+        return Block(counts, self._count(rows, counts), made)
+
+    def _count(self, rows: Rows, counts: NDArray[np.intp]) -> Tally | None:
+        profile = self.model.profile
+        if profile is None:
+            return None
+        found = profile.count(self.model.schema, rows.X, rows.raw, most=self._counted)
+        return replace(found, decided=counts.astype(np.float64))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the predictions, and before them what is carried along."""
+        return [*self.carried, *self.own]
+
+    def _told(self, judged: Judged, decisions: Any) -> dict[str, Any]:
+        numbers = {
+            what: np.ascontiguousarray(values.reshape(len(values), -1).T)
+            for what, values in (("score", judged.vote), ("probability", judged.chances))
+        }
+        return {
+            name: decisions if what == "decision" else numbers[what][c]
+            for name, (what, c) in self.own.items()
+        }
+
+    def frame(self, judged: Judged) -> pd.DataFrame:
+        """The predictions of rows of a frame, beside the columns that are carried along."""
+        import pandas as pd
+
+        decisions = pd.Series(self.model.target.as_given()).to_numpy()[judged.decided]
+        columns = {name: judged.raw[name] for name in self.carried}
+        return pd.DataFrame(columns | self._told(judged, decisions), judged.raw.index)
+
+    def batch(
+        self, judged: Judged, labels: Sequence[Any] | None = None, as_text: bool = False
+    ) -> Any:
+        """The same as an Arrow batch, of rows of a file.
+
+        Parameters
+        ----------
+        judged : Judged
+        labels : sequence, optional
+            What is written for each decision. By default the labels as the user has them.
+        as_text : bool, default=False
+            Whether what is carried along becomes text, as it is in a CSV.
+        """
+        import pyarrow as pa
+
+        cells = pa.array(self.model.target.as_given() if labels is None else labels)
+        told = self._told(judged, cells.take(pa.array(judged.decided)))
+        arrays = [_carried(judged.raw, name, as_text) for name in self.carried]
+        return pa.record_batch([*arrays, *map(pa.array, told.values())], self.names)
+
+    def blocks(
+        self,
+        blocks: Iterable[Callable[[], Rows]],
+        make: Callable[[Judged], Any],
+        jobs: int,
+    ) -> Iterator[Block]:
+        """Judge blocks of rows, several at a time; the results come in their order.
+
+        Each is read, voted on and made into something by one thread, while the next ones
+        are read. Few are in memory at a time, whatever the size of the file.
+        """
+        pool = ThreadPoolExecutor(jobs)
+        pending: deque[Future[Block]] = deque()
+        try:
+            for rows in blocks:
+                pending.append(pool.submit(self._read, rows, make))
+                if len(pending) > 2 * jobs:  # one each to do, and one in reserve
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:  # after an error or a Ctrl-C, what has not begun never does
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _read(self, rows: Callable[[], Rows], make: Callable[[Judged], Any]) -> Block:
+        return self(rows(), make)
+
+
+def _sliced(raw: Any, start: int, n: int) -> Any:
+    return raw.iloc[start : start + n] if hasattr(raw, "iloc") else raw.slice(start, n)
+
+
+def _carried(raw: Any, name: str, as_text: bool) -> Any:
+    """A column as it was written, as Arrow has it."""
+    import pyarrow as pa
+
+    cells = raw[name]
+    if hasattr(raw, "iloc"):  # of JSON, where any value may be anywhere
+        return pa.array(
+            [None if cell is None or cell != cell else str(cell) for cell in cells]
+        )
+    if isinstance(cells, pa.ChunkedArray):
+        cells = cells.combine_chunks()
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    if not as_text or pa.types.is_string(cells.type):
+        return cells
+    try:
+        return cells.cast(pa.string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return pa.array([None if cell is None else str(cell) for cell in cells.to_pylist()])
+
+
+class Top:
+    """The rows with the highest scores so far, the highest first; ties as in the file.
+
+    Parameters
+    ----------
+    model : ModelParts
+        Of two classes.
+    n : int
+    numbered : bool, default=False
+        Whether the number of its row, from 1, stands before each.
+    """
+
+    def __init__(self, model: ModelParts, n: int, numbered: bool = False) -> None:
+        if model.target.classes:
+            raise ValueError(
+                f"the top rows are those with the highest score for one class, and "
+                f"{model.target.name!r} has {model.target.n_classes}"
+            )
+        self.n, self._numbered = n, numbered
+        self._found: list[Any] = []
+        self._seen = 0
+
+    def add(self, batch: Any) -> None:
+        """More rows, after those before."""
+        import pyarrow as pa
+
+        table = pa.table(batch)
+        if self._numbered:
+            rows = pa.array(np.arange(self._seen, self._seen + len(table)) + 1)
+            table = table.add_column(0, ROW, rows)
+        self._seen += len(table)
+        self._found.append(_highest(table, self.n))
+        if sum(map(len, self._found)) > 4 * self.n + MOST_NUMBERS:
+            self._found = [self.rows]
+
+    @property
+    def rows(self) -> Any:
+        """An Arrow table of all of them."""
+        import pyarrow as pa
+
+        return _highest(pa.concat_tables(self._found), self.n)
+
+
+def _highest(table: Any, n: int) -> Any:
+    return table.take(highest(table["score"].to_numpy(), n))
+
+
+def highest(scores: Floats, n: int) -> NDArray[np.intp]:
+    """The places of the highest scores, the highest first; ties in their order."""
+    return np.argsort(-scores, kind="stable")[:n]
+
+
+def predict(
+    model: ModelParts,
+    table: Any,
+    *,
+    id: str | None = None,
+    columns: Sequence[str] = (),
+    top: int | None = None,
+    strict: bool = False,
+    n_jobs: int | None = None,
+) -> pd.DataFrame:
+    """The predictions of :meth:`damvi.Model.predict`; a table is a frame or a file."""
+    import pandas as pd
+    import pyarrow as pa
+    from joblib import effective_n_jobs
+
+    carried = columns if id is None else [id, *columns]
+    best = None if top is None else Top(model, top)
+    in_memory = not is_path(table)  # and voted on by several threads
+    jobs = 1 if in_memory else max(1, effective_n_jobs(n_jobs or -1))
+    judge = Judge(model, carried, n_jobs if in_memory else 1)
+    tally: Tally | None = None
+    made: list[Any] = []
+    rows = _rows_of(model, table, judge.carried)
+    for block in judge.blocks(rows, judge.frame if in_memory else judge.batch, jobs):
+        tally = block.tally if tally is None else tally.plus(block.tally)
+        if best is None or in_memory:
+            made += block.made
+        else:
+            for batch in block.made:
+                best.add(batch)
+    warn_of_drift(drift_of(model, tally), strict, stacklevel=4)
+    if not in_memory:
+        whole = pa.Table.from_batches(made) if best is None else best.rows
+        frame: pd.DataFrame = whole.to_pandas()
+        return frame
+    frame = pd.concat(made) if len(made) > 1 else made[0]
+    if isinstance(table, pd.DataFrame):
+        frame.index = table.index
+    return frame if top is None else frame.iloc[highest(frame["score"].to_numpy(), top)]
+
+
+def _rows_of(
+    model: ModelParts, table: Any, carried: Sequence[str] = ()
+) -> Iterable[Callable[[], Rows]]:
+    """The rows of a frame at once, or those of a file block by block."""
+    if is_path(table):
+        return read_blocks(table, model.schema, carried)
+    frame = as_frame(table, model.schema)
+    check_carried(carried, list(frame.columns))
+    return [lambda: Rows(model.schema.encode(frame), frame)]
+
+
+def drift_of(
+    model: ModelParts, tally: Tally | None, days: Floats | None = None
+) -> Drift | None:
+    """What changed since training; None of a model that has no profile."""
+    if model.profile is None or tally is None:
+        return None
+    return compare(model.schema, model.profile, tally, model.target, days)
+
+
+def warn_of_drift(drift: Drift | None, strict: bool, stacklevel: int = 2) -> None:
+    """Warn of what is certain and large enough to matter; an error if it is ``strict``."""
+    if drift is None or not drift.warnings:
+        return
+    text = f"the table differs from the training rows:\n{drift.summary}"
+    if strict:
+        raise DriftError(text)
+    warnings.warn(text, DriftWarning, stacklevel=stacklevel)
+
+
+def find_drift(model: ModelParts, table: Any) -> Drift:
+    """What changed since training in a table, all of whose rows are counted."""
+    if model.profile is None:
+        raise ValueError("the model has no profile of its training rows; fit it again")
+    judge = Judge(model, counted=None)
+    dates = [column for column in model.schema.used if column.kind == "date"]
+
+    def ranges(judged: Judged) -> list[tuple[float, float]]:
+        cells = [judged.raw[column.name] for column in dates]
+        series = [one.to_pandas() if hasattr(one, "null_count") else one for one in cells]
+        return [date_range(*pair) for pair in zip(dates, series, strict=True)]
+
+    days = np.tile([np.inf, -np.inf], (len(dates), 1))
+    tally: Tally | None = None
+    for rows in _rows_of(model, table):
+        block = judge(rows(), ranges)
+        tally = block.tally if tally is None else tally.plus(block.tally)
+        for found in np.reshape(block.made, (-1, len(dates), 2)):
+            days[:, 0] = np.fmin(days[:, 0], found[:, 0])
+            days[:, 1] = np.fmax(days[:, 1], found[:, 1])
+    days[~np.isfinite(days)] = np.nan
+    drift = drift_of(model, tally, days)
+    if drift is None or not drift.rows:
+        raise ValueError("the table has no rows")
+    return drift
