@@ -255,6 +255,27 @@ def test_warnings_of_the_table_are_warned_of_and_kept():
     assert "LEAKAGE: &#x27;copy&#x27;" in found._repr_html_()
 
 
+def test_an_evaluation_is_that_of_the_command(model, tmp_path):
+    frame = fraud(200, seed=1).assign(truth=fraud(200, seed=1)["is_fraud"])
+    frame["truth"] = frame["truth"].where(frame.index > 4)
+    frame.drop(columns="is_fraud").to_csv(tmp_path / "new.csv", index=False)
+    found = model.evaluate(frame, target="truth", cost=(1, 20))
+    assert found.dropped == 5
+    assert list(found.table) == ["value", "low", "high"]
+    assert "All 195 rows are new to the model." in repr(found)
+    assert "<td>" in found._repr_html_()
+    model.save(tmp_path / "model.damvi")
+    command = ["evaluate", tmp_path / "model.damvi", tmp_path / "new.csv", "--json"]
+    said = run([*command, "--target", "truth", "--cost-miss", "20"])
+    assert json.loads(said.stdout) == found.as_dict()
+    many = damvi.fit(crops(), "crop", pool="trees")
+    with pytest.raises(ValueError, match="costs are for two classes, and the model has 4"):
+        many.evaluate(crops(), cost=(1, 20))
+    table = many.evaluate(crops()).table
+    own = many.scores["models"]["DAMVI"]["macro_f1"]["value"]
+    assert table.loc["macro F1", "value"] == pytest.approx(own)
+
+
 def test_a_report_and_an_explanation(model, tmp_path):
     summary = model.report(payments(), tmp_path / "page.html", name="my payments")
     assert "my payments" in (tmp_path / "page.html").read_text(encoding="utf-8")

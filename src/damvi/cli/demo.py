@@ -81,12 +81,9 @@ def _write_data(path: Path) -> None:
 
 def _report(model: Any, data: Path, page: Path) -> bool:
     """Write the report, if what it needs is installed."""
-    from ..report import write_report
-    from ..tables import read_table
-
     command = f"damvi report {page.with_name('model.damvi')} {data}"
     try:
-        write_report(model, read_table(data), page, name=data.name, command=command)
+        model.report(data, page, command=command)
     except ImportError:
         return False
     return True

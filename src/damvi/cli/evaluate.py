@@ -33,71 +33,28 @@ def evaluate(
     and thresholds that had not seen them. Of three or more classes each is judged against
     the rest; means count every class alike.
     """
-    from ..evaluation import FittedVote, class_names, honest_rows, measure
-    from ..tables import label_texts, pick
     from .figures import interval_table
     from .loading import load_with_table
 
     output = current_output()
     loaded, frame = load_with_table(model, data, target, output)
-    names, fitted = class_names(loaded.target), FittedVote(loaded.classifier)
-    two = fitted.labels.is_binary
-    cost = tuple(loaded.scores.get("cost") or ())
+    cost = None
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
-        if not two:
-            raise ValueError(
-                f"costs are for two classes, and the model has {len(names)}; leave them out"
-            )
-    name = target or loaded.target.name
-    answered = label_texts(pick(frame, name, "target")).notna()
-    if not answered.all():
-        output.note(f"Dropped {(~answered).sum():,} rows whose {name!r} is missing.")
-        frame = frame.loc[answered].reset_index(drop=True)
-    judged = honest_rows(loaded, frame, name)
-    some = judged.has_vote
-    labels = judged.labels[some]  # type: ignore[index]
-    figures = measure(
-        labels,
-        judged.vote[some],
-        judged.decided[some],
-        judged.probability[some],
-        cost=cost or None,
-    )
-    say = _OneClass() if two else _EachClass()
+    found = loaded.evaluate(frame, target=target, cost=cost)
+    if found.dropped:
+        name = target or loaded.target.name
+        output.note(f"Dropped {found.dropped:,} rows whose {name!r} is missing.")
+    figures, names = found.figures, found.names
+    say = _EachClass() if loaded.target.classes else _OneClass()
     for line in say.counts(data, names, figures.confusion.sum(axis=1)):
         output.say(line)
-    output.say(judged.words)
+    output.say(found.words)
     output.say()
     output.show(interval_table(figures))
     output.say()
     say.show(output, figures, names)
-    output.result(
-        {
-            "rows": int(some.sum()),
-            "training_rows": judged.n_of_fit,
-            "rows_without_vote": int((~some).sum()),
-            **_plain(figures, names, fitted.labels.reported.tolist()),
-            **fitted.labels.told(fitted.threshold),
-        }
-    )
-
-
-def _plain(figures: Any, names: tuple[str, ...], reported: list[int]) -> dict[str, Any]:
-    """The figures for machines; of two classes, those of the positive one."""
-    summary, table = figures.as_dict(), figures.confusion
-    sizes, named = table.sum(axis=1).tolist(), table.sum(axis=0).tolist()
-    own = dict(zip(reported, summary["by_class"], strict=True))
-    return {
-        "classes": [
-            {"class": name, "rows": sizes[c], "named": named[c], **own.get(c, {})}
-            for c, name in enumerate(names)
-        ],
-        "figures": summary["overall"],
-        "chances": summary["chances"],
-        "confusion": summary["confusion"],
-        "confusion_shares": summary["shares"],
-    }
+    output.result(found.as_dict())
 
 
 class _OneClass:

@@ -43,14 +43,13 @@ def explain(
     with weight times vote, which sums to the score. With three or more classes the score
     is the share of the vote for one class: the one decided for, or --class.
     """
-    from ..explanation import explain as explain_rows
     from .loading import load_with_table
 
     output = current_output()
     if out is not None:
         check_output_file(out, model, data)
     loaded, frame = load_with_table(model, data, None, output)
-    explained = explain_rows(loaded, frame, list(rows) or None, label=label)
+    explained = loaded.explain(frame, list(rows) or None, label=label)
     if out is not None:
         from .._files import write_whole
 

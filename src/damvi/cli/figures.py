@@ -208,7 +208,9 @@ def show_scores(
     names = headlines(next(iter(comparison.figures.values())))
     names += ("cost",) if metric.cost else ()
     left_out = scores["rows"] - scores["rows_judged"]
-    some = f" ({left_out:,} that every tree was trained on left out)" if left_out else ""
+    why = "every tree was trained on left out"
+    why = "came first, and only train" if "windows" in model.made else why
+    some = f" ({left_out:,} that {why})" if left_out else ""
     output.say(f"Out of sample, cross-fitted over the {scores['rows']:,} rows{some}:\n")
     chances = comparison.chances
     terms = f"AP is average precision; chance would give {digits(chances.get('ap', 0))}."
@@ -218,7 +220,12 @@ def show_scores(
             f"precision (by chance {digits(chances['macro_ap'])}), and balanced accuracy "
             f"the mean recall."
         )
-    output.show(figure_table(comparison.figures, names))
+    best = model.made.get("best")
+    figures = comparison.figures
+    if best is not None:
+        figures = {f"{best} (best alone)": figures["DAMVI"]} | figures
+        del figures["DAMVI"]
+    output.show(figure_table(figures, names))
     output.say(f"\nIn brackets: 90 % intervals. {terms}")
     for verdict in comparison.verdicts:
         output.say(verdict)

@@ -52,11 +52,10 @@ def load_with_table(
     model: Path, data: Path, target: str | None, output: Output
 ) -> tuple[Model, Any]:
     """The model, and the table read as the model's schema needs it."""
-    from ..tables import pick, read_table
+    from ..tables import pick
 
     loaded = load_whole(model, output)
-    name = target or loaded.target.name
-    frame = read_table(data, loaded.schema, as_text=[name])
+    frame = loaded.read(data, target)
     if target is not None:
         pick(frame, target, "target")
     encoded = loaded.schema.encode(frame)

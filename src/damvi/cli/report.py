@@ -31,18 +31,16 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     gets wrong, and what can be promised. The page loads nothing from anywhere and may be
     sent as it is. Without true answers in DATA it shows what is decided.
     """
-    from ..report import write_report
     from ..report.words import basis, lead
     from .loading import load_with_table
 
     output = current_output()
     check_output_file(out, model, data)
     loaded, frame = load_with_table(model, data, target, output)
-    summary = write_report(
-        loaded,
+    summary = loaded.report(
         frame,
         out,
-        target,
+        target=target,
         name=data.name,
         command=shlex.join(["damvi", *sys.argv[1:]]),
     )

@@ -2,6 +2,7 @@
 
 from .comparison import Comparison, Metric, as_metric, metric_for, parse_metric
 from .dataset import prepare_dataset
+from .evaluation import Evaluation
 from .fitting import fit_dataset, fit_table
 from .model import Fit, Model, Watch, fit, load, train
 from .source import why_in_blocks
@@ -9,6 +10,7 @@ from .table import Prepared, prepare, with_unlabeled
 
 __all__ = [
     "Comparison",
+    "Evaluation",
     "Fit",
     "Metric",
     "Model",

@@ -21,6 +21,7 @@ from ..io import load as load_parts
 from ..voting import DAMVIVotingClassifier
 from .comparison import OURS, PLAIN, WEIGHTED, Comparison, Metric, as_metric
 from .dataset import prepare_dataset
+from .evaluation import Evaluation, evaluate
 from .fitting import fit_dataset, fit_table
 from .prediction import find_drift, predict
 from .source import (
@@ -136,6 +137,34 @@ class Model(ModelParts):
             With ``as_dict()``, ``as_frame()`` and ``save(path)``, which writes a page.
         """
         return find_drift(self, table)
+
+    def evaluate(
+        self,
+        table: Any,
+        *,
+        target: str | None = None,
+        cost: tuple[float, float] | None = None,
+    ) -> Evaluation:
+        """How good the model is on a table with true answers, with intervals.
+
+        Training rows are recognised, and judged as the fit judged them: by voters, weights
+        and thresholds that had not seen them.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table or path
+            Rows without an answer are left out.
+        target : str, optional
+            The column of true answers. Default: the model's.
+        cost : (false alarm, miss), optional
+            Default: those that the model was fitted with, if any.
+
+        Returns
+        -------
+        evaluation : Evaluation
+            With ``figures``, ``table`` (a DataFrame of the main ones) and ``as_dict()``.
+        """
+        return evaluate(self, self.read(table, target), target, cost)
 
     def explain(
         self, table: Any, rows: Sequence[int] | None = None, *, label: Any = None

@@ -1,0 +1,115 @@
+"""How good a model is on a table with true answers, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ..evaluation import (
+    MEASURES,
+    Figures,
+    FittedVote,
+    Judged,
+    class_names,
+    honest_rows,
+    measure,
+)
+from ..io import ModelParts
+from ..tables import label_texts, pick
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """A model's figures on a table. ``print`` it to read it.
+
+    Attributes
+    ----------
+    figures : Figures
+        With intervals, over all classes and class by class, and the table of decisions.
+    names : tuple of str
+        Of the classes, by their numbers.
+    words : str
+        By whom the rows are judged: training rows by what has not seen them.
+    dropped : int
+        Rows without a true answer.
+    """
+
+    figures: Figures
+    names: tuple[str, ...]
+    words: str
+    dropped: int
+    _judged: Judged
+    _fitted: FittedVote
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The figures, each with its 90 % interval."""
+        import pandas as pd
+
+        rows = {
+            MEASURES[name]: [one.value, one.low, one.high]
+            for name, one in self.figures.overall.items()
+        }
+        return pd.DataFrame.from_dict(rows, "index", columns=["value", "low", "high"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; of two classes, those of the positive one."""
+        summary, counts = self.figures.as_dict(), self.figures.confusion
+        sizes, named = counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist()
+        labels, judged = self._fitted.labels, self._judged
+        own = dict(zip(labels.reported.tolist(), summary["by_class"], strict=True))
+        return {
+            "rows": int(judged.has_vote.sum()),
+            "training_rows": judged.n_of_fit,
+            "rows_without_vote": int((~judged.has_vote).sum()),
+            "classes": [
+                {"class": name, "rows": sizes[c], "named": named[c], **own.get(c, {})}
+                for c, name in enumerate(self.names)
+            ],
+            "figures": summary["overall"],
+            "chances": summary["chances"],
+            "confusion": summary["confusion"],
+            "confusion_shares": summary["shares"],
+            **labels.told(self._fitted.threshold),
+        }
+
+    def __repr__(self) -> str:
+        return f"{self.words}\n{self.table.round(3)}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.words)}</p>{self.table.round(3).to_html()}"
+
+
+def evaluate(
+    model: ModelParts,
+    frame: pd.DataFrame,
+    target: str | None = None,
+    cost: tuple[float, float] | None = None,
+) -> Evaluation:
+    """Judge a model on a frame; see :meth:`damvi.model.Model.evaluate`."""
+    names, fitted = class_names(model.target), FittedVote(model.classifier)
+    if cost is not None and model.target.classes:
+        raise ValueError(
+            f"costs are for two classes, and the model has {len(names)}; leave them out"
+        )
+    cost = cost or tuple(model.scores.get("cost") or ()) or None
+    name = target or model.target.name
+    answered = label_texts(pick(frame, name, "target")).notna()
+    if not answered.all():
+        frame = frame.loc[answered].reset_index(drop=True)
+    judged = honest_rows(model, frame, name)
+    some, labels = judged.has_vote, judged.labels
+    assert labels is not None  # the column is there
+    figures = measure(
+        labels[some],
+        judged.vote[some],
+        judged.decided[some],
+        judged.probability[some],
+        cost=cost,
+    )
+    dropped = int((~answered).sum())
+    return Evaluation(figures, names, judged.words, dropped, judged, fitted)
