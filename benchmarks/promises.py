@@ -123,28 +123,30 @@ def seasons(seed: int, n: int = 8000, years: float = 4.0) -> pd.DataFrame:
     return frame
 
 
+WAYS: dict[str, dict[str, Any]] = {
+    "given": {"time": "day"},
+    "found": {},
+    "shuffled": {"shuffle": True},
+    "old": {"shuffle": True, "keep": ["day"]},
+}
+
+
 def simulated(out: Path, seeds: int) -> None:
-    for seed in range(seeds):
+    tasks = [("trees", judged, seed) for judged in WAYS for seed in range(seeds)]
+    tasks += [("small", judged, seed) for judged in WAYS for seed in range(seeds)]
+    for pool, judged, seed in tasks:
+        key = ["seasons", pool, judged, seed]
+        if done(out, key) or (pool, judged) == ("small", "old"):
+            continue
         frame = seasons(seed)
         is_past = frame["day"] < "2023-01-01"
         past, coming = frame[is_past], frame[~is_past]
-        any_order = past.sample(frac=1, random_state=seed)
-        ways = {
-            "given": (any_order, {"time": "day"}),
-            "found": (past, {}),
-            "shuffled": (past, {"shuffle": True}),
-            "old": (past, {"shuffle": True, "keep": ["day"]}),
-        }
-        for pool in ("trees", "small"):
-            for judged, (rows, how) in ways.items():
-                key = ["seasons", pool, judged, seed]
-                if done(out, key):
-                    continue
-                table = prepare(rows.reset_index(drop=True), "bad", "yes", **how)
-                assert (table.times is None) == (judged in ("shuffled", "old"))
-                new = table.schema.encode(coming)
-                y = (coming["bad"] == "yes").to_numpy()
-                add(out, key, judge(table, new, y, pool, judged, seed))
+        if judged == "given":
+            past = past.sample(frac=1, random_state=seed)
+        table = prepare(past.reset_index(drop=True), "bad", "yes", **WAYS[judged])
+        assert (table.times is None) == (judged in ("shuffled", "old"))
+        y = (coming["bad"] == "yes").to_numpy()
+        add(out, key, judge(table, table.schema.encode(coming), y, pool, judged, seed))
 
 
 # Real tables, the last 30 % to come

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not PAGES, reason="the guide is not part of the 
 EXTRAS = re.compile(r"damvi\[([\w,]+)\]|\.\[([\w,]+)\]")
 
 
-def small_pool(random_state=None, y=None, *, sample_weight=None, sparse=False):
+def small_pool(random_state=None, y=None, **_):
     """In place of the strong pool."""
     from lightgbm import LGBMClassifier
     from sklearn.pipeline import make_pipeline

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.naive_bayes import GaussianNB
 
-from damvi.model import fit_table, parse_metric, prepare
+from damvi.model import fit_table, parse_metric, prepare, prepare_dataset
 
 
 def bursts(n=3000, seed=0):
@@ -114,3 +114,15 @@ def test_trees_are_judged_by_group():
     for name in ("DAMVI", "plain forest"):
         assert alone[name]["ap"].value > 0.9
         assert grouped[name]["ap"].value < 0.5
+
+
+def test_rows_in_blocks_that_are_in_the_order_of_time_are_refused(tmp_path):
+    frame = bursts(n=400)
+    frame.to_parquet(tmp_path / "in_order.parquet", index=False)
+    with pytest.raises(ValueError, match=r"in the order of 'day'.*memory holds.*--shuffle"):
+        prepare_dataset(tmp_path / "in_order.parquet", "bad", "yes")
+    table, _ = prepare_dataset(tmp_path / "in_order.parquet", "bad", "yes", shuffle=True)
+    assert not table.notes
+    frame.sample(frac=1, random_state=0).to_parquet(tmp_path / "other.parquet", index=False)
+    table, _ = prepare_dataset(tmp_path / "other.parquet", "bad", "yes")
+    assert "Rows in blocks are judged in any order. If 'day'" in " ".join(table.notes)

@@ -22,7 +22,7 @@ from ..hashing import Hashes, kept, row_hashes
 from ..outofcore import ParquetTable
 from ..outofcore.parquet import RowGroup, is_number, is_text
 from ..progress import progress_bar
-from ..tables import Schema, label_texts, notes_on, suspicions
+from ..tables import Schema, label_texts, notes_on, suspicions, time_order
 from ..tables.profile import Profile
 from ..voters.trees.features import Categories, FrameTable
 from .table import Prepared, check_columns, judge_columns, read_classes, with_kind
@@ -45,6 +45,7 @@ def prepare_dataset(
     target: str,
     positive: Any = None,
     *,
+    shuffle: bool = False,
     keep: Collection[str] = (),
     drop: Collection[str] = (),
     seed: int = 0,
@@ -57,8 +58,9 @@ def prepare_dataset(
     ----------
     path : path
         A file, a folder or a pattern; see :class:`~damvi.ParquetTable`.
-    target, positive, keep, drop
-        See :func:`~damvi.model.prepare`.
+    target, positive, shuffle, keep, drop
+        See :func:`~damvi.model.prepare`. Rows in the order of time are refused: out of bag
+        they are judged in any order, which promises too much of later ones.
     seed : int, default=0
         Of the sample.
     n_jobs : int, optional
@@ -106,6 +108,8 @@ def prepare_dataset(
     encoder = Encoder(schema, target, numbers, y.dtype)
     encoded = EncodedTable(path, encoder, counts)
     notes = notes_on(frame, schema, sample, found)
+    if not shuffle:
+        notes += _note_on_time(frame, schema)
     # Rare classes are in the sample for more than their share.
     of_sample = np.bincount(found, minlength=len(counts_by_class))
     per_row = np.array(counts_by_class) / np.maximum(of_sample, 1)
@@ -115,6 +119,25 @@ def prepare_dataset(
     )
     # A byte a row: there may be very many.
     return replace(prepared, y=prepared.labels), len(frame)
+
+
+def _note_on_time(frame: pd.DataFrame, schema: Schema) -> list[str]:
+    """What to say of dates, where rows cannot be judged in the order of time."""
+    name = time_order(frame, schema)
+    cure = "fit on as many rows as the memory holds"
+    if name is not None:
+        raise ValueError(
+            f"the rows are in the order of {name!r}, and in blocks they are judged in any "
+            f"order: their scores would promise too much of later rows; {cure}, or give "
+            f"--shuffle (shuffle=True) to have them judged so all the same"
+        )
+    dates = [column.name for column in schema.used if column.kind == "date"]
+    if not dates:
+        return []
+    return [
+        f"Rows in blocks are judged in any order. If {dates[0]!r} says when each row was, "
+        f"scores may promise too much of later rows: {cure}, with --time."
+    ]
 
 
 def _columns(table: ParquetTable) -> list[str]:

@@ -489,6 +489,7 @@ def train(
             unlabeled_weight=unlabeled_weight,
             pool=None if pool in ("strong", "trees") else pool,
         )
+        columns["shuffle"] = shuffle
         table, n_judged = prepare_dataset(source, target, pos_label, **columns, **how)
         metric = as_metric(threshold, table.target)
         made = provenance(command, dataset_fingerprint(source, table.X))
