@@ -49,7 +49,7 @@ NUMBERS = rng.normal(size=N)
         ([np.inf] * N, "dropped", "no finite"),
         (["some words that differ", f"{1}"] * (N // 2), "category", "2"),
         ([[1, 2]] * N, "dropped", "lists or records"),
-        ([f"{i // 2} is a text of words" for i in range(N * 2)], "dropped", "free text"),
+        ([f"{i // 2} is a text of words" for i in range(N * 2)], "text", "free text"),
         (pd.date_range("2024-01-01", periods=N), "date", "a date: day of month, weekday"),
         (pd.date_range("2022-01-01", periods=N, freq="3D"), "date", "month, day of month"),
         (pd.date_range("2024-01-01", periods=N, freq="min"), "dropped", "so short a time"),

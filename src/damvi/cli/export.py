@@ -51,6 +51,11 @@ def write(model: Model, form: str, path: Path) -> dict[str, Any]:
     from ..io import to_onnx, to_sklearn, to_skops
 
     written: dict[str, Any] = {"path": str(path), "to": form}
+    for name in model.schema.encoders if form != "skops" else ():
+        raise ValueError(
+            f"column {name!r} has very many values or free text, known to the model by "
+            f"hashes that only damvi computes; fit with --drop to export it to {form}"
+        )
     if form == "onnx":
         from .._files import write_whole
 

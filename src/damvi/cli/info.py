@@ -12,7 +12,14 @@ MOST_VOTERS = 12
 """Voters shown; all are in the JSON."""
 MOST_CLASSES = 20
 """Likewise."""
-PLURALS = {"number": "numbers", "category": "categories", "date": "dates"}
+KINDS = {
+    "number": ("number", "numbers"),
+    "category": ("category", "categories"),
+    "levels": ("category of very many values", "categories of very many values"),
+    "text": ("free text", "free texts"),
+    "date": ("date", "dates"),
+}
+"""What to call one column of a kind, and several."""
 
 
 @click.command()
@@ -78,10 +85,10 @@ def _first_lines(summary: dict[str, Any]) -> list[str]:
 
 def _column_lines(columns: list[dict[str, Any]]) -> list[str]:
     lines = []
-    for kind, plural in PLURALS.items():
+    for kind, (one, several) in KINDS.items():
         names = [column["name"] for column in columns if column["kind"] == kind]
         if names:
-            noun = kind if len(names) == 1 else plural
+            noun = one if len(names) == 1 else several
             lines.append(f"{len(names)} {noun}: {', '.join(names)}")
     for column in columns:
         if column["kind"] == "dropped":

@@ -26,6 +26,7 @@ from ..decision.calibration import (
     Platt,
     ProbabilityCurve,
 )
+from ..tables.encoding import N_BUCKETS, N_DIRECTIONS, Levels, Words
 from ..voters.estimators import Relabelled
 from ..voters.portfolio import NumberEncoder, RankScaler
 from ..voters.rates import RateEncoder, Rates
@@ -34,6 +35,8 @@ from .container import ModelFileError
 
 LARGEST = 1e100
 """Of the numbers of a curve: sums and products of a few of them stay finite."""
+LARGEST_OF_WORDS = 1e6
+"""Weights are logarithms, and directions of length 1."""
 ROUNDING = 1e-12
 """By which means of votes that differ in the last bit may be out of order."""
 
@@ -127,6 +130,22 @@ def _check_ranks(scaler: RankScaler) -> None:
         _require(_is_column(heights, len(values)), "knots without heights")
         _require(_rises(values), "knots out of order")
         _require(np.isfinite(heights).all() and _rises(heights), "heights out of order")
+
+
+def _check_levels(levels: Levels) -> None:
+    trees.check_hashes(levels.hashes)
+    n = len(levels.hashes)
+    trees.require_array(levels.counts, np.uint32, (n,), "counts of levels")
+    _require((levels.counts > 1).all(), "levels that no rows have")
+
+
+def _check_words(words: Words) -> None:
+    trees.require_array(words.weights, np.float32, (2 * N_BUCKETS,), "weights of words")
+    shape = (2 * N_BUCKETS, None)
+    trees.require_array(words.directions, np.float32, shape, "directions of words")
+    _require(1 <= words.directions.shape[1] <= N_DIRECTIONS, "directions of words")
+    for numbers in (words.weights, words.directions):
+        _require((np.abs(numbers) <= LARGEST_OF_WORDS).all(), "words that weigh too much")
 
 
 def _check_rates(rates: Rates) -> None:
@@ -264,7 +283,9 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "Platt": _check_line,
     "ProbabilityCurve": _check_probability_curve,
     "Categories": trees.check_categories,
-    "Levels": trees.check_levels,
+    "HashedCategories": trees.check_hashed,
+    "Levels": _check_levels,
+    "Words": _check_words,
     "QuantileTransformer": _check_quantiles,
     "RankScaler": _check_ranks,
     "RateEncoder": _check_rate_encoder,

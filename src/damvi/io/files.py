@@ -270,7 +270,7 @@ def summarize(
     if isinstance(model, ModelParts):
         summary |= {
             "target": _summarize_target(model, fitted.sampled_rows),
-            "columns": [vars(column) for column in model.schema.columns],
+            "columns": model.schema.as_dict()["columns"],
             # Of the voters' figures the report makes pictures; as text they are long.
             "scores": {k: v for k, v in model.scores.items() if k != "voters"},
             "made": model.made,

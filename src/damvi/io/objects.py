@@ -37,6 +37,7 @@ from ..decision.calibration import (
     Platt,
     ProbabilityCurve,
 )
+from ..tables.encoding import Levels, Words
 from ..voters import (
     BaggedVoters,
     FastForestClassifier,
@@ -52,7 +53,7 @@ from ..voters.portfolio import (
 )
 from ..voters.rates import RateEncoder, Rates
 from ..voters.trees.binning import Binning, Features
-from ..voters.trees.features import Categories, Levels
+from ..voters.trees.features import Categories, HashedCategories
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
 from ..weighting import PlainVoteComparison
@@ -138,6 +139,7 @@ RECORDS = _by_name(
     Forest,
     Isotonic,
     Knots,
+    HashedCategories,
     Levels,
     Line,
     MacroF1,
@@ -148,6 +150,7 @@ RECORDS = _by_name(
     TreeVoters,
     Tuning,
     Untuned,
+    Words,
 )
 """Dataclasses, stored by their fields."""
 FUNCTIONS = _by_name(categorical_columns, numeric_columns)

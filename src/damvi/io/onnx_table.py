@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..voters import FastForestClassifier, FastTreeClassifier
 from ..voters.estimators import Relabelled
-from ..voters.trees.features import Categories, Levels
+from ..voters.trees.features import Categories, HashedCategories
 from ..voters.trees.voters import TreeVoters
 from .onnx_graph import Graph, interpolate
 from .state import Fitted
@@ -113,7 +113,7 @@ class Table:
         graph, columns = self.graph, []
         for f, kind in enumerate(self.kinds):
             labels = None if categories is None else categories.by_column[f]
-            if isinstance(labels, Levels):
+            if isinstance(labels, HashedCategories):
                 raise _hashed(self.names[f])
             if labels is not None:
                 columns.append(self._code(f, sorted(labels, key=labels.__getitem__)))
@@ -246,7 +246,7 @@ def _in_steps(step: Any) -> Iterator[tuple[int, Labels | None]]:
 def _by_column(categories: Any) -> Iterator[tuple[int, Labels | None]]:
     for f, labels in enumerate(() if categories is None else categories.by_column):
         if labels is not None:
-            yield f, None if isinstance(labels, Levels) else list(labels)
+            yield f, None if isinstance(labels, HashedCategories) else list(labels)
 
 
 def input_names(names: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:

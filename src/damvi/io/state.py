@@ -448,6 +448,7 @@ def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
     _check_training(model.training, n_classes)
     return {
         "schema": writer.write(model.schema.as_dict()),
+        "encoders": writer.write(model.schema.encoders),
         "target": writer.state(vars(model.target)),
         "training": writer.state(vars(model.training)),
         "scores": writer.write(model.scores),
@@ -484,7 +485,10 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
     scores, made = reader.read(stored["scores"]), reader.read(stored["made"])
     if not isinstance(scores, dict) or not isinstance(made, dict):
         raise ModelFileError("its scores are missing")
-    schema = Schema.from_dict(reader.read(stored["schema"]))
+    encoders = reader.read(stored["encoders"])
+    if not isinstance(encoders, dict):
+        raise ModelFileError("its encoders are missing")
+    schema = Schema.from_dict(reader.read(stored["schema"]), encoders)
     profile = None
     if stored["profile"] is not None:
         kept = reader.state(stored["profile"])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..voters.trees.binning import MAX_BINS, Binning, Features
 from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
-from ..voters.trees.features import Categories, Levels
+from ..voters.trees.features import Categories, HashedCategories
 from ..voters.trees.forest import CATEGORIES, N_CODES, NODE_COLUMNS, SET_BYTES, Forest
 from ..voters.trees.voters import TreeVoters
 from .container import Json, ModelFileError, Reader, Writer
@@ -21,7 +21,7 @@ from .container import Json, ModelFileError, Reader, Writer
 FAST_TREE = "damvi.FastTreeClassifier"
 MOST_WEIGHT = 2**62
 DEEPEST = 4096
-"""Levels of a tree."""
+"""HashedCategories of a tree."""
 
 
 def require(condition: Any, complaint: str) -> None:
@@ -201,7 +201,7 @@ def check_categories(categories: Categories) -> None:
     """Whole numbers for the categories of each column."""
     require(isinstance(categories.by_column, tuple), "categories of no known kind")
     for column in categories.by_column:
-        if isinstance(column, Levels):  # checked when it was read
+        if isinstance(column, HashedCategories):  # checked when it was read
             continue
         require(column is None or isinstance(column, dict), "categories of no known kind")
         numbers = [] if column is None else list(column.values())
@@ -211,7 +211,7 @@ def check_categories(categories: Categories) -> None:
         require(all(0 <= number < 2**31 for number in numbers), "categories out of range")
 
 
-def check_levels(levels: Levels) -> None:
+def check_hashed(levels: HashedCategories) -> None:
     """Hashes in order, and a number for each."""
     check_hashes(levels.hashes)
     require_array(levels.numbers, np.int64, (len(levels.hashes),), "numbers of levels")

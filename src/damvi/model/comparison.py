@@ -26,7 +26,7 @@ from ..decision import (
 )
 from ..evaluation import Figure, FittedVote, compare, measure, point_figures
 from ..io import Target
-from ..voters import PoolVoters, out_of_fold_votes, strong_pool
+from ..voters import PoolVoters, many_categories, out_of_fold_votes, strong_pool
 from ..weighting import crossfitted_vote
 from .table import Prepared
 
@@ -391,7 +391,7 @@ def peer_votes(
     n_classes = classifier.labels_.n_classes
     boosts = find_spec("lightgbm") is not None and n_classes <= MOST_CLASSES
     names = [name for name in PEERS if name != "lightgbm" or boosts]
-    pool = dict(strong_pool(seed, targets))
+    pool = dict(strong_pool(seed, targets, rates=bool(many_categories(X))))
     splits = cv or [
         (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
         for fold in range(int(folds.max()) + 1)

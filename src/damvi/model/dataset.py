@@ -502,5 +502,5 @@ class EncodedTable(ParquetTable):
 
     def digest(self, n_jobs: int | None = None) -> str:
         encoder = self.encoder
-        said = (super().digest(n_jobs), encoder.schema.as_dict(), dict(encoder.numbers))
+        said = (super().digest(n_jobs), encoder.schema, dict(encoder.numbers))
         return sha256(repr(said).encode()).hexdigest()

@@ -25,7 +25,7 @@ from ..selection import best_alone, take_alone
 from ..tables import too_good
 from ..tables.profile import Profile
 from ..unlabeled import Unlabeled
-from ..voters import strong_pool
+from ..voters import many_categories, strong_pool
 from ..voting import DAMVIVotingClassifier
 from .comparison import (
     BEST,
@@ -249,7 +249,8 @@ def _choose_pool(
     whole = "strong" if isinstance(pool, str) else pool
     if time_limit is None:
         return whole, []
-    named = strong_pool(seed, table.y) if isinstance(pool, str) else pool
+    rates = bool(many_categories(table.X))
+    named = strong_pool(seed, table.y, rates=rates) if isinstance(pool, str) else pool
     chosen, dropped = voters_in_time(
         named, table.X, table.y, time_limit, n_jobs=n_jobs, seed=seed
     )

@@ -5,12 +5,14 @@ from .labels import binary, label_texts, listed, many, pick
 from .leaks import leak_warnings, suspicions, too_good
 from .reading import SUFFIXES, Rows, check_carried, read_blocks, read_table
 from .schema import Column, Schema
+from .transformer import TableEncoder
 
 __all__ = [
     "SUFFIXES",
     "Column",
     "Rows",
     "Schema",
+    "TableEncoder",
     "binary",
     "check_carried",
     "label_texts",

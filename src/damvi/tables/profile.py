@@ -300,8 +300,10 @@ def _some(cells: Any, rows: NDArray[np.intp] | None) -> Callable[[], pd.Series]:
 
 def _gone(column: Column, X: pd.DataFrame, cells: pd.Series) -> Mask:
     """Where a column that is neither number nor category has nothing for the model."""
-    pairs = zip(column.parts or column.features, column.features, strict=True)
-    own = [feature for part, feature in pairs if not part.startswith(SINCE)]
+    own = column.features
+    if column.kind == "date":
+        pairs = zip(column.parts, column.features, strict=True)
+        own = [feature for part, feature in pairs if not part.startswith(SINCE)]
     if not own:  # nothing but the time between it and another
         return np.asarray(cells.isna().to_numpy())
     return np.asarray(X[own].isna().to_numpy().all(axis=1))

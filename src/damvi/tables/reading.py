@@ -254,7 +254,7 @@ def _encode_text(batches: list[Any], schema: Schema, file: DelimitedFile) -> Row
         cells = table.column(column.name)
         if column.kind == "number":
             columns[column.name] = _as_numbers(cells, column, file)
-        elif column.kind == "category":  # each distinct text once
+        elif column.kind in ("category", "levels"):  # each distinct text once
             columns[column.name] = cells.dictionary_encode().to_pandas()
         else:
             columns[column.name] = cells.to_pandas()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .encoding import FREQUENCY, Levels, Words, is_free_text
 from .labels import listed
 from .leaks import DROPPED, find_leak
 from .values import (
@@ -46,7 +47,7 @@ from .values import (
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["number", "category", "date", "dropped"]
+Kind = Literal["number", "category", "levels", "text", "date", "dropped"]
 
 ID_NAME = re.compile(
     r"unnamed: \d+|(.*[ _\-.])?(id|ids|uuid|guid|index|idx|key|number|no|nr|row)|row.*|#"
@@ -88,8 +89,9 @@ class Column:
     Attributes
     ----------
     name : str
-    kind : {"number", "category", "date", "dropped"}
-        A date gives several numbers; a dropped column is not used.
+    kind : {"number", "category", "levels", "text", "date", "dropped"}
+        Levels are categories that are too many to name. Dates, levels and text give several
+        numbers; a dropped column is not used.
     categories : tuple of str
         Of a category, in order. If ``OTHER`` is the last of them, it stands for all
         others; else a category that is not among them counts as missing.
@@ -102,9 +104,12 @@ class Column:
         "milliseconds" since 1970.
     parts : tuple of str
         The numbers that a date gives: "month", "day of month", "weekday", "hour", "days
-        since" another column of dates, and "day" (since 1970) of a column to keep.
+        since" another column of dates, and "day" (since 1970) of a column to keep. Beside
+        levels "frequency"; of text "text 1", "text 2", ...
     doubt : str
         What may be otherwise than it was taken; for the user to read.
+    encoder : Levels, Words or None
+        How levels or text become numbers; without any of them as it is written.
     """
 
     name: str
@@ -117,6 +122,7 @@ class Column:
     form: str = ""
     parts: tuple[str, ...] = ()
     doubt: str = ""
+    encoder: Levels | Words | None = None
 
     @property
     def writing(self) -> Writing:
@@ -128,9 +134,8 @@ class Column:
         """The names of the columns that this one becomes."""
         if self.kind == "dropped":
             return []
-        if self.kind == "date":
-            return [f"{self.name} ({part})" for part in self.parts]
-        return [self.name]
+        parts = [f"{self.name} ({part})" for part in self.parts]
+        return parts if self.kind in ("date", "text") else [self.name, *parts]
 
 
 @dataclass(frozen=True)
@@ -216,19 +221,36 @@ class Schema:
         return encode(self.used, frame, len(frame))
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, ready for JSON."""
-        return {"columns": [asdict(column) for column in self.columns]}
+        """All of it but :attr:`encoders` as plain values, ready for JSON."""
+        plain = [asdict(replace(column, encoder=None)) for column in self.columns]
+        for column in plain:
+            del column["encoder"]
+        return {"columns": plain}
+
+    @property
+    def encoders(self) -> dict[str, Levels | Words]:
+        """How columns of levels and text become numbers, by name."""
+        return {c.name: c.encoder for c in self.columns if c.encoder is not None}
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Self:
-        """The schema that :meth:`as_dict` wrote."""
+    def from_dict(
+        cls, state: dict[str, Any], encoders: Mapping[str, Any] | None = None
+    ) -> Self:
+        """The schema that :meth:`as_dict` wrote, with its :attr:`encoders`."""
         columns = []
         for column in state["columns"]:
             lists = {name: tuple(column.get(name, ())) for name in ("categories", "parts")}
-            columns.append(Column(**(column | lists)))
+            own = {"encoder": (encoders or {}).get(column.get("name"))}
+            columns.append(Column(**(column | lists | own)))
         dates = {SINCE + column.name for column in columns if column.kind == "date"}
         for column in columns:
-            odd = set(column.parts) - {"day", *DATE_PARTS} - dates
+            kind, encoder = type(column.encoder), column.encoder
+            if kind is not {"levels": Levels, "text": Words}.get(column.kind, type(None)):
+                raise ValueError(f"column {column.name!r} of the schema has no encoder")
+            known = {"day", *DATE_PARTS} | dates
+            if encoder is not None:
+                known = {FREQUENCY} if isinstance(encoder, Levels) else {*encoder.parts}
+            odd = set(column.parts) - known
             if column.form and column.form not in (*DATES, *NUMBERS):
                 odd.add(column.form)
             if replace(column.writing, unit="") not in WAYS:
@@ -289,6 +311,8 @@ def _with_dates(columns: list[Column], frame: pd.DataFrame) -> list[Column]:
         if column.kind == "date" and (own or column.name in counted_from):
             note = ": ".join(filter(None, ["a date", ", ".join(own)])) + _written(column)
             column = replace(column, parts=own, reason=column.reason or note)
+        elif column.kind in ("levels", "text"):
+            column = replace(column, parts=own)
         elif column.kind == "date":
             note = (
                 "a date whose parts are columns already"
@@ -447,18 +471,31 @@ def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Colu
     if len(counts) == 1 and n_known == len(column) and not keep:
         return Column(name, "dropped", reason="the same value in every row")
     if len(counts) == n_known and n_known >= FEW_ROWS:
+        if keep or is_free_text(text):
+            return _text(name, text, len(counts))
         return Column(name, "dropped", reason="each row has its own value, as an id has")
     if len(counts) <= MOST_CATEGORIES:
         categories = tuple(sorted(set(category_texts(counts.index))))
         return Column(name, "category", categories, f"{len(categories)} categories")
     frequent = counts[counts >= LEAST_ROWS].head(MOST_CATEGORIES - 1)
     if frequent.sum() < n_known / 2:
-        words = text.dropna().str.count(r"\s+").mean() >= 2
-        what = "free text" if words else "text of too many values"
-        return Column(name, "dropped", reason=f"{what} ({len(counts):,})")
+        if is_free_text(text):
+            return _text(name, text, len(counts))
+        levels = Levels.learn(column)
+        if keep or levels.counts.sum() >= n_known / 2:
+            note = f"{len(counts):,} values, by how often they come and their classes"
+            return Column(name, "levels", (), note, parts=(FREQUENCY,), encoder=levels)
+        note = f"nearly every row has its own value, as an id has ({len(counts):,})"
+        return Column(name, "dropped", reason=note)
     categories = (*sorted(set(category_texts(frequent.index))), OTHER)
     note = f"{len(frequent)} of {len(counts):,} categories, the rest as one"
     return Column(name, "category", categories, note)
+
+
+def _text(name: str, text: pd.Series, n_values: int) -> Column:
+    words = Words.learn(text)
+    note = f"free text ({n_values:,}), as {words.n_numbers} numbers"
+    return Column(name, "text", (), note, parts=words.parts, encoder=words)
 
 
 def _holds_structures(column: pd.Series) -> bool:
@@ -479,8 +516,12 @@ def encode(
     """
     import pandas as pd
 
+    kinds = ("category", "levels")
     numbers = [
-        name for column in columns if column.kind != "category" for name in column.features
+        name
+        for column in columns
+        for name in column.features
+        if name != column.name or column.kind not in kinds
     ]
     place = {name: number for number, name in enumerate(numbers)}
     array = np.empty((n_rows, len(numbers)))
@@ -496,6 +537,14 @@ def encode(
             categories[column.name] = as_categories(values, column.categories)
         elif column.kind == "number":
             array[:, place[column.name]] = as_numbers(values, column.writing)
+        elif isinstance(column.encoder, Levels):
+            categories[column.name], frequency = column.encoder.encode(values)
+            for name in column.features[1:]:
+                array[:, place[name]] = frequency
+        elif isinstance(column.encoder, Words):
+            found = column.encoder.encode(values)
+            for name, part in zip(column.features, column.parts, strict=True):
+                array[:, place[name]] = found[:, column.encoder.parts.index(part)]
         else:
             own = dates[column.name]
             for name, part in zip(column.features, column.parts, strict=True):

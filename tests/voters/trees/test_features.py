@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from damvi import DAMVIClassifier, FastTreeClassifier
-from damvi.voters.trees.features import Categories, FrameTable, Levels
+from damvi.voters.trees.features import Categories, FrameTable, HashedCategories
 
 COLOURS = ["red", "green", "blue", "grey"]
 
@@ -130,7 +130,7 @@ def test_very_many_categories_are_known_by_their_hashes():
     texts = [f"person {number}" for number in range(400)]
     X = pd.DataFrame({"who": pd.Categorical(texts), "size": 1.0})
     known = Categories.learn(X)
-    assert isinstance(known.by_column[0], Levels)
+    assert isinstance(known.by_column[0], HashedCategories)
     new = pd.DataFrame({"who": ["person 7", "nobody", None], "size": 1.0})
     place = sorted(texts).index("person 7")
     np.testing.assert_array_equal(FrameTable(new, known)[:][:, 0], [place, -1, np.nan])

@@ -46,7 +46,7 @@ def _is_no_number(dtype: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class HashedCategories:
     """Very many categories by their hashes, and the number of each.
 
     Attributes
@@ -60,7 +60,7 @@ class Levels:
     numbers: NDArray[np.int64]
 
     @classmethod
-    def learn(cls, labels: list[Any]) -> Levels:
+    def learn(cls, labels: list[Any]) -> HashedCategories:
         hashes, numbers = np.unique(text_hashes(labels), return_index=True)
         return cls(hashes, numbers.astype(np.int64))
 
@@ -88,7 +88,7 @@ def places_of(
 class Categories:
     """The categories of each column, as they were at fit; None for numeric columns."""
 
-    by_column: tuple[dict[Any, int] | Levels | None, ...]
+    by_column: tuple[dict[Any, int] | HashedCategories | None, ...]
 
     @classmethod
     def learn(cls, X: Any) -> Categories:
@@ -104,9 +104,9 @@ class Categories:
         return np.array([known is not None for known in self.by_column])
 
 
-def _learn(labels: list[Any]) -> dict[Any, int] | Levels:
+def _learn(labels: list[Any]) -> dict[Any, int] | HashedCategories:
     if len(labels) > MOST_NAMED:
-        return Levels.learn(labels)
+        return HashedCategories.learn(labels)
     return {label: i for i, label in enumerate(labels)}
 
 
@@ -158,17 +158,17 @@ def _numbers(column: Any, name: Any) -> NDArray[np.float64]:
 
 
 def _numbers_of_categories(
-    column: Any, name: Any, known: dict[Any, int] | Levels
+    column: Any, name: Any, known: dict[Any, int] | HashedCategories
 ) -> NDArray[np.float64]:
     labels, codes = labels_and_codes(column, name)
     return numbers_of(known, labels, codes)
 
 
 def numbers_of(
-    known: dict[Any, int] | Levels, labels: list[Any], codes: NDArray[Any]
+    known: dict[Any, int] | HashedCategories, labels: list[Any], codes: NDArray[Any]
 ) -> NDArray[np.float64]:
     """The number at fit of each row's label, which its code names; -1 is for missing."""
-    if isinstance(known, Levels):
+    if isinstance(known, HashedCategories):
         places = places_of(known.hashes, labels, codes)
         numbers: Any = np.append(known.numbers, UNKNOWN)[places]
     else:
