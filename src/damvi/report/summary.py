@@ -186,6 +186,11 @@ class _Table:
     def names(self) -> tuple[str, ...]:
         return class_names(self.model.target)
 
+    @property
+    def alone(self) -> bool:
+        """Whether one class is looked for, and not several."""
+        return len(self.fitted.labels.reported) == 1
+
     def score(self, rows: Labels, classes: Labels) -> Floats:
         """The vote on each of the rows for its class; of two classes, for the positive."""
         return _of_classes(self.judged.columns, rows, classes)
@@ -210,7 +215,7 @@ class _Table:
         rows are as near to it as to the thresholds that they were judged by.
         """
         judged, labels = self.judged, self.fitted.labels
-        if len(labels.reported) == 1:
+        if self.alone:
             own = labels.flags_above(self.fitted.threshold)
             return judged.vote_to_cut(float(self.fitted.threshold), own), own, np.empty(0)
         near = standing(judged.vote, judged.threshold, labels.target_order, at)
@@ -327,7 +332,7 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
             table.X[known],
             decided,
             truth,
-            fitted.labels.usual if len(fitted.labels.reported) == 1 else None,
+            fitted.labels.usual if table.alone else None,
         ),
         "views": _views(table, truth, chance),
         "peers": _peers(scores),
@@ -342,7 +347,7 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
 def _weights(table: _Table, truth: Labels) -> dict[str, Any] | None:
     """What is decided where one of several classes counts for more, for the slider."""
     labels, judged, factors = table.fitted.labels, table.judged, table.fitted.threshold
-    if len(labels.reported) == 1 or len(labels.reported) > MOST_WEIGHED:
+    if table.alone or len(labels.reported) > MOST_WEIGHED:
         return None
     known = judged.has_vote
     own = judged.vote[known], truth, judged.threshold[known]
@@ -417,7 +422,7 @@ def _views(
     votes, decided = judged.columns[known], judged.decided[known]
     counted = decided if truth is None else truth
     sizes = np.bincount(counted, minlength=labels.n_classes)
-    alone, least = len(reported) == 1, 0 if truth is None else 1
+    alone, least = table.alone, 0 if truth is None else 1
     order = np.argsort(sizes[reported], kind="stable").tolist()
     if not alone:  # a class needs rows, and others, for its charts
         order = [at for at in order if least <= sizes[at] < len(counted)]
@@ -501,15 +506,13 @@ def _rows_to_look_at(table: _Table, ranked: list[str]) -> dict[str, Any]:
     the wrong class and few for the right one.
     """
     judged, classes = table.judged, table.fitted.labels
-    alone = len(classes.reported) == 1
-    rows = _found(table, alone)
-    found = {"flagged" if alone else "named": _rows(table, rows, ranked)}
+    found = {"flagged" if table.alone else "named": _rows(table, _found(table), ranked)}
     if judged.labels is None:
         return found
     wrong = np.flatnonzero(judged.has_vote & (judged.decided != judged.labels))
     truth, decided = judged.labels[wrong], judged.decided[wrong]
     score = table.score(wrong, decided)
-    if alone:
+    if table.alone:
         missed = truth != classes.usual
         low = wrong[missed][np.argsort(score[missed], kind="stable")]
         high = wrong[~missed][np.argsort(-score[~missed], kind="stable")]
@@ -524,7 +527,7 @@ def _rows_to_look_at(table: _Table, ranked: list[str]) -> dict[str, Any]:
     return {"mistakes": _rows(table, order, ranked), **found}
 
 
-def _found(table: _Table, alone: bool) -> Labels:
+def _found(table: _Table) -> Labels:
     """Rows of all classes but the usual one, as they are decided, the surest first.
 
     Where a slider moves the threshold of one class, the rows below it follow.
@@ -532,7 +535,7 @@ def _found(table: _Table, alone: bool) -> Labels:
     judged = table.judged
     rows = np.flatnonzero(judged.has_vote)
     taken = judged.decided[rows] != table.fitted.labels.usual
-    if not alone:
+    if not table.alone:
         rows = rows[taken]
         return rows[np.argsort(-table.score(rows, judged.decided[rows]), kind="stable")]
     near, _, _ = table.standing(0)
@@ -543,14 +546,13 @@ def _found(table: _Table, alone: bool) -> Labels:
 def _download(table: _Table) -> dict[str, Any]:
     """The rows that the page can write to a file: what :func:`_found` found, whole."""
     judged, names, frame = table.judged, table.names, table.frame
-    alone = len(table.fitted.labels.reported) == 1
-    rows = _found(table, alone)[:MOST_DOWNLOADED]
+    rows = _found(table)[:MOST_DOWNLOADED]
     columns = [str(name) for name in frame.columns]
     values = [[as_text(frame[name].iloc[i]) for name in columns] for i in rows]
     room = np.cumsum([sum(map(len, row)) + 8 * len(row) for row in values])
     rows = rows[: int(np.searchsorted(room, MOST_CHARACTERS))]
     decided = judged.decided[rows]
-    near = table.standing(0)[0][rows].tolist() if alone else None
+    near = table.standing(0)[0][rows].tolist() if table.alone else None
     told = zip(
         table.numbers[rows].tolist(),
         table.score(rows, decided).tolist(),
