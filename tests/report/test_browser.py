@@ -3,10 +3,12 @@
 ``make test-browser`` installs both; without them these tests are skipped.
 """
 
+import csv
 import os
 import re
 import shutil
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from damvi.evaluation import share
 from damvi.report import write_report
 from damvi.report.curves import OWN, STEPS, offer_cuts
 from damvi.report.page import RATIOS
+from damvi.report.words import lead, per_hundred
 
 from .test_page import many_classes
 from .toy import (
@@ -150,6 +153,93 @@ def check_counts(page, vote, positive):
     return threshold
 
 
+def off_the_curve(page, chart, of):
+    """How far the dot lies from its curve, in units of the drawing."""
+    x, y = (float(page.get_attribute(f"#mark-{chart}-{of}", at)) for at in ("cx", "cy"))
+    text = page.get_attribute(f"#chart-{chart}-{of} polyline.main", "points")
+    points = np.array([[float(n) for n in pair.split(",")] for pair in text.split()])
+    start, along = points[:-1], np.diff(points, axis=0)
+    share = ((np.array([x, y]) - start) * along).sum(axis=1) / (along**2).sum(axis=1)
+    nearest = start + np.clip(share, 0, 1)[:, None] * along
+    return np.hypot(*(nearest - [x, y]).T).min()
+
+
+def test_the_sentence_and_the_dot_follow_the_slider(opened, report):
+    _, said, _, positive = report
+    sentences = set()
+    steps = [("#s-cost", step) for step in range(0, len(RATIOS), 4)]
+    for slider, value in [*steps, ("#s-recall", 1), ("#s-recall", 100)]:
+        move(opened, slider, value)
+        found, alarms = (number(opened, f"#cell-{y}-1") for y in (1, 0))
+        sentence = opened.inner_text("#lead")
+        if found + alarms:
+            told = f"about {per_hundred(found / (found + alarms))} are real"
+            assert told in sentence
+            assert f"about {per_hundred(found / positive.sum())} are found" in sentence
+        else:
+            assert sentence.startswith("nothing is flagged")
+        assert off_the_curve(opened, "pr", 1) < 0.2
+        assert off_the_curve(opened, "roc", 1) < 0.2
+        sentences.add(opened.inner_text(".lead"))
+    assert len(sentences) > 5
+    opened.check("#m-own")
+    assert opened.inner_text(".lead") == lead(said)
+
+
+def test_the_flagged_rows_follow_and_can_be_downloaded(opened, report):
+    _, _, vote, positive = report
+    for mode in ("#m-own", "#m-recall"):
+        opened.check(mode)
+        threshold = check_counts(opened, vote, positive)
+        flagged = np.flatnonzero(vote > threshold) + 1
+        assert number(opened, "#n-found") == len(flagged)
+        rows = opened.locator("#rows-flagged tbody tr:visible th").all_inner_texts()
+        assert len(rows) == min(50, len(flagged))
+        assert {int(row) for row in rows} <= set(flagged.tolist())
+        with opened.expect_download() as download:
+            opened.click("#download")
+        text = Path(download.value.path()).read_bytes().decode("utf-8-sig")
+        assert download.value.suggested_filename == "flagged.csv"
+        table = list(csv.reader(text.splitlines()))
+        assert table[0][:5] == ["row", "score", "probability", "decision", "id"]
+        assert sorted(int(row[0]) for row in table[1:]) == flagged.tolist()
+        for row in table[1:]:
+            assert float(row[1]) == vote[int(row[0]) - 1]
+            assert 0 < float(row[2]) < 1
+            assert row[3] == "yes"
+            assert row[4].startswith(HOSTILE[:60])
+
+
+def test_formulas_are_text_in_the_download(browser, tmp_path):
+    model = make_model(make_table())
+    frame = make_table(300, seed=1)
+    bad = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "＝1", "-0.25", 'plain, "x"']
+    frame["id"] = [bad[i % len(bad)] for i in range(len(frame))]
+    path = tmp_path / "report.html"
+    write_report(model, frame, path)
+    with silent_page(browser, path) as page:
+        with page.expect_download() as download:
+            page.click("#download")
+        text = Path(download.value.path()).read_bytes().decode("utf-8-sig")
+    ids = {row[4] for row in list(csv.reader(text.splitlines()))[1:]}
+    assert ids <= {*("'" + each for each in bad[:5]), *bad[5:]}
+    assert len(ids) == len(bad)
+
+
+def test_segments_are_shown_one_column_at_a_time(opened, report):
+    _, said, _, _ = report
+    names = opened.locator("#segment option").all_inner_texts()
+    assert names == [one["name"] for one in said["segments"]]
+    for place, one in enumerate(said["segments"]):
+        opened.select_option("#segment", str(place))
+        assert opened.locator(".segment:visible").count() == 1
+        cells = opened.locator(".segment:visible tbody td:nth-child(2)").all_inner_texts()
+        assert [int(n.replace(",", "")) for n in cells] == [
+            g["rows"] for g in one["groups"]
+        ]
+    assert opened.locator("svg[id^=chart-effect]").count() == len(said["effects"]) > 3
+
+
 def test_it_starts_where_the_model_decides(opened, report):
     _, said, vote, positive = report
     assert check_counts(opened, vote, positive) == said["threshold"]
@@ -216,7 +306,7 @@ def test_it_works_by_keyboard_and_speaks(opened, report):
 
 def test_tables_sort(opened, report):
     table = opened.locator("table.sortable").first
-    for column in (1, 0, 2):
+    for column in (2, 0, 3):
         head = table.locator("thead th").nth(column)
         for direction in ("ascending", "descending"):
             head.locator("button").click()
@@ -224,7 +314,7 @@ def test_tables_sort(opened, report):
             cells = table.locator(f"tbody tr > :nth-child({column + 1})").all_inner_texts()
             values = [float(cell) for cell in cells]
             assert values == sorted(values, reverse=direction == "descending")
-    assert len(values) == len(report[1]["rows"]["missed"]["rows"])
+    assert len(values) == len(report[1]["rows"]["flagged"]["rows"])
 
 
 def test_it_prints(opened):
@@ -306,6 +396,7 @@ def test_it_starts_where_the_model_decides_with_many_classes(four, class_report)
     assert HOSTILE in four.inner_text(".kicker")
     assert four.locator("img").count() == 0
     assert four.inner_text("#which") == "As the model decides"
+    assert four.inner_text(".lead") == lead(class_report[1])
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -333,7 +424,7 @@ def test_the_class_chosen_is_the_one_shown(four, class_report):
     for selector in ("#shown", "#weighed"):
         for place in views:
             four.select_option(selector, str(place))
-            assert four.locator(".panel:not([hidden])").count() == 2
+            assert four.locator(".panel:not([hidden])").count() == 3
             assert four.is_visible(f"#scores-{place}")
             assert four.input_value("#shown") == four.input_value("#weighed")
             assert four.input_value("#shown") == str(place)
@@ -349,6 +440,19 @@ def test_the_dot_is_what_is_decided(four, class_report):
     at = [float(four.get_attribute("#mark-pr-1", name)) for name in ("cx", "cy")]
     assert (at[0] - x0) / (x1 - x0) == pytest.approx(found / (labels == 1).sum())
     assert (at[1] - y0) / (y1 - y0) == pytest.approx(found / (decided == 1).sum())
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_the_dot_of_each_class_stays_on_its_curve(four, class_report, place):
+    labels = class_report[4]
+    four.select_option("#weighed", str(place))
+    for step in range(0, len(STEPS), 3):
+        move(four, "#s-weight", step)
+        assert off_the_curve(four, "pr", place) < 1
+        assert off_the_curve(four, "roc", place) < 1
+    right = sum(number(four, f"#cell-{c}-{c}") for c in range(4))
+    words = f"of 100 rows about {per_hundred(right / len(labels))} are given"
+    assert words in four.inner_text("#lead")
 
 
 def test_it_works_by_keyboard_and_speaks_with_many_classes(four, class_report):
@@ -428,7 +532,7 @@ def test_rows_without_the_truth_and_very_many_classes(browser, class_report, tmp
             assert page.is_visible(f"#scores-{place}")
             assert page.evaluate(
                 "document.querySelectorAll('.panel:not([hidden])').length"
-            ) == 1 + (name == "many")
+            ) == 2 + (name == "many")
 
 
 def test_classes_without_rows_have_no_charts_and_do_no_harm(
@@ -436,7 +540,7 @@ def test_classes_without_rows_have_no_charts_and_do_no_harm(
 ):
     model = make_class_model(make_class_table())
     frame = make_class_table(300, seed=3)
-    for names, panels in ((["fine", "dent"], 4), (["fine"], 0)):
+    for names, panels in ((["fine", "dent"], 6), (["fine"], 0)):
         path = tmp_path / f"{panels}.html"
         write_report(model, frame[frame["fault"].isin(names)].reset_index(drop=True), path)
         with silent_page(browser, path) as page:
@@ -476,3 +580,37 @@ def test_every_text_stands_out_from_its_ground(each_page, scheme):
 def test_a_phone_shows_all_without_scrolling_sideways(each_page):
     each_page.set_viewport_size({"width": 360, "height": 740})
     assert each_page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_names_in_charts_fit_and_can_be_read(each_page, width, scheme):
+    each_page.set_viewport_size({"width": width, "height": 740})
+    each_page.emulate_media(color_scheme=scheme)
+    texts = each_page.evaluate(
+        """() => [...document.querySelectorAll("main svg text")]
+          .filter((text) => text.textContent && text.checkVisibility())
+          .map((text) => {
+            const own = text.getBoundingClientRect();
+            const svg = text.ownerSVGElement, all = svg.getBoundingClientRect();
+            const scale = all.width / svg.viewBox.baseVal.width;
+            const size = parseFloat(getComputedStyle(text).fontSize) * scale;
+            const room = [own.left - all.left, all.right - own.right];
+            return [text.textContent, ...room, size]; })"""
+    )
+    assert len(texts) > 50
+    for text, left, right, size in texts:
+        assert min(left, right) >= -1, text
+        assert size >= 10, text
+
+
+def test_the_first_box_is_one_line(each_page):
+    for width, lines in ((1280, 1), (360, 2)):
+        each_page.set_viewport_size({"width": width, "height": 740})
+        each_page.wait_for_function("document.fonts.ready")
+        text = each_page.evaluate(
+            """() => { const range = document.createRange();
+              range.selectNodeContents(document.querySelector(".basis"));
+              return new Set([...range.getClientRects()].map((r) => r.top)).size; }"""
+        )
+        assert text <= lines

@@ -69,9 +69,9 @@ def _with_interval(figure: Figure | None) -> str:
     if figure is None:
         return ""
     if max(abs(figure.value), abs(figure.high)) < 0.005:  # a cost a row
-        return f"{figure.value:.2g} ({figure.low:.2g}–{figure.high:.2g})"
+        return f"{figure.value:.2g} {figure.low:.2g}–{figure.high:.2g}"
     low, high = (f"{end:.2f}".replace("0.", ".", 1) for end in (figure.low, figure.high))
-    return f"{figure.value:.3f} ({low}–{high})"
+    return f"{figure.value:.3f} {low}–{high}"
 
 
 def interval_table(figures: Figures) -> Any:
@@ -226,7 +226,7 @@ def show_scores(
         figures = {f"{best} (best alone)": figures["DAMVI"]} | figures
         del figures["DAMVI"]
     output.show(figure_table(figures, names))
-    output.say(f"\nIn brackets: 90 % intervals. {terms}")
+    output.say(f"\nAfter each figure its 90 % interval. {terms}")
     for verdict in comparison.verdicts:
         output.say(verdict)
     if comparison.by_class is not None:

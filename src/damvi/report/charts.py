@@ -11,7 +11,7 @@ from typing import Any
 from .words import percent
 
 WIDTH, HEIGHT = 520, 330
-LEFT, RIGHT, TOP, BOTTOM = 84, 24, 14, 52
+LEFT, RIGHT, TOP, BOTTOM = 84, 32, 14, 52
 TENTHS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 MOST_BARS = 15
 PROBABILITY = "mean probability"
@@ -82,7 +82,7 @@ class Drawing:
         self._text(
             (self.left + WIDTH - RIGHT) / 2, self.height - 8, x_label, "label", "middle"
         )
-        place = f"translate(13 {(TOP + self.height - BOTTOM) / 2:.1f}) rotate(-90)"
+        place = f"translate(18 {(TOP + self.height - BOTTOM) / 2:.1f}) rotate(-90)"
         self._add("text", y_label, kind="label", text_anchor="middle", transform=place)
         return self
 
@@ -396,7 +396,7 @@ def bars(
         left=6,
     )
     # Names stand above the bars' own ground, so that long ones fit.
-    drawing.axes(what, "", ticks(0, top, 4), [], text)
+    drawing.axes(what, "", ticks(0, top, 4)[1:], [], text)
     for place, (label, value) in enumerate(zip(names, values, strict=True)):
         drawing.bar(
             0, value, place + 0.87, place + 0.13, "bar-all", f"{label}: {text(value)}"

@@ -207,7 +207,7 @@
     return best;
   };
   // The share flagged on a square-root scale: what matters happens among the first few.
-  const across = (share) => 58 + 438 * Math.sqrt(share);
+  const across = (share) => 84 + 402 * Math.sqrt(share);
   const drawCosts = (cost, total) => {
     const costs = cuts.found.map((found, i) => cost(cuts.positives - found, cuts.alarms[i]));
     const top = Math.min(Math.max(...costs), 2 * costs[0]) || 1;
