@@ -15,7 +15,7 @@ help:
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
 	@echo "make fuzz         hostile model files, CSVs and fits: SECONDS=600, or CASES=20000;"
-	@echo "                  KIND=models, csv or fits; SEED=1; REPLAY=.fuzz/findings/NAME"
+	@echo "                  KIND=models, csv, files or fits; SEED=1; REPLAY=.fuzz/findings/NAME"
 	@echo "make audit        advisories on all dependencies, bandit, a bill of materials"
 	@echo "make paper        the paper's tables and figure, what is missing of results/paper"
 	@echo "make paper-quick  the same in small: Mammography in minutes"

@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-KINDS = ("models", "csv", "fits")
+KINDS = ("models", "csv", "files", "fits")
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ["numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "lightgbm"]
 LIBRARIES += ["xgboost", "catboost", "skops"]
@@ -87,6 +87,10 @@ def _kind(name: str, options: argparse.Namespace) -> Any:
         from .tables import Tables
 
         kind = Tables()
+    elif name == "files":
+        from .tables import Files
+
+        kind = Files()
     else:
         from .fits import Fits
 

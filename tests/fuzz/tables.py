@@ -1,14 +1,26 @@
-"""Random CSV files, read by damvi and by others; the cases are in ``csv_cases``."""
+"""Random CSV files, read by damvi and by others; the cases are in ``csv_cases``.
+
+Files of other kinds are made of such cells, packed, and damaged: they are read whole and in
+blocks alike, or refused with an error that names the file.
+"""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import json
 import random
 import tempfile
+import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
-from damvi.tables import read_table
+from damvi.tables import Schema, read_blocks, read_table
 
 from . import csv_cases
 from .runner import Finding
@@ -47,3 +59,131 @@ class Tables:
 
     def kept(self, folder: Path) -> bytes:
         return (folder / "hostile.csv").read_bytes()
+
+
+ENDINGS = (".csv.gz", ".csv.bz2", ".csv.zst", ".csv.zip", ".json", ".jsonl", ".xlsx")
+
+
+class Files:
+    """The kind ``files``: packed text, JSON and Excel, sound or damaged."""
+
+    name = "files"
+    per_child = 50
+
+    def warm(self) -> None:
+        import openpyxl
+        import pyarrow.csv
+        import pyarrow.dataset  # noqa: F401
+
+        assert openpyxl
+
+    def make(self, rng: np.random.Generator) -> tuple[str, bytes]:
+        chance = random.Random(int(rng.integers(2**63)))
+        ending = chance.choice(ENDINGS)
+        data = _packed(chance, ending)
+        for _ in range(chance.choice([0, 0, 1, 1, 2, 5])):
+            data = _damaged(chance, data)
+        return ending, data
+
+    def check(self, case: tuple[str, bytes]) -> str:
+        ending, data = case
+        with tempfile.NamedTemporaryFile(suffix=ending) as file:
+            file.write(data)
+            file.flush()
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of sheets and formulas
+                    return _check_file(Path(file.name))
+            except ValueError as error:
+                if Path(file.name).name not in str(error):
+                    raise Finding("unclear", str(error)) from error
+                return f"{ending}: refused"
+
+    def keep(self, case: tuple[str, bytes], folder: Path) -> None:
+        (folder / f"hostile{case[0]}").write_bytes(case[1])
+
+    def kept(self, folder: Path) -> tuple[str, bytes]:
+        [path] = folder.glob("hostile*")
+        return path.name.removeprefix("hostile"), path.read_bytes()
+
+
+def _check_file(path: Path) -> str:
+    frame = read_table(path)
+    target = str(frame.columns[0])
+    schema = Schema.infer(frame, target, keep=list(frame.columns)[1:])
+    if schema.used:
+        blocks = [block() for block in read_blocks(path, schema)]
+        if sum(map(len, blocks)) != len(frame):
+            raise Finding("difference", "rows in are not rows out")
+        found = pd.concat(blocks, ignore_index=True).astype(str)
+        if not found.equals(schema.encode(frame).astype(str)):
+            raise Finding("difference", "blocks are read otherwise than the whole")
+    return f"{path.name[path.name.index('.') :]}: read"
+
+
+def _rows(rng: random.Random) -> list[dict[str, object]]:
+    cells = [*csv_cases.NUMBERS, *csv_cases.WORDS, *csv_cases.ODD, None, 1, 2.5, True, -999]
+    names = [f"c{i}" for i in range(rng.choice([1, 2, 3, 6]))]
+    some = {name: rng.sample(cells, rng.choice([1, 2, 5, 20])) for name in names}
+    return [
+        {name: rng.choice(some[name]) for name in names}
+        for _ in range(rng.choice([1, 5, 60]))
+    ]
+
+
+def _packed(rng: random.Random, ending: str) -> bytes:
+    rows = _rows(rng)
+    if ending == ".json":
+        return json.dumps(rows, indent=rng.choice([None, 1])).encode()
+    if ending == ".jsonl":
+        return b"\n".join(json.dumps(row).encode() for row in rows)
+    if ending == ".xlsx":
+        return _workbook(rng, rows)
+    text = csv_cases.cases(rng)
+    if ending == ".csv.gz":
+        return gzip.compress(text)
+    if ending == ".csv.bz2":
+        return bz2.compress(text)
+    if ending == ".csv.zst":
+        return bytes(pa.compress(text, codec="zstd", asbytes=True))
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("table.csv", text)
+    return made.getvalue()
+
+
+def _workbook(rng: random.Random, rows: list[dict[str, object]]) -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+    lines = [*[[]] * rng.choice([0, 0, 2]), *lines]
+    for number, line in enumerate(lines, 1):
+        for place, cell in enumerate(line, 1):
+            if isinstance(cell, str):
+                cell = "".join(sign for sign in cell if sign.isprintable())
+            book.active.cell(number, place, cell)
+    made = io.BytesIO()
+    book.save(made)
+    if rng.random() < 0.5:
+        return made.getvalue()
+    # Damage within, where the archive itself is sound.
+    inner, again = zipfile.ZipFile(made), io.BytesIO()
+    chosen = rng.choice(inner.namelist())
+    with zipfile.ZipFile(again, "w") as archive:
+        for name in inner.namelist():
+            data = inner.read(name)
+            archive.writestr(name, _damaged(rng, data) if name == chosen else data)
+    return again.getvalue()
+
+
+def _damaged(rng: random.Random, data: bytes) -> bytes:
+    place = rng.randrange(len(data) + 1)
+    return rng.choice(
+        [
+            data[:place],
+            data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :],
+            data[:place] + rng.randbytes(3) + data[place:],
+            data[:place] + data[place + rng.choice([1, 9, 99]) :],
+        ]
+    )

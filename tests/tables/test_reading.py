@@ -142,7 +142,8 @@ def test_what_stays_text_and_what_does_not(tmp_path):
             "t.csv, line 3 has 3 cells.*has 2: '1,2,3'",
         ),
         ("t.csv", b"a,b\n", "a header but no rows"),
-        ("t.xlsx", b"x", "not of a kind that can be read"),
+        ("t.xls", b"x", "not of a kind that can be read; save it as .xlsx"),
+        ("t.xlsx", b"x", "is no Excel workbook"),
         ("t.parquet", b"PAR1 nonsense", "cannot be read as a table"),
         ("t.feather", b"nonsense", "cannot be read as a table"),
         (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import re
 import secrets
@@ -16,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .opening import open_bytes, table_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,12 +53,12 @@ class DelimitedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _open(path) as file:
+        with open_bytes(path) as file:
             head = file.read(HEAD)
             is_whole = not file.read(1)
         self.encoding = _find_encoding(head)
         text = _decoder(self.encoding).decode(head, is_whole)
-        is_tsv = path.name.lower().endswith((".tsv", ".tsv.gz"))
+        is_tsv = table_name(path).endswith(".tsv")
         self.separator = "\t" if is_tsv else _find_separator(text)
         self.decimal = _find_decimal(text, self.separator)
         self.header, self._data_start = self._read_header(text, is_whole)
@@ -132,7 +133,7 @@ class DelimitedFile:
             raise pa.ArrowInvalid("its rows cannot be told apart")
 
     def _open_rows(self, end: str) -> _Utf8:
-        file = _open(self.path)
+        file = open_bytes(self.path)
         decoder = _decoder(self.encoding)
         head = decoder.decode(file.read(HEAD))
         has_ascii = self.encoding != "utf-16"
@@ -155,7 +156,7 @@ class DelimitedFile:
     def _count_rows(self) -> int:
         """The rows as Python's own parser has them; an error for the first wrong line."""
         n_rows, line = -1, 0
-        with _open(self.path) as file, _long_cells():
+        with open_bytes(self.path) as file, _long_cells():
             errors = _errors(self.encoding)
             lines = io.TextIOWrapper(file, self.encoding, errors, newline="")
             try:
@@ -258,11 +259,6 @@ def _long_cells() -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(limit)
-
-
-def _open(path: Path) -> Any:
-    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
-    return opened(path, "rb")
 
 
 class _Utf8(io.RawIOBase):

@@ -1,8 +1,8 @@
-"""A file as a data frame: CSV, TSV, parquet, feather, JSON lines; whole or in blocks."""
+"""A file as a data frame: CSV, TSV, parquet, feather, JSON, Excel; whole or in blocks."""
 
 from __future__ import annotations
 
-import gzip
+import io
 import itertools
 import json
 import os
@@ -14,16 +14,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .delimited import DelimitedFile
+from .excel import read_excel
 from .labels import listed
+from .opening import PACKED, open_bytes, table_name
 from .schema import Column, Schema, encode
 from .values import BLANKS, may_be_thousands, numbers_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DELIMITED = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-JSON_LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-SUFFIXES = (".parquet", ".feather", *DELIMITED, *JSON_LINES)
+DELIMITED = (".csv", ".tsv")
+JSON = (".json", ".jsonl", ".ndjson")
+EXCEL = (".xlsx", ".xlsm")
+WHOLE = (".parquet", ".feather", *EXCEL)
+SUFFIXES = (
+    *WHOLE,
+    *(kind + packed for kind in (*DELIMITED, *JSON) for packed in ("", *PACKED)),
+    ".zip",
+)
+"""Endings of files that are read; those of text may be packed."""
+KINDS = f"{', '.join((*DELIMITED, *JSON))} (also {', '.join(PACKED)}), {', '.join(WHOLE)}"
 ROWS = 1 << 16
 """Rows of a block, at most."""
 
@@ -63,9 +73,10 @@ def read_table(
     Parameters
     ----------
     path : path
-        ``.csv`` and ``.tsv`` (also ``.gz``; the separator, decimal commas and the encoding
-        are found out), ``.parquet``, ``.feather``, ``.jsonl`` and ``.ndjson`` (also
-        ``.gz``).
+        ``.csv`` and ``.tsv`` (the separator, decimal commas and the encoding are found
+        out), ``.json`` (a list of objects), ``.jsonl`` and ``.ndjson``, all of these also
+        packed as ``.gz``, ``.bz2``, ``.zst`` or ``.zip``; ``.parquet``, ``.feather``, and
+        ``.xlsx`` (with openpyxl).
     schema : Schema, optional
         Of a model: its numbers are read as numbers, and its categories and dates as text,
         as :func:`read_blocks` reads them.
@@ -95,8 +106,10 @@ def read_table(
             from pyarrow import feather
 
             frame = feather.read_table(path).to_pandas()
-        elif kind == "JSON lines":
-            frame = pd.concat(_read_json_lines(path), ignore_index=True)
+        elif kind == "Excel":
+            frame = read_excel(path)
+        elif kind == "JSON":
+            frame = pd.concat(_read_json(path), ignore_index=True)
         else:
             frame = _read_delimited(path, schema, as_text)
     except ImportError:
@@ -126,8 +139,10 @@ def read_blocks(
             yield from _parquet_blocks(path, schema, carried)
         elif kind == "feather":
             yield from _feather_blocks(path, schema, carried)
-        elif kind == "JSON lines":
-            yield from _json_blocks(path, schema, carried)
+        elif kind == "Excel":
+            yield from _frame_blocks(path, schema, carried, iter([read_excel(path)]))
+        elif kind == "JSON":
+            yield from _frame_blocks(path, schema, carried, _read_json(path))
         else:
             yield from _delimited_blocks(path, schema, carried)
     except ImportError:
@@ -144,8 +159,9 @@ def _check_path(path: str | os.PathLike[str]) -> Path:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if not path.name.lower().endswith(SUFFIXES):
+        hint = "; save it as .xlsx" if path.suffix.lower() in (".xls", ".ods") else ""
         raise ValueError(
-            f"{path} is not of a kind that can be read; these are: {', '.join(SUFFIXES)}"
+            f"{path} is not of a kind that can be read{hint}; these are: {KINDS}"
         )
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty")
@@ -153,10 +169,17 @@ def _check_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _kind(path: Path) -> str:
-    name = path.name.lower()
+    name = table_name(path)
     if name.endswith(DELIMITED):
         return "delimited"
-    return "JSON lines" if name.endswith(JSON_LINES) else name.rpartition(".")[2]
+    if name.endswith(JSON):
+        return "JSON"
+    if not path.name.lower().endswith(WHOLE):
+        raise ValueError(
+            f"{path} holds {name!r}, and of packed files only text is read "
+            f"({', '.join((*DELIMITED, *JSON))}); unpack it first"
+        )
+    return "Excel" if name.endswith(EXCEL) else name.rpartition(".")[2]
 
 
 def _column_names(path: Path, names: list[str]) -> list[str]:
@@ -334,26 +357,53 @@ def _encode_frame(frame: pd.DataFrame, schema: Schema) -> Rows:
     return Rows(schema.encode(frame), frame)
 
 
-def _json_blocks(path: Path, schema: Schema, carried: Collection[str]) -> Iterator[Block]:
-    for number, frame in enumerate(_read_json_lines(path)):
+def _frame_blocks(
+    path: Path, schema: Schema, carried: Collection[str], frames: Iterator[pd.DataFrame]
+) -> Iterator[Block]:
+    for number, frame in enumerate(frames):
+        there = [str(name) for name in frame.columns]
         if number == 0:
-            there = [str(name) for name in frame.columns]
             names = _check_columns(path, schema, there, carried)
-        yield partial(_encode_frame, frame.reindex(columns=names), schema)
+        frame.columns = _column_names(path, there)
+        frame = frame.reindex(columns=names)
+        for start in range(0, len(frame), ROWS):
+            yield partial(_encode_frame, frame.iloc[start : start + ROWS], schema)
 
 
-def _read_json_lines(path: Path) -> Iterator[pd.DataFrame]:
-    """JSON lines, some rows at a time; a line may leave out what it does not know.
+def _read_json(path: Path) -> Iterator[pd.DataFrame]:
+    """A list of objects, or objects line by line; one may leave out what it does not know.
 
     No type is guessed, as pandas would: it makes dates of columns by their names.
     """
     import pandas as pd
 
-    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig") as file:
+    with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig") as file:
+        numbered: Iterator[tuple[int, str]]
         numbered = ((n, line) for n, line in enumerate(file, 1) if line.strip())
+        first = next(numbered, None)
+        if first is None:
+            raise ValueError(f"{path} is empty")
+        if first[1].lstrip().startswith("["):
+            yield _from_list(path, first[1] + file.read())
+            return
+        numbered = itertools.chain([first], numbered)
         while lines := list(itertools.islice(numbered, ROWS)):
             yield pd.DataFrame.from_records([_record(path, *line) for line in lines])
+
+
+def _from_list(path: Path, text: str) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        records = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from None
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise ValueError(f"{path}, item {number} is not a JSON object {{...}}")
+    if not records:
+        raise ValueError(f"{path} is a list without rows")
+    return pd.DataFrame.from_records(records)
 
 
 def _record(path: Path, number: int, line: str) -> dict[str, Any]:
