@@ -112,7 +112,7 @@ def _check_file(path: Path) -> str:
     target = str(frame.columns[0])
     schema = Schema.infer(frame, target, keep=list(frame.columns)[1:])
     if schema.used:
-        blocks = [block() for block in read_blocks(path, schema)]
+        blocks = [block().X for block in read_blocks(path, schema)]
         if sum(map(len, blocks)) != len(frame):
             raise Finding("difference", "rows in are not rows out")
         found = pd.concat(blocks, ignore_index=True).astype(str)

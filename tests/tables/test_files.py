@@ -36,7 +36,7 @@ PACKERS = {
 
 
 def whole(path, schema):
-    blocks = [block() for block in read_blocks(path, schema)]
+    blocks = [block().X for block in read_blocks(path, schema)]
     return pd.concat(blocks, ignore_index=True)
 
 

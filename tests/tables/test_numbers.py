@@ -157,7 +157,7 @@ def test_points_that_part_thousands_are_no_decimals(tmp_path):
     assert "could be" in schema.columns[0].doubt
     np.testing.assert_array_equal(schema.encode(frame)["x"], amounts)
     [block] = read_blocks(tmp_path / "t.csv", schema)
-    np.testing.assert_array_equal(block()["x"], amounts)
+    np.testing.assert_array_equal(block().X["x"], amounts)
 
 
 @given(

@@ -279,8 +279,8 @@ def test_dates_that_people_write(texts, tmp_path):
     frame.loc[5, "d"] = None
     frame.to_csv(tmp_path / "t.csv", index=False)
     [block] = read_blocks(tmp_path / "t.csv", schema)
-    assert block().loc[5].isna().all()
-    pd.testing.assert_frame_equal(block().drop(5), encoded.drop(5))
+    assert block().X.loc[5].isna().all()
+    pd.testing.assert_frame_equal(block().X.drop(5), encoded.drop(5))
 
 
 def test_a_day_that_may_be_the_month_is_named():

@@ -125,10 +125,10 @@ def fit(
     \b
         damvi fit data.csv --target is_fraud
 
-    DATA is a CSV, TSV, parquet, feather or JSON lines file; CSV, TSV and JSON lines may
-    be gzipped. Types are inferred; ids, constants and free text are left out, and every
-    such decision is printed. The scores are out of sample: each row is judged by models,
-    weights and thresholds that have not seen its label.
+    DATA is a CSV, TSV, JSON, JSON lines, parquet, feather or Excel file; the first four may
+    be packed (.gz, .bz2, .zst, .zip). Types are inferred; ids, constants and free text are
+    left out, and every such decision is printed. The scores are out of sample: each row is
+    judged by models, weights and thresholds that have not seen its label.
 
     A target of two values has a positive one, the rarer; of three or more values each is a
     class to be told from the others.
