@@ -271,7 +271,7 @@ def forward_splits(
     16 [16 17 18 19]
     """
     moments, stretch = np.unique(np.asarray(times), return_inverse=True)
-    _, targets = np.unique(np.asarray(y), return_inverse=True)
+    classes, targets = np.unique(np.asarray(y), return_inverse=True)
     stretch, targets = stretch.reshape(-1), targets.reshape(-1)
     if not len(stretch) == len(targets):
         raise ValueError(f"{len(stretch)} times for {len(targets)} rows")
@@ -291,10 +291,14 @@ def forward_splits(
             for number in range(n_windows)
         ]
         splits = [(_without_groups_of(test, some, groups), test) for some, test in splits]
-        if all(len(np.unique(targets[rows])) > 1 for pair in splits for rows in pair):
+        parts = [rows for pair in splits for rows in pair]
+        judged = np.unique(targets[window >= 0])
+        if len(judged) == len(classes) and all(
+            len(np.unique(targets[p])) > 1 for p in parts
+        ):
             return splits
     raise ValueError(
-        f"rows cannot be judged in the order of time: there are {len(moments):,} different "
-        f"times, and no two windows of them, with the rows before, all hold both classes. "
-        f"Judge shuffled rows instead (--shuffle, shuffle=True), or give more of them"
+        f"rows cannot be judged in the order of time: of {len(moments):,} different times "
+        f"no two windows can be made that have rows of the classes, with such rows before "
+        f"them. Judge shuffled rows instead (--shuffle, shuffle=True), or give more rows"
     )

@@ -331,7 +331,7 @@ class VoteStream:
         votes: Any = getattr(model, "votes_", None)
         wanted = self.prior_rows
         if isinstance(wanted, str) and wanted == "auto":
-            wanted = 0 if votes is None else len(votes.targets)
+            wanted = 0 if votes is None else int((votes.folds >= 0).sum())
         rows = _check("prior_rows", wanted, "a number of rows, or 'auto'", included=True)
         if rows == 0:
             return Memory.none(len(model.weights_))

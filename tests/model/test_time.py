@@ -126,3 +126,16 @@ def test_rows_in_blocks_that_are_in_the_order_of_time_are_refused(tmp_path):
     frame.sample(frac=1, random_state=0).to_parquet(tmp_path / "other.parquet", index=False)
     table, _ = prepare_dataset(tmp_path / "other.parquet", "bad", "yes")
     assert "Rows in blocks are judged in any order. If 'day'" in " ".join(table.notes)
+
+
+def test_three_classes_are_judged_in_time():
+    frame = bursts(n=600)
+    frame["bad"] = np.where(frame["b"] > 1.3, "odd", frame["bad"])
+    table = prepare(frame, "bad")
+    assert table.times is not None
+    model, found = fit_table(table, parse_metric("macro_f1"), pool="trees")
+    assert np.isnan(model.training.vote[:, 0]).sum() == len(frame) - found.n_judged > 200
+    assert 0 < found.figures["DAMVI"]["macro_f1"].value < 1
+    # A class of which no row could be judged is no class to promise anything of.
+    frame["bad"] = np.where(np.arange(600) < 40, "early", frame["bad"])
+    assert prepare(frame, "bad").times is None
