@@ -125,7 +125,8 @@ def test_amounts_that_people_write(texts, numbers):
             None,
             "numbers in several units ('$' 50%, '€' 50%), so none is read",
         ),
-        (["3 kg", "200 g"], None, "several units"),
+        (["3 kg", "200 g"], Writing(unit="kg"), "50%), all converted to 'kg'"),
+        (["3 kg", "200 km"], None, "several units"),
         (["1.234,5", "1,234.5"], None, "are not written alike, so no amount is read"),
         (["12%", "0.12"], None, "50% of the numbers have no unit, the others '%', so none"),
         (["$12", "3.5"], Writing(unit="$"), "and all are taken as the same"),
@@ -176,9 +177,36 @@ def test_the_fast_way_gives_what_the_slow_one_does(texts, writing):
 def test_another_unit_at_prediction_is_missing_and_the_same_is_read():
     frame = pd.DataFrame({"x": [f"{i},5 kg" for i in range(1, 60)], "y": 0})
     schema = Schema.infer(frame, "y")
-    new = pd.DataFrame({"x": ["3,5", "3,5 KG", "3,5 g", "3.5 kg", None]})
+    new = pd.DataFrame({"x": ["3,5", "3,5 KG", "3,5 lb", "3.5 kg", None, "500 g"]})
     encoded = schema.encode(new)["x"]
-    np.testing.assert_array_equal(encoded, [3.5, 3.5, np.nan, np.nan, np.nan])
+    np.testing.assert_array_equal(encoded, [3.5, 3.5, np.nan, np.nan, np.nan, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers", "unit"),
+    [
+        (["3,2 kg", "3 200 g", "1,5 kg"], [3.2, 3.2, 1.5], "kg"),
+        (["850 KB", "1.2 MB", "3 KB"], [850, 1200, 3], "kb"),
+        (["₹8,62,000", "₹12.5 lakh", "₹62,000"], [862_000, 1_250_000, 62_000], "₹"),
+    ],
+)
+def test_units_of_one_kind_are_converted(texts, numbers, unit):
+    writing, doubt = find_writing(pd.Series(texts))
+    np.testing.assert_allclose(numbers_in(pd.Series(texts), writing)[0], numbers)
+    assert doubt.endswith(f"all converted to {unit!r}")
+
+
+def test_words_for_missing_are_no_reason_to_drop_amounts():
+    rng = np.random.default_rng(0)
+    amounts = [f"{x:.2f} €".replace(".", ",") for x in rng.exponential(100, 400)]
+    for k, mark in enumerate(["k.A.", "unbekannt", "#DIV/0!", "$ -"] * 8):
+        amounts[k * 11] = mark
+    [column] = Schema.infer(pd.DataFrame({"x": amounts, "y": 0}), "y").columns
+    assert column.kind == "number"
+    assert "32 not numbers, such as 'k.A.', count as missing" in column.reason
+    amounts[:200] = ["by arrangement"] * 200
+    [column] = Schema.infer(pd.DataFrame({"x": amounts, "y": 0}), "y").columns
+    assert column.kind != "number"
 
 
 @given(st.lists(st.none() | st.text(max_size=12) | st.floats(), min_size=1, max_size=30))

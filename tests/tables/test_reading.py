@@ -110,13 +110,21 @@ def test_decimal_commas_and_odd_cells_together(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "encoding"),
-    [("é,y\nœuf,1\n", "cp1252"), ("é,y\nœuf,1\n", "utf-16"), ("é,y\nœuf,1\n", "utf-8-sig")],
+    [("é,y\nœuf,1\n", name) for name in ("cp1252", "utf-16", "utf-8-sig")],
 )
 def test_encodings(tmp_path, data, encoding):
     (tmp_path / "t.csv").write_bytes(data.encode(encoding))
     frame = read_table(tmp_path / "t.csv")
     assert list(frame.columns) == ["é", "y"]
     assert frame["é"].tolist() == ["œuf"]
+
+
+def test_japanese_of_windows(tmp_path):
+    text = "日時,状態,温度\n2023年4月5日,あり,８５．３\n2023年4月6日,なし,71\n" * 3
+    (tmp_path / "t.csv").write_bytes(text.encode("cp932"))
+    frame = read_table(tmp_path / "t.csv")
+    assert list(frame.columns) == ["日時", "状態", "温度"]
+    assert frame["状態"].tolist()[:2] == ["あり", "なし"]
 
 
 def test_what_stays_text_and_what_does_not(tmp_path):

@@ -56,7 +56,8 @@ NUMBERS = rng.normal(size=N)
         (pd.date_range("2024-01-01", periods=N, freq="h").astype(str), "date", "hour"),
         ([f"{i % 28 + 1:02}/03/2024" for i in range(N)], "date", "day/month/year"),
         ([f"03/{i % 28 + 1:02}/2024" for i in range(N)], "date", "month/day/year"),
-        ([f"{i % 24}:{i % 60:02}" for i in range(N)], "date", "hour"),
+        ([f"{i % 24}:{i % 60:02}" for i in range(N)], "date", "a time: hour"),
+        ([f"{1 + i % 12}:{i % 60:02} PM" for i in range(N)], "date", "minute AM/PM"),
         (pd.to_timedelta(np.arange(N) % 9, unit="h"), "number", ""),
         (pd.Categorical(list("ab") * (N // 2)), "category", "2 categories"),
     ],
@@ -255,6 +256,7 @@ def test_a_schema_of_a_file_that_cannot_be(change):
 
 WHEN = pd.Series(pd.date_range("2023-01-02 13:00", periods=N, freq="47h"))
 FORMS = ["%d/%m/%y", "%B %d, %Y", "%Y%m%d", "%d-%b-%y", "%m/%d/%Y %I:%M %p", "%d %B %Y"]
+FORMS += ["%d/%m/%Y %Hh%M", "%d %b %Y, %H:%M", "%m/%d/%Y, %I:%M:%S %p"]
 
 
 @pytest.mark.parametrize(
@@ -288,6 +290,13 @@ def test_a_day_that_may_be_the_month_is_named():
     column = infer(texts)
     assert "day/month/year, and could be month/day/year" in column.doubt
     assert infer([*texts[:-1], "25/12/2024"]).doubt == ""
+
+
+def test_what_is_no_date_among_dates_is_named():
+    dates = pd.date_range("2023-01-01", periods=300).strftime("%Y-%m-%d")
+    column = infer([*dates, "0000-00-00", "0000-00-00", "", None])
+    assert column.kind == "date"
+    assert column.doubt == "2 not dates, such as '0000-00-00', count as missing"
 
 
 def test_numbers_that_are_no_dates():

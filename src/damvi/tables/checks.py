@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .schema import REPEATS, Schema, judge
-from .values import dates_of_fit
+from .values import dates_of_fit, is_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,7 +232,7 @@ def time_values(frame: pd.DataFrame, name: str) -> NDArray[np.float64] | None:
     if values.isna().all():
         return None
     column = judge(name, values, keep=True)
-    if column.kind != "date" or column.form.startswith("%H"):
+    if column.kind != "date" or is_time(column.form):
         return None
     dates = dates_of_fit(values, column.form)
     seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)

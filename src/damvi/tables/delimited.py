@@ -322,6 +322,7 @@ def _count_breaks(data: bytes) -> int:
 
 
 ODD_BYTES = "damvi-odd-bytes"
+KANA = re.compile("[\u3040-\u30ff年月日時分]")
 
 
 def _odd_byte(error: UnicodeError) -> tuple[str, int]:
@@ -354,7 +355,19 @@ def _find_encoding(head: bytes) -> str:
     n_ascii = len(head.translate(None, bytes(range(128, 256))))
     # An odd byte does not make a file in UTF-8 one of Windows.
     n_utf8, n_odd = kept - n_ascii, len(head) - cut - kept
-    return "cp1252" if n_odd > n_utf8 else "utf-8-sig"
+    if n_odd <= n_utf8:
+        return "utf-8-sig"
+    return "cp932" if _is_japanese(head) else "cp1252"
+
+
+def _is_japanese(head: bytes) -> bool:
+    """Whether it is text in Shift-JIS: with kana, which no other text has by chance."""
+    try:
+        text = codecs.getincrementaldecoder("cp932")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    others = sum(not letter.isascii() for letter in text)
+    return len(KANA.findall(text)) > 0.05 * others
 
 
 def _find_separator(text: str) -> str:

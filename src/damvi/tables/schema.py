@@ -23,12 +23,14 @@ from .values import (
     DATE_PARTS,
     DATES,
     ENOUGH,
+    MISSING,
     NUMBERS,
     PLAIN,
     SINCE,
     WAYS,
     Found,
     Writing,
+    are_marks,
     as_numbers,
     date_in_numbers,
     date_part,
@@ -41,6 +43,7 @@ from .values import (
     find_writing,
     in_what,
     in_words,
+    is_time,
     numbers_in,
 )
 
@@ -294,7 +297,7 @@ def _with_dates(columns: list[Column], frame: pd.DataFrame) -> list[Column]:
 
     A part is left out where a column bears its name.
     """
-    of_days = [c for c in columns if c.kind == "date" and not c.form.startswith("%H")]
+    of_days = [c for c in columns if c.kind == "date" and not is_time(c.form)]
     some = of_days[:MOST_DATES] if len(of_days) > 1 else []
     dates = {column.name: dates_in(frame[column.name], column.form) for column in some}
     names = {column.name for column in columns if column.kind != "dropped"}
@@ -309,7 +312,8 @@ def _with_dates(columns: list[Column], frame: pd.DataFrame) -> list[Column]:
     for column in columns:
         own = tuple(p for p in parts[column.name] if f"{column.name} ({p})" not in names)
         if column.kind == "date" and (own or column.name in counted_from):
-            note = ": ".join(filter(None, ["a date", ", ".join(own)])) + _written(column)
+            what = "a time" if is_time(column.form) else "a date"
+            note = ": ".join(filter(None, [what, ", ".join(own)])) + _written(column)
             column = replace(column, parts=own, reason=column.reason or note)
         elif column.kind in ("levels", "text"):
             column = replace(column, parts=own)
@@ -436,7 +440,9 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
     stripped = some.str.strip(BLANKS)
     if stripped.str.fullmatch(r"0\d+").any() and stripped.nunique() <= FEW_CODES:
         return None  # codes such as 01 and 02
-    if odd.any() and (known < ENOUGH * (known + odd.sum()) or some.nunique() <= FEW_CODES):
+    if odd.any() and some.nunique() <= FEW_CODES:
+        return None
+    if known < ENOUGH * (known + odd.sum()) and not are_marks(text[odd], known):
         return None
     values = np.where(np.isfinite(values), values, np.nan)
     if writing == PLAIN and (form := _date_in_numbers(name, values)):
@@ -456,9 +462,14 @@ def _date(name: str, column: pd.Series, form: str, keep: bool) -> Column:
     if dates.nunique() == 1 and dates.notna().all():
         return Column(name, "dropped", reason="the same value in every row")
     parts = date_parts(form, dates)
-    if keep and not form.startswith("%H"):
+    if keep and not is_time(form):
         parts = ("day", *parts)
     doubt = doubtful_date(column, form) if form.startswith("%") else ""
+    odd = column[dates.isna() & column.notna()].astype("string").str.strip()
+    odd = odd[~odd.str.lower().isin(MISSING)]
+    if len(odd):
+        lost = f"{len(odd):,} not dates, such as {odd.iloc[0]!r}, count as missing"
+        doubt = "; ".join(filter(None, [doubt, lost]))
     return Column(name, "date", form=form, parts=parts, doubt=doubt)
 
 

@@ -27,6 +27,9 @@ BLANKS += "".join(map(chr, range(0x2000, 0x200B)))
 """What ``float`` overlooks around a number; ``strip`` takes \x1c to \x1f away as well."""
 ENOUGH = 0.99
 """The share of values that must be understood; the rest count as missing."""
+MARKED = 0.9
+"""The share that is enough where the rest are a few words again and again: k.A., TBD."""
+MOST_MARKS = 50
 
 
 # Numbers
@@ -114,6 +117,18 @@ SHORT = "kr rm rp fr"
 """Currencies that stand apart from a number before which they are written."""
 CURRENCIES = {*SAME.values(), *CODES.split(), *SHORT.split()}
 BEFORE = [word for word in [*SAME, *CODES.split()] if len(word) == 3 or word == "rs"]
+MULTIPLES = {"k": 1e3, "thousand": 1e3, "tsd": 1e3, "lakh": 1e5, "lac": 1e5, "mio": 1e6}
+MULTIPLES |= {"million": 1e6, "mn": 1e6, "crore": 1e7, "cr": 1e7, "bn": 1e9, "billion": 1e9}
+"""Words after an amount of money."""
+POWERS = {
+    "mass": {"mg": -6, "g": -3, "kg": 0, "t": 3},
+    "length": {"mm": -3, "cm": -2, "m": 0, "km": 3},
+    "volume": {"ml": -3, "cl": -2, "l": 0, "hl": 2},
+    "bytes": {"b": 0, "kb": 3, "mb": 6, "gb": 9, "tb": 12},
+    "power": {"w": 0, "kw": 3},
+}
+SIZES = {unit: (what, 10.0**n) for what, own in POWERS.items() for unit, n in own.items()}
+"""Units that a column may mix: what they measure, and how large they are."""
 AMOUNT = (
     r"^(?P<sign>[-+]?) ?(?P<before>[A-Za-z]{0,3}\p{Sc}|(?i:"
     + "|".join([*map(re.escape, sorted(BEFORE, key=len, reverse=True))])
@@ -184,17 +199,47 @@ def numbers_in(
     rest = np.flatnonzero(np.isnan(values) & ~gaps)
     if len(rest):
         amounts = _split(cells.take(rest))
-        units = ["", writing.unit] if writing.unit else ["", *CURRENCIES]
+        what, size = _size(writing.unit)
+        units = {
+            unit: _size(unit) for unit in pc.unique(amounts.unit.drop_null()).to_pylist()
+        }
+        factors = {unit: own / size for unit, (kind, own) in units.items() if kind == what}
+        factors |= dict.fromkeys(
+            ["", writing.unit] if writing.unit else ["", *CURRENCIES], 1.0
+        )
+        place = pc.index_in(amounts.unit, pa.array(list(factors)))
         read = pc.and_(
             pc.match_substring_regex(amounts.body, f"^{_body(writing)}$"),
-            pc.is_in(amounts.unit, pa.array(units)),
+            pc.is_valid(place),
         )
         numbers = _doubles(pc.if_else(read, amounts.body, None), writing)
+        numbers *= pc.take(pa.array(list(factors.values())), place).to_numpy()
         place = pc.index_in(lowered.take(rest), pa.array(list(WORDS)))
         words = pc.take(pa.array(list(WORDS.values())), place).to_numpy()
         values[rest] = np.where(np.isnan(words), numbers * amounts.sign.to_numpy(), words)
     values[gaps] = np.nan
     return values, ~gaps & np.isnan(values)
+
+
+def are_marks(odd: pd.Series, n_known: int) -> bool:
+    """Whether these cells among numbers are words for a missing one: few, and no digits.
+
+    The errors of spreadsheets are such words, #DIV/0! with its digit too.
+    """
+    words = odd.str.strip(BLANKS).str.lower().drop_duplicates()
+    return (
+        n_known >= MARKED * (n_known + len(odd))
+        and len(words) <= MOST_MARKS
+        and bool(words.str.fullmatch(r"#.*|\D*").all())
+    )
+
+
+def _size(unit: str) -> tuple[str, float]:
+    """What a unit measures, and how large it is."""
+    money, _, word = unit.rpartition(" ")
+    if money in CURRENCIES and word in MULTIPLES:
+        return money, MULTIPLES[word]
+    return SIZES.get(unit if len(unit) > 1 else unit.lower(), (unit, 1.0))
 
 
 def _doubles(digits: Any, writing: Writing) -> NDArray[np.float64]:
@@ -307,6 +352,9 @@ def _one_unit(units: Any) -> tuple[str | None, str]:
     if counts[unit] < ENOUGH * n:
         some = sorted(counts, key=lambda unit: -counts[unit])[:3]
         shares = ", ".join(f"{unit!r} {counts[unit] / n:.0%}" for unit in some)
+        alike = sum(counts[other] for other in counts if _size(other)[0] == _size(unit)[0])
+        if alike >= ENOUGH * n and bare < (1 - ENOUGH) * n:
+            return unit, f"numbers in several units ({shares}), all converted to {unit!r}"
         are_units = len(counts) <= FEW_UNITS or not CURRENCIES.isdisjoint(some)
         mixed = f"numbers in several units ({shares}), so none is read"
         return None, mixed if are_units else ""  # seats, 1A to 30F, have none
@@ -462,7 +510,9 @@ def _as_arrow(text: Any) -> Any:
 # Dates
 
 
-TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%Hh%M", "%H時%M分")
+_APART = (" %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+TIMES = ("", *_APART, *("," + time for time in _APART), " %Hh%M")
 DATES = (
     "ISO8601",
     *(day + time for time in TIMES for day in ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y")),
@@ -481,7 +531,7 @@ DATES = (
         for time in (*TIMES[:3], "%H時%M分", " %H時%M分", "%H時%M分%S秒")
     ),
     *("%Y년 %m월 %d일", "%y/%m/%d", "%y.%m.%d", "%y-%m-%d"),
-    *("%H:%M:%S", "%H:%M"),
+    *CLOCKS,
 )
 """How dates are written; of forms that read the same texts, the first is taken."""
 NUMBERS = {"%Y%m%d": 0.0, "seconds": 1.0, "milliseconds": 1e3}
@@ -604,9 +654,14 @@ def _from_digits(values: NDArray[np.float64]) -> pd.Series:
     return pd.to_datetime(pd.DataFrame(parts), errors="coerce", utc=True)
 
 
+def is_time(form: str) -> bool:
+    """Whether it is the time of a day alone."""
+    return form in CLOCKS
+
+
 def date_parts(form: str, dates: pd.Series) -> tuple[str, ...]:
     """The calendar parts of these dates that have been seen to come again."""
-    if form.startswith("%H"):
+    if is_time(form):
         return ("hour",)
     known = dates.dropna()
     low, high = known.quantile([0.01, 0.99])
@@ -653,7 +708,7 @@ def in_words(form: str) -> str:
     """How a date is written, for the user to read."""
     words = {"%d": "day", "%m": "month", "%Y": "year", "%H": "hour", "%M": "minute"}
     words |= {"%S": "second", "%b": "month", "%B": "month", "%y": "year", "%I": "hour"}
-    words |= {"%p": "AM", "%a": "weekday", "%A": "weekday", "%z": "zone"}
+    words |= {"%p": "AM/PM", "%a": "weekday", "%A": "weekday", "%z": "zone"}
     if form in NUMBERS:
         return f"{form} since 1970" if NUMBERS[form] else "yearmonthday"
     for code, word in words.items():
