@@ -9,11 +9,12 @@ tables is the most there is, whatever the number of columns (``benchmarks/drift.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -356,14 +357,13 @@ def compare(
     return Drift(now.rows, then.rows, order, decisions)
 
 
-@dataclass(frozen=True)
-class _Check:
+class _Check(NamedTuple):
     kind: str
     now: float
     rows: float
     then: float
     of: float
-    words: str
+    words: Callable[[], str]
 
 
 class _Cells:
@@ -375,13 +375,16 @@ class _Cells:
         before, not_read = then.missing[place], then.unread[place]
         self._known = now.rows - missing - unread, then.rows - before - not_read
         rows, of = now.rows, then.rows
-        share, was = percent(missing / max(rows, 1)), percent(before / of)
-        gone = f"{share} missing, {was} in training"
-        values = "categories that are new" if column.kind == "category" else "unreadable"
-        not_known = (
-            f"{unread:,.0f} of {rows:,.0f} values are {values} "
-            f"({percent(not_read / of)} in training)"
-        )
+
+        def gone() -> str:
+            share, was = percent(missing / max(rows, 1)), percent(before / of)
+            return f"{share} missing, {was} in training"
+
+        def not_known() -> str:
+            new = "categories that are new" if column.kind == "category" else "unreadable"
+            was = percent(not_read / of)
+            return f"{unread:,.0f} of {rows:,.0f} values are {new} ({was} in training)"
+
         self.checks = [
             _Check("unread", unread, rows, not_read, of, not_known),
             _Check("missing", missing, rows, before, of, gone),
@@ -393,27 +396,25 @@ class _Cells:
         known, of = self._known
         last = len(cuts) - 1
         distance = 0.0
-        for k in np.flatnonzero(np.diff(cuts, prepend=-np.inf) > 0).tolist():
-            for side, edge in (("below", 0), ("above", last)):
-                then = getattr(self._then, side)[place, k]
-                now = getattr(self._now, side)[place, k]
-                share, was = now / max(known, 1), then / max(of, 1)
-                distance = max(distance, share - was)
+        places = np.flatnonzero(np.diff(cuts, prepend=-np.inf) > 0).tolist()
+        for side, edge in (("below", 0), ("above", last)):
+            counts = getattr(self._then, side)[place], getattr(self._now, side)[place]
+            shares = counts[1] / max(known, 1) - counts[0] / max(of, 1)
+            distance = max(distance, float(shares.max()))
+            for k in places:
+                then, now = float(counts[0][k]), float(counts[1][k])
                 outside = cuts[k] == cuts[edge] and then == 0
-                value = _number(cuts[k])
-                least = "the least" if side == "below" else "the largest"
-                said = f"{least} in training" if outside else f"{percent(was)} in training"
-                words = f"{percent(share)} {side} {value}, {said}"
                 kind = "range" if outside else "values"
+                words = partial(
+                    _beyond, side, float(cuts[k]), now, known, then, of, outside
+                )
                 self.checks.append(_Check(kind, now, known, then, of, words))
         ends = [*np.flatnonzero(np.diff(cuts) > 0).tolist(), last]
-        shares = np.array(
-            [
-                1 - tally.above[place, ends] / max(n, 1)
-                for tally, n in ((self._then, of), (self._now, known))
-            ]
-        )
-        return [_number(cut) for cut in cuts[ends]], shares, distance
+        upto = [
+            1 - tally.above[place, ends] / max(n, 1)
+            for tally, n in ((self._then, of), (self._now, known))
+        ]
+        return [_number(cut) for cut in cuts[ends].tolist()], np.array(upto), distance
 
     def categories(self, start: int) -> tuple[list[str], Floats, float]:
         """Check the categories; their names, their shares, and the distance."""
@@ -425,10 +426,9 @@ class _Cells:
         # All categories of the fit were known in it. Of the rest as many are to come as
         # training rows are alone in theirs (Good and Turing).
         unread = self.checks[0]
-        self.checks[0] = replace(unread, then=unread.then + int((counts[0] == 1).sum()))
+        self.checks[0] = unread._replace(then=unread.then + int((counts[0] == 1).sum()))
         for name, then, now in zip(names, *map(np.ndarray.tolist, counts), strict=True):
-            share, was = percent(now / max(known, 1)), percent(then / max(of, 1))
-            words = f"{share} are {name!r}, {was} in training"
+            words = partial(_in_category, name, now, known, then, of)
             self.checks.append(_Check("values", now, known, then, of, words))
         shares = np.array([counts[0] / max(of, 1), counts[1] / max(known, 1)])
         if not known:
@@ -437,25 +437,36 @@ class _Cells:
 
     def findings(self, factor: int) -> list[Finding]:
         """The clearest of each kind; ``factor`` is the number of all checks."""
-        of_kind: dict[str, Finding] = {}
-        chances = chance_of(
-            *np.array([(c.now, c.rows, c.then, c.of) for c in self.checks]).T
-        )
-        for check, chance in zip(self.checks, chances.tolist(), strict=True):
-            share, was = check.now / max(check.rows, 1), check.then / max(check.of, 1)
-            p = min(1.0, chance * factor)
-            found = Finding(check.kind, share, was, p, check.words)
-            best = of_kind.get(check.kind)
-            # Of several that are certain, the largest says most.
-            if best is None or _rank(found) < _rank(best):
-                of_kind[check.kind] = found
+        numbers = np.array([check[1:5] for check in self.checks])
+        chances = np.minimum(chance_of(*numbers.T) * factor, 1.0)
+        grown = numbers[:, 0] / np.maximum(numbers[:, 1], 1)
+        grown -= numbers[:, 2] / np.maximum(numbers[:, 3], 1)
+        # Of several that are certain, the largest says most.
+        rank = np.where(chances <= ALPHA, -1 - grown, chances)
+        best: dict[str, int] = {}
+        for k, check in enumerate(self.checks):
+            if check.kind not in best or rank[k] < rank[best[check.kind]]:
+                best[check.kind] = k
+        found = [self._finding(k, float(chances[k])) for k in best.values()]
         kinds = [*MATTERS, "filled"]
-        return sorted(of_kind.values(), key=lambda o: (not o.matters, kinds.index(o.kind)))
+        return sorted(found, key=lambda one: (not one.matters, kinds.index(one.kind)))
+
+    def _finding(self, place: int, p: float) -> Finding:
+        kind, now, rows, then, of, words = self.checks[place]
+        return Finding(kind, now / max(rows, 1), then / max(of, 1), p, words())
 
 
-def _rank(finding: Finding) -> tuple[bool, float, float]:
-    certain = finding.is_certain
-    return not certain, 0.0 if certain else finding.p, finding.then - finding.now
+def _beyond(
+    side: str, cut: float, now: float, rows: float, then: float, of: float, outside: bool
+) -> str:
+    least = "the least" if side == "below" else "the largest"
+    was = least if outside else percent(then / max(of, 1))
+    return f"{percent(now / max(rows, 1))} {side} {_number(cut)}, {was} in training"
+
+
+def _in_category(name: str, now: float, rows: float, then: float, of: float) -> str:
+    share, was = percent(now / max(rows, 1)), percent(then / max(of, 1))
+    return f"{share} are {name!r}, {was} in training"
 
 
 def _decisions(

@@ -121,6 +121,7 @@ def commands() -> list[Command]:
             ["p.parquet"],
         ),
         Command("report", ["report", *data, "-o", "r.html"], ["r.html"]),
+        Command("drift", ["drift", *data, "-o", "d.html"], ["d.html"]),
         Command("export to onnx", ["export", "made.damvi", "--to", "onnx"], ["made.onnx"]),
         Command(
             "export to scikit-learn",

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from damvi.tables import Schema, delimited, read_blocks, read_table, reading
+from damvi.tables import Column, Schema, delimited, read_blocks, read_table, reading
 
 ENDS = ["\n", "\n", "\r\n", "\r"]
 NAMES = [
@@ -275,6 +275,7 @@ def _check(case, path, with_blocks=False):
         _check_types(typed[name], [row[place] for row in rows[1:]], comma)
     if with_blocks:
         _check_blocks(path, typed)
+        _check_carried(path, names, rows[1:])
     else:
         _check_pandas(text, mark, rows)
 
@@ -321,6 +322,17 @@ def _check_blocks(path, typed):
                 np.testing.assert_array_equal(one, other)
             else:
                 assert one.astype(str).tolist() == other.astype(str).tolist()
+
+
+def _check_carried(path, names, rows):
+    """The cells that are carried along are those of the row, as they are written."""
+    schema = Schema((Column(names[0], "category", ("a",)),))
+    found = []
+    for block in read_blocks(path, schema, names):
+        columns = block().raw.select(names).to_pydict().values()
+        rows_of_block = zip(*columns, strict=True)
+        found += [["" if cell is None else cell for cell in row] for row in rows_of_block]
+    assert found == rows, f"{found} for {rows}"
 
 
 def _check_pandas(text, mark, rows):

@@ -185,6 +185,7 @@ class Models:
     def check(self, case: Case) -> str:
         from damvi.io import ModelFileError, ModelParts, summarize
         from damvi.io.files import _load
+        from damvi.model.prediction import find_drift
 
         path = self.scratch / f"{os.getpid()}.damvi"
         path.write_bytes(case.content)
@@ -199,6 +200,8 @@ class Models:
             try:
                 if isinstance(model, ModelParts):
                     summarize(path)
+                    if model.profile is not None:
+                        find_drift(model, fresh).page()
                     fresh = model.schema.encode(fresh)
                     model = model.classifier
                 answers = _ask(model, fresh)

@@ -27,6 +27,7 @@ ROWS_OF_FIT = 100_000
 ROWS_OF_BLOCK = 1 << 13
 """Rows that are looked at, of a fit and of each block of a prediction: drawn at random
 where there are more. What they cannot show is too small to be warned of."""
+LONGEST_DAYS = 1e8
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -245,8 +246,14 @@ def check_profile(profile: Profile, schema: Schema, n_classes: int) -> bool:
             return False
     if not np.isfinite(profile.cuts).all() or (np.diff(profile.cuts) < 0).any():
         return False
+    read = rows * (1 + 1e-9) - tally.missing - tally.unread
+    numbers = [column.kind == "number" for column in schema.used]
+    values = (tally.below + tally.above).max(axis=1, initial=0.0)
+    if (read < 0).any() or (values > read[numbers] + 1e-6).any():
+        return False
     first, last = profile.days.T
-    return bool((np.isnan(profile.days).all(axis=1) | (first <= last)).all())
+    dated = (first <= last) & (np.abs(profile.days) < LONGEST_DAYS).all(axis=1)
+    return bool((np.isnan(profile.days).all(axis=1) | dated).all())
 
 
 def _cuts(values: Floats, weights: Floats | None) -> Floats:
