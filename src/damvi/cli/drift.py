@@ -52,7 +52,7 @@ def drift(model: Path, data: Path, out: Path | None, strict: bool) -> None:
         f"training.\n{found.lead}"
     )
     for one in found.decisions:
-        output.say(f"{one.words}{'' if one.is_certain else ' (no more than chance)'}.")
+        output.say(f"{one.words}{'' if one.matters else ' (not far from it)'}.")
     changed = [column for column in found.columns if column.changed]
     if changed:
         output.say()
