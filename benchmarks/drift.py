@@ -133,7 +133,7 @@ def run(source: Source, n: int, seed: int, n_batches: int) -> dict[str, Any]:
         model = fitted(frame, source.target, seed)
     except ValueError as error:  # next to no positives in 500 rows
         return {"table": source.name, "fit": n, "seed": seed, "refused": str(error)[:80]}
-    judge = Judge(model, n_jobs=1, counted=None)
+    judge = Judge(model, n_jobs=1)
     rng = np.random.default_rng([seed, n, 1])
     found: dict[str, Any] = {"table": source.name, "fit": n, "seed": seed, "said": {}}
     for size in BATCHES:

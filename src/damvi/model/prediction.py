@@ -21,7 +21,7 @@ from ..drift import Drift, DriftError, DriftWarning, compare
 from ..evaluation import FittedVote, class_names
 from ..io import ModelParts
 from ..tables import Rows, check_carried, read_blocks
-from ..tables.profile import ROWS_OF_BLOCK, Tally, date_range
+from ..tables.profile import Tally, date_range
 from .source import as_frame, is_path
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 1 << 20
 """Cells that are told of at a time: hundreds of classes make long rows."""
+ROWS_OF_FIRST, ROWS_OF_BLOCK = 1 << 16, 1 << 11
+"""Rows of the first block, and of each other, that are compared with training: drawn at
+random where there are more. What they cannot show is too small to be warned of."""
 ROW = "row"
 
 Floats = NDArray[np.float64]
@@ -70,8 +73,6 @@ class Judge:
         Columns of the table that stand beside the predictions.
     n_jobs : int, optional
         Threads of a vote.
-    counted : int or None
-        Rows of a block whose columns are compared with training, at most; None for all.
     """
 
     def __init__(
@@ -79,10 +80,8 @@ class Judge:
         model: ModelParts,
         carried: Sequence[str] = (),
         n_jobs: int | None = None,
-        counted: int | None = ROWS_OF_BLOCK,
     ) -> None:
         self.model, self.carried = model, list(dict.fromkeys(carried))
-        self._counted = counted
         self._classifier: Any = copy(model.classifier)
         self._classifier.n_jobs = n_jobs
         self._fitted = FittedVote(self._classifier)
@@ -102,8 +101,13 @@ class Judge:
         self.own = own
         """Of each column of predictions, what it has and of which class."""
 
-    def __call__(self, rows: Rows, make: Callable[[Judged], Any]) -> Block:
-        """Judge some rows, and make something of each piece of them."""
+    def __call__(
+        self, rows: Rows, make: Callable[[Judged], Any], counted: int | None = None
+    ) -> Block:
+        """Judge some rows, and make something of each piece of them.
+
+        The columns of so many, at most, are ``counted`` to be compared with training.
+        """
         X, raw = rows
         # Fewer rows at a time where there is much to tell of each.
         step = max(1, MOST_NUMBERS // len(self.own))
@@ -116,13 +120,15 @@ class Judge:
             counts += np.bincount(decided, minlength=len(counts))
             own = raw if whole else _sliced(raw, start, len(piece))
             made.append(make(Judged(own, vote, chances, decided)))
-        return Block(counts, self._count(rows, counts), made)
+        return Block(counts, self._count(rows, counts, counted), made)
 
-    def _count(self, rows: Rows, counts: NDArray[np.intp]) -> Tally | None:
+    def _count(
+        self, rows: Rows, counts: NDArray[np.intp], most: int | None
+    ) -> Tally | None:
         profile = self.model.profile
         if profile is None:
             return None
-        found = profile.count(self.model.schema, rows.X, rows.raw, most=self._counted)
+        found = profile.count(self.model.schema, rows.X, rows.raw, most=most)
         return replace(found, decided=counts.astype(np.float64))
 
     @property
@@ -182,8 +188,9 @@ class Judge:
         pool = ThreadPoolExecutor(jobs)
         pending: deque[Future[Block]] = deque()
         try:
-            for rows in blocks:
-                pending.append(pool.submit(self._read, rows, make))
+            for number, rows in enumerate(blocks):
+                counted = ROWS_OF_BLOCK if number else ROWS_OF_FIRST
+                pending.append(pool.submit(self._read, rows, make, counted))
                 if len(pending) > 2 * jobs:  # one each to do, and one in reserve
                     yield pending.popleft().result()
             while pending:
@@ -191,8 +198,10 @@ class Judge:
         finally:  # after an error or a Ctrl-C, what has not begun never does
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _read(self, rows: Callable[[], Rows], make: Callable[[Judged], Any]) -> Block:
-        return self(rows(), make)
+    def _read(
+        self, rows: Callable[[], Rows], make: Callable[[Judged], Any], counted: int
+    ) -> Block:
+        return self(rows(), make, counted)
 
 
 def _sliced(raw: Any, start: int, n: int) -> Any:
@@ -347,7 +356,7 @@ def find_drift(model: ModelParts, table: Any) -> Drift:
     """What changed since training in a table, all of whose rows are counted."""
     if model.profile is None:
         raise ValueError("the model has no profile of its training rows; fit it again")
-    judge = Judge(model, counted=None)
+    judge = Judge(model)
     dates = [column for column in model.schema.used if column.kind == "date"]
 
     def ranges(judged: Judged) -> list[tuple[float, float]]:

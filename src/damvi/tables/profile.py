@@ -24,9 +24,7 @@ LEVELS = (0.0, 0.01, 0.05, *(k / 10 for k in range(1, 10)), 0.95, 0.99, 1.0)
 """Where a column of numbers is cut: its least and its largest value, and what lies at these
 shares between."""
 ROWS_OF_FIT = 100_000
-ROWS_OF_BLOCK = 1 << 13
-"""Rows that are looked at, of a fit and of each block of a prediction: drawn at random
-where there are more. What they cannot show is too small to be warned of."""
+"""Rows that a profile is made from: drawn at random where there are more."""
 LONGEST_DAYS = 1e8
 
 Floats = NDArray[np.float64]
