@@ -1,9 +1,16 @@
 """Targets of three or more classes: which are read, which refused, what gives them away."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
+import damvi
+from damvi.evaluation.rows import true_labels
+from damvi.model import prepare
 from damvi.tables import Schema, label_texts, many
 
 
@@ -95,3 +102,46 @@ def test_gaps_of_one_class():
     closed[:30] = 0.0
     closed[60:90] = np.nan
     assert judged(closed, y).reason == ""
+
+
+# Labels that are one
+
+
+def payments(labels):
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=len(labels)) + 2 * np.array(["raud" in label for label in labels])
+    return pd.DataFrame({"x": x, "y": labels})
+
+
+POOL = [("tree", DecisionTreeClassifier(max_depth=2)), ("bayes", GaussianNB())]
+LABELS = ["fraud", "ok", "ok", "Fraud", "ok", " fraud ", "ok", "FRAUD", "ok", "ok"] * 20
+
+
+def test_labels_that_differ_in_case_are_named_and_merged_on_request():
+    """Of Fraud and fraud the former counted as negative, or was a class of its own."""
+    found = prepare(payments(LABELS), "y", "fraud")
+    assert found.y.sum() == 40
+    [warning] = [text for text in found.warnings if text.startswith("LABELS")]
+    assert "'fraud' (40 rows)" in warning
+    assert "'Fraud' (20 rows)" in warning
+    assert "--merge-labels" in warning
+    for positive in (None, "Fraud", "fraud"):
+        merged = prepare(payments(LABELS), "y", positive, merged=True)
+        assert merged.warnings == []
+        assert merged.y.sum() == 80
+        assert (merged.target.negative, merged.target.positive) == ("ok", "fraud")
+    assert merged.target.merged
+    truth = true_labels(merged.target, payments(["FrAUD", "OK", "ok"]), "y")
+    assert truth.tolist() == [1, 0, 0]
+    with pytest.raises(ValueError, match="'FrAUD'"):
+        true_labels(replace(merged.target, merged=False), payments(["FrAUD", "ok"]), "y")
+
+
+def test_merged_labels_from_the_command_to_the_evaluation(tmp_path):
+    payments(LABELS).to_csv(tmp_path / "t.csv", index=False)
+    model = damvi.fit(tmp_path / "t.csv", "y", merge_labels=True, pool=POOL)
+    model.save(tmp_path / "m.damvi")
+    again = damvi.load(tmp_path / "m.damvi")
+    assert again.target.merged
+    rows = again.predict(payments(LABELS))
+    assert set(rows["decision"]) <= {"fraud", "ok"}

@@ -6,6 +6,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
+import damvi
 from damvi.model import fit_table, parse_metric, prepare
 from damvi.tables import too_good
 from damvi.tables.leaks import suspicious
@@ -100,8 +101,8 @@ def test_a_model_too_good_to_be_true_names_the_column_behind_it():
 def test_the_fit_says_so():
     score = POSITIVE * 2.0 + np.random.default_rng(5).random(N)
     found = prepare(table(score=score), "y", keep=["score"])
-    said = []
     pool = [("tree", DecisionTreeClassifier(random_state=0)), ("bayes", GaussianNB())]
-    fit_table(found, parse_metric("f1"), pool=pool, say=said.append)
-    assert any("is too good to be true" in text for text in said)
+    fit_table(found, parse_metric("f1"), pool=pool)
     assert any("is too good to be true" in text for text in found.warnings)
+    with pytest.warns(UserWarning, match="'score' alone has an F1 of"):
+        damvi.fit(table(score=score), "y", keep=["score"], pool=pool)

@@ -84,6 +84,11 @@ COST = click.FloatRange(0, min_open=True)
     is_flag=True,
     help="Judge rows by folds at random, even if they are in the order of time.",
 )
+@click.option(
+    "--merge-labels",
+    is_flag=True,
+    help="Take labels that differ in case or blanks alone, as Fraud and fraud, as one.",
+)
 @click.option("--group", metavar="COLUMN", help="Which rows belong together.")
 @click.option(
     "--weight", metavar="COLUMN", help="How much each row counts in the training."
@@ -112,6 +117,7 @@ def fit(
     unlabeled_weight: float | None,
     time: str | None,
     shuffle: bool,
+    merge_labels: bool,
     group: str | None,
     weight: str | None,
     drop: tuple[str, ...],
@@ -165,6 +171,7 @@ def fit(
         "time": time,
         "group": group,
         "sample_weight": weight,
+        "merge_labels": merge_labels or None,
     }
     if why is not None:
         source = context.get_parameter_source("pool")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..decision import decide
 from ..hashing import kept, row_hashes, without_labels
-from ..tables import label_texts, pick
+from ..tables import label_texts, merge_labels, pick
 from .voters import FittedVote
 
 if TYPE_CHECKING:
@@ -172,6 +172,8 @@ def true_labels(target: Any, frame: pd.DataFrame, column: str) -> Labels:
             f"them first"
         )
     classes = target.classes or (target.negative, target.positive)
+    if target.merged:
+        labels = merge_labels(labels, [label for label in classes if label])
     places = labels.map({label: place for place, label in enumerate(classes)})
     if not target.classes and not target.negative:
         # A model of one class against several others takes any of them as negative.

@@ -344,6 +344,8 @@ class Target:
         learns their places, 0, 1, 2, ...
     kind : {"text", "int", "float", "bool"}
         What the labels were before they became texts.
+    merged : bool
+        Labels that differ in case or blanks alone are one.
     """
 
     name: str
@@ -351,6 +353,7 @@ class Target:
     positive: str = ""
     classes: tuple[str, ...] = ()
     kind: str = "text"
+    merged: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -470,7 +473,8 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
     if not distinct or len(classes) in (1, 2):
         raise ModelFileError("its target is not named")
     texts = (target.name, target.negative, target.positive, *classes)
-    if not all(type(text) is str for text in (*texts, target.kind)):
+    named = all(type(text) is str for text in (*texts, target.kind))
+    if not named or type(target.merged) is not bool:
         raise ModelFileError("its target is not named")
     try:
         target.as_given()

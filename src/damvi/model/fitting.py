@@ -148,7 +148,7 @@ def fit_table(
         take_alone(classifier, alone)
     vote = _calibrated_vote(classifier)
     comparison = compare_with_peers(table, classifier, vote, metric, peers, ours)
-    _doubt(table, comparison.figures[OURS], say)
+    _doubt(table, comparison.figures[OURS])
     learned = comparison.threshold, comparison.probability
     training = Training(row_hashes(table.X, table.y), vote, table.labels, *learned)
     scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}
@@ -173,14 +173,13 @@ def fit_table(
     return model, comparison
 
 
-def _doubt(table: Prepared, figures: dict[str, Any], say: Callable[[str], None]) -> None:
-    """Warn of a model that is too good to be true."""
+def _doubt(table: Prepared, figures: dict[str, Any]) -> None:
+    """Add a warning of a model that is too good to be true."""
     names = {"f1": "F1", "ap": "AP", "macro_f1": "macro F1", "macro_ap": "macro AP"}
     found = {name: figures[key].value for key, name in names.items() if key in figures}
     warning = too_good(found, table.X, table.y, table.schema)
     if warning:
         table.warnings.append(f"LEAKAGE? {warning}")
-        say(table.warnings[-1])
 
 
 def _parameters(

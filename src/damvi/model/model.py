@@ -303,6 +303,7 @@ def fit(
     pool: str | list[tuple[str, Any]] = "strong",
     threshold: Any = None,
     shuffle: bool = False,
+    merge_labels: bool = False,
     time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: int | None = None,
@@ -343,6 +344,8 @@ def fit(
         finds 90 %), "precision@0.5", ``{"cost": (false_alarm, miss)}``, or any other
         ``threshold`` of the estimators; with three or more classes "macro_f1" (the default)
         or "macro_ap".
+    merge_labels : bool, default=False
+        Take labels that differ in case or blanks alone, as Fraud and fraud, as one.
     shuffle : bool, default=False
         Judge rows by folds at random even if the rows are in the order of time.
     time_limit : float, optional
@@ -409,6 +412,7 @@ def train(
     pool: str | list[tuple[str, Any]] = "strong",
     threshold: Any = None,
     shuffle: bool = False,
+    merge_labels: bool = False,
     time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: int | None = None,
@@ -425,7 +429,8 @@ def train(
     ----------
     source : DataFrame, Arrow table or path
     target, pos_label, time, group, sample_weight, drop, keep, pool, threshold, shuffle
-        See :func:`fit`; so are ``time_limit``, ``n_jobs`` and ``random_state``.
+        See :func:`fit`; so are ``merge_labels``, ``time_limit``, ``n_jobs`` and
+        ``random_state``.
     unlabeled : DataFrame, Arrow table or path, optional
         More rows, without a label.
     unlabeled_weight : float, optional
@@ -459,6 +464,7 @@ def train(
             group=group,
             sample_weight=sample_weight,
             shuffle=shuffle,
+            merged=bool(merge_labels),
             **columns,
         )
         made = provenance(command, fingerprint(source, frame))
@@ -469,6 +475,7 @@ def train(
             made["unlabeled"] = fingerprint(unlabeled, more)
         metric = as_metric(threshold, table.target)
         watch.table(table)
+        n_told = len(table.warnings)
         parts, comparison = fit_table(
             table,
             metric,
@@ -479,6 +486,8 @@ def train(
             say=watch.say,
             **how,
         )
+        for text in table.warnings[n_told:]:
+            warnings.warn(text, UserWarning, stacklevel=3)
     else:
         _refuse_in_blocks(
             time=time,
@@ -487,6 +496,7 @@ def train(
             time_limit=time_limit,
             unlabeled=unlabeled,
             unlabeled_weight=unlabeled_weight,
+            merge_labels=merge_labels or None,
             pool=None if pool in ("strong", "trees") else pool,
         )
         columns["shuffle"] = shuffle

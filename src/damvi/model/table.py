@@ -17,8 +17,10 @@ from ..tables import (
     label_texts,
     leak_warnings,
     many,
+    merge_labels,
     notes_on,
     pick,
+    spelling_warnings,
     suspicions,
     time_order,
     time_values,
@@ -103,6 +105,7 @@ def prepare(
     time: str | None = None,
     sample_weight: str | None = None,
     shuffle: bool = False,
+    merged: bool = False,
     keep: Collection[str] = (),
     drop: Collection[str] = (),
 ) -> Prepared:
@@ -126,17 +129,27 @@ def prepare(
         dates that the rows are in the order of, if there is one.
     sample_weight : str, optional
         The column that says how much each row counts; it is no feature.
+    merged : bool, default=False
+        Labels that differ in case or blanks alone are one.
     shuffle : bool, default=False
         Rows are in no order of time, whatever they look like.
     keep, drop : collections of str
         Columns to use or not to use, whatever they look like.
     """
+    import pandas as pd
+
     roles = {"group": group, "time": time, "sample_weight": sample_weight}
     check_columns(frame, target, keep, drop, roles)
     labels = label_texts(frame[target])
+    spelled = [] if merged else spelling_warnings(labels)
+    if merged:
+        labels = merge_labels(labels)
+        if positive is not None:
+            positive = merge_labels(pd.Series([str(positive)]), labels.dropna().unique())[0]
     known = labels.notna().to_numpy()
     y, classes = read_classes(labels[known].reset_index(drop=True), positive)
     classes = with_kind(classes, frame[target].dtype, frame[target])
+    classes = replace(classes, merged=merged)
     groups = None if group is None else _filled(frame, group, "group").to_numpy()[known]
     times = None if time is None else _read_times(_filled(frame, time, "time")[known])
     weights = None if sample_weight is None else _read_weights(frame[sample_weight], known)
@@ -159,7 +172,7 @@ def prepare(
         groups,
         schema,
         classes,
-        [*warnings, *suspicions(X, y, schema, keep)],
+        [*spelled, *warnings, *suspicions(X, y, schema, keep)],
         None if without is None else schema.encode(without),
         times,
         weights,

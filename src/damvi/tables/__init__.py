@@ -1,7 +1,15 @@
 """A file as a typed table: what its columns hold, and how a model sees them."""
 
 from .checks import notes_on, time_order, time_values
-from .labels import binary, label_texts, listed, many, pick
+from .labels import (
+    binary,
+    label_texts,
+    listed,
+    many,
+    merge_labels,
+    pick,
+    spelling_warnings,
+)
 from .leaks import leak_warnings, suspicions, too_good
 from .reading import SUFFIXES, Rows, check_carried, read_blocks, read_table
 from .schema import Column, Schema
@@ -19,10 +27,12 @@ __all__ = [
     "leak_warnings",
     "listed",
     "many",
+    "merge_labels",
     "notes_on",
     "pick",
     "read_blocks",
     "read_table",
+    "spelling_warnings",
     "suspicions",
     "time_order",
     "time_values",

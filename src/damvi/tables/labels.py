@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +164,55 @@ def label_texts(labels: pd.Series) -> pd.Series:
     text = labels.astype("string").str.strip()
     text = text.str.replace(r"^([-+]?\d+)\.0+$", r"\1", regex=True)
     return text.mask(text == "")
+
+
+def _folded(label: Any) -> str:
+    return " ".join(str(label).casefold().split())
+
+
+def spellings(labels: pd.Series) -> list[dict[str, int]]:
+    """Labels that differ in case or blanks alone, and how often each is there.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> spellings(pd.Series(["fraud", "Fraud", "ok", "fraud"]))
+    [{'fraud': 2, 'Fraud': 1}]
+    """
+    counts = labels.value_counts()
+    together: dict[str, dict[str, int]] = {}
+    for label, n in counts[counts > 0].items():
+        together.setdefault(_folded(label), {})[str(label)] = int(n)
+    return [some for some in together.values() if len(some) > 1]
+
+
+def spelling_warnings(labels: pd.Series) -> list[str]:
+    """A warning, loudly, of labels that may well be one."""
+    warnings = []
+    for some in spellings(labels):
+        counted = " and ".join(f"{label!r} ({n:,} rows)" for label, n in some.items())
+        warnings.append(
+            f"LABELS: {counted} of {labels.name!r} differ in case or blanks alone, and "
+            f"count as different. If they are the same, merge them with --merge-labels"
+        )
+    return warnings
+
+
+def merge_labels(labels: pd.Series, known: Collection[str] = ()) -> pd.Series:
+    """The same; of labels that differ in case or blanks alone all become one.
+
+    Parameters
+    ----------
+    labels : Series
+        Of :func:`~damvi.tables.label_texts`.
+    known : collection of str
+        What they become, if it is among these; else the most frequent of them.
+    """
+    given = {_folded(label): label for label in known}
+    counts = labels.value_counts()
+    for label in counts[counts > 0].index:
+        given.setdefault(_folded(label), label)
+    return labels.map(lambda label: given[_folded(label)], na_action="ignore")
 
 
 def _match(values: list[Any], positive: Any, name: Any) -> Any:
