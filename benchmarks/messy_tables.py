@@ -219,7 +219,7 @@ def hospital_workbook() -> Table:
     t.draw(0.06)
     return t.table(
         "Readmitted?",
-        (["No", "no", "N"], ["Yes", "yes", "Y"]),
+        (["No", "no", "NO "], ["Yes", "yes", "YES"]),
         "readmissions.xlsx",
         workbook,
     )

@@ -196,6 +196,14 @@ def test_units_of_one_kind_are_converted(texts, numbers, unit):
     assert doubt.endswith(f"all converted to {unit!r}")
 
 
+def test_what_is_below_a_limit_is_the_limit():
+    texts = [f"{x / 10}" if x > 45 else "<4.5" for x in range(30, 100)]
+    [column] = Schema.infer(pd.DataFrame({"x": texts, "y": 0}), "y").columns
+    assert (column.kind, column.reason) == ("number", "'<4.5' is read as the limit itself")
+    [column] = Schema.infer(pd.DataFrame({"x": ["<1", "1", "2"] * 9, "y": 0}), "y").columns
+    assert column.kind == "category"
+
+
 def test_words_for_missing_are_no_reason_to_drop_amounts():
     rng = np.random.default_rng(0)
     amounts = [f"{x:.2f} €".replace(".", ",") for x in rng.exponential(100, 400)]

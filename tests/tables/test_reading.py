@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import json
 from functools import partial
 from pathlib import Path
 
@@ -117,6 +118,16 @@ def test_encodings(tmp_path, data, encoding):
     frame = read_table(tmp_path / "t.csv")
     assert list(frame.columns) == ["é", "y"]
     assert frame["é"].tolist() == ["œuf"]
+
+
+def test_records_in_records_are_columns(tmp_path):
+    row = {"id": 1, "amount": {"value": "5.00", "in": {"code": "EUR"}}, "tags": [], "e": {}}
+    (tmp_path / "t.json").write_text(json.dumps([row, row | {"amount": None}]))
+    frame = read_table(tmp_path / "t.json")
+    assert frame["amount.value"].tolist()[0] == "5.00"
+    assert frame["amount.in.code"].tolist()[0] == "EUR"
+    (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
+    assert "amount.in.code" in read_table(tmp_path / "t.jsonl")
 
 
 def test_japanese_of_windows(tmp_path):

@@ -292,6 +292,16 @@ def test_a_day_that_may_be_the_month_is_named():
     assert infer([*texts[:-1], "25/12/2024"]).doubt == ""
 
 
+def test_dates_of_a_spreadsheet_beside_typed_ones():
+    days = pd.Series(pd.date_range("2023-01-01", periods=N, freq="9D"))
+    mixed = days.astype(object)
+    mixed[::7] = days[::7].dt.strftime("%d/%m/%Y")
+    frame = pd.DataFrame({"d": mixed, "y": np.arange(N) % 2})
+    schema = Schema.infer(frame, "y")
+    assert schema.columns[0].kind == "date"
+    np.testing.assert_array_equal(schema.encode(frame)["d (day of month)"], days.dt.day)
+
+
 def test_what_is_no_date_among_dates_is_named():
     dates = pd.date_range("2023-01-01", periods=300).strftime("%Y-%m-%d")
     column = infer([*dates, "0000-00-00", "0000-00-00", "", None])

@@ -403,7 +403,16 @@ def _from_list(path: Path, text: str) -> pd.DataFrame:
             raise ValueError(f"{path}, item {number} is not a JSON object {{...}}")
     if not records:
         raise ValueError(f"{path} is a list without rows")
-    return pd.DataFrame.from_records(records)
+    return pd.DataFrame.from_records([_flat(record) for record in records])
+
+
+def _flat(record: dict[str, Any], within: str = "") -> dict[str, Any]:
+    """A record without records in it: what is within ``a`` under ``b`` is ``a.b``."""
+    cells: dict[str, Any] = {}
+    for name, value in record.items():
+        inner = isinstance(value, dict) and bool(value)
+        cells |= _flat(value, f"{within}{name}.") if inner else {within + name: value}
+    return cells
 
 
 def _record(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -415,4 +424,4 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
         ) from None
     if not isinstance(record, dict):
         raise ValueError(f"{path}, line {number} is not a JSON object {{...}}")
-    return record
+    return _flat(record)

@@ -23,6 +23,7 @@ from .values import (
     DATE_PARTS,
     DATES,
     ENOUGH,
+    LIMIT,
     MISSING,
     NUMBERS,
     PLAIN,
@@ -35,7 +36,6 @@ from .values import (
     date_in_numbers,
     date_part,
     date_parts,
-    dates_in,
     dates_of_fit,
     days_between,
     doubtful_date,
@@ -299,7 +299,7 @@ def _with_dates(columns: list[Column], frame: pd.DataFrame) -> list[Column]:
     """
     of_days = [c for c in columns if c.kind == "date" and not is_time(c.form)]
     some = of_days[:MOST_DATES] if len(of_days) > 1 else []
-    dates = {column.name: dates_in(frame[column.name], column.form) for column in some}
+    dates = {c.name: dates_of_fit(frame[c.name], c.form) for c in some}
     names = {column.name for column in columns if column.kind != "dropped"}
     parts = {column.name: list(column.parts) for column in columns}
     for one, other in combinations(dates, 2):
@@ -440,7 +440,8 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
     stripped = some.str.strip(BLANKS)
     if stripped.str.fullmatch(r"0\d+").any() and stripped.nunique() <= FEW_CODES:
         return None  # codes such as 01 and 02
-    if odd.any() and some.nunique() <= FEW_CODES:
+    limits = stripped[stripped.str.contains(LIMIT.replace("([", "(?:["))]
+    if (odd.any() or len(limits)) and some.nunique() <= FEW_CODES:
         return None
     if known < ENOUGH * (known + odd.sum()) and not are_marks(text[odd], known):
         return None
@@ -448,6 +449,8 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
     if writing == PLAIN and (form := _date_in_numbers(name, values)):
         return _date(name, text, form, keep)
     notes = list(in_what(writing))
+    if len(limits):
+        notes.append(f"{limits.iloc[0]!r} is read as the limit itself")
     if odd.any():
         what = str(text[odd].iloc[0])
         notes.append(f"{odd.sum():,} not numbers, such as {what!r}, count as missing")
@@ -458,7 +461,7 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
 
 
 def _date(name: str, column: pd.Series, form: str, keep: bool) -> Column:
-    dates = dates_in(column, form)
+    dates = dates_of_fit(column, form)
     if dates.nunique() == 1 and dates.notna().all():
         return Column(name, "dropped", reason="the same value in every row")
     parts = date_parts(form, dates)

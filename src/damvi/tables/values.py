@@ -117,6 +117,8 @@ SHORT = "kr rm rp fr"
 """Currencies that stand apart from a number before which they are written."""
 CURRENCIES = {*SAME.values(), *CODES.split(), *SHORT.split()}
 BEFORE = [word for word in [*SAME, *CODES.split()] if len(word) == 3 or word == "rs"]
+LIMIT = r"^[<>≤≥] ?([0-9.,])"
+"""What is below or above what can be measured, <0.5; it is read as the limit."""
 MULTIPLES = {"k": 1e3, "thousand": 1e3, "tsd": 1e3, "lakh": 1e5, "lac": 1e5, "mio": 1e6}
 MULTIPLES |= {"million": 1e6, "mn": 1e6, "crore": 1e7, "cr": 1e7, "bn": 1e9, "billion": 1e9}
 """Words after an amount of money."""
@@ -486,6 +488,7 @@ def _tidy(cells: Any) -> Any:
     import pyarrow.compute as pc
 
     cells = pc.utf8_trim(cells, BLANKS)
+    cells = pc.replace_substring_regex(cells, LIMIT, r"\1")
     if pc.all(pc.string_is_ascii(cells)).as_py() in (True, None):
         return cells
     cells = pc.replace_substring_regex(cells, "[‘’ʼ′´`＇]", "'")
@@ -552,6 +555,10 @@ def find_date_format(text: pd.Series) -> str:
     """The format that these texts have as dates or times; "" if they are none."""
     distinct = text.dropna().drop_duplicates()
     form = next(_date_formats(distinct), "")
+    if not form and any(map(_shape("ISO8601").match, distinct.head(20))):
+        # What a spreadsheet knows as a date is ISO here, and what was typed is not.
+        distinct = distinct[dates_in(distinct, "ISO8601").isna()]
+        form = next(_date_formats(distinct), "")
     other = _exchanged(form)
     if other == form:
         return form
