@@ -69,6 +69,24 @@ def test_the_command_gives_the_same_model(model, tmp_path, kind):
     assert len(set(votes)) == 1
 
 
+@pytest.mark.filterwarnings("ignore::damvi.drift.DriftWarning")
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_command_gives_the_same_predictions(model, tmp_path, kind):
+    new = fraud(200, seed=1).drop(columns="is_fraud")
+    data, out = tmp_path / f"new.{kind}", tmp_path / f"out.{kind}"
+    new.to_csv(data, index=False) if kind == "csv" else new.to_parquet(data)
+    model.save(tmp_path / "model.damvi")
+    words = ["predict", tmp_path / "model.damvi", data, "-o", out, "--id", "payment_id"]
+    assert run([*words, "--quiet"]).exit_code == 0
+    written = pd.read_csv(out) if kind == "csv" else pd.read_parquet(out)
+    found = model.predict(new, id="payment_id")
+    assert list(found) == ["payment_id", "score", "probability", "decision"]
+    assert found["decision"].dtype.kind == "i"
+    assert set(found["decision"]) == {0, 1}
+    written["decision"] = written["decision"].astype(int)
+    pd.testing.assert_frame_equal(written, found, check_exact=True)
+
+
 @pytest.mark.parametrize("kind", ["arrow", "polars", "path"])
 def test_tables_of_other_libraries(tmp_path, kind):
     frame = numbers()
