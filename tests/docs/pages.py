@@ -20,7 +20,10 @@ if PAGES:
 
 NOT_RUN = re.compile(r"<!-- not run: (\S.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
-VERDICT = re.compile(r"^(DAMVI|A plain forest|LightGBM) (and|does|alone) .*$", re.MULTILINE)
+VERDICT = re.compile(
+    r"^(DAMVI|A plain forest|LightGBM|The best single model|A single model) (and|does) .*$",
+    re.MULTILINE,
+)
 
 
 @dataclass
