@@ -100,7 +100,7 @@ def test_coin_flips_are_worth_nothing_by_all_models():
 
 
 def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
-    def pool(seed, y):
+    def pool(seed, y, **options):
         return [
             ("forest", FastForestClassifier(20, n_jobs=1)),
             ("other", FastForestClassifier(20, n_jobs=1, balanced=True)),
@@ -130,7 +130,7 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
 
 
 def test_a_pool_that_kept_the_plain_vote_says_so(monkeypatch):
-    def pool(seed, y):
+    def pool(seed, y, **options):
         return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]
 
     behind = PlainVoteComparison(0.31, 0.42, 0.02, plain_kept=True)

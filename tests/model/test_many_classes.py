@@ -125,7 +125,7 @@ def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
         ("forest", FastForestClassifier(20, n_jobs=1)),
         ("other", FastForestClassifier(20, n_jobs=1, balanced=True)),
     ]
-    monkeypatch.setattr(fitting, "strong_pool", lambda seed, y: pool)
+    monkeypatch.setattr(fitting, "strong_pool", lambda seed, y, **options: pool)
     monkeypatch.setattr(
         fitting, "voters_in_time", lambda named, *a, **k: (named, ["catboost"])
     )
