@@ -136,7 +136,7 @@ def _check_levels(levels: Levels) -> None:
     trees.check_hashes(levels.hashes)
     n = len(levels.hashes)
     trees.require_array(levels.counts, np.uint32, (n,), "counts of levels")
-    _require((levels.counts > 1).all(), "levels that no rows have")
+    _require((levels.counts > 0).all(), "levels that no rows have")
 
 
 def _check_words(words: Words) -> None:

@@ -211,12 +211,10 @@ def check_categories(categories: Categories) -> None:
         require(all(0 <= number < 2**31 for number in numbers), "categories out of range")
 
 
-def check_hashed(levels: HashedCategories) -> None:
-    """Hashes in order, and a number for each."""
-    check_hashes(levels.hashes)
-    require_array(levels.numbers, np.int64, (len(levels.hashes),), "numbers of levels")
-    fine = (levels.numbers >= 0) & (levels.numbers < 2**31)
-    require(fine.all(), "categories out of range")
+def check_hashed(categories: HashedCategories) -> None:
+    """As many buckets as there are codes for."""
+    n = categories.n_buckets
+    require(type(n) is int and 1 <= n < MAX_BINS, "buckets out of range")
 
 
 def check_hashes(hashes: Any) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_LEVELS = 2**16
-"""That are told apart; the rarer ones count as one."""
+"""That are told apart; the others count as one."""
 FREQUENCY = "frequency"
 N_BUCKETS = 2**11
 """For character n-grams, and as many for words and pairs of words."""
@@ -37,7 +37,7 @@ BLANKS_IN_TEXT = 2.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Levels:
-    """The levels of a column that at least two training rows have.
+    """The levels of a column in training rows.
 
     Attributes
     ----------
@@ -50,10 +50,10 @@ class Levels:
     --------
     >>> import pandas as pd
     >>> levels = Levels.learn(pd.Series(["x", "y", "x", "z", "y", "x"]))
-    >>> levels.codes(pd.Series(["z", "new", None, "x"])).tolist() == [0, 0, -1] + [
-    ...     int(levels.codes(pd.Series(["x"]))[0])
-    ... ]
-    True
+    >>> len(levels), levels.codes(pd.Series(["new", None])).tolist()
+    (3, [0, -1])
+    >>> levels.encode(pd.Series(["x", "z"]))[1].round(2)
+    array([1.1, 0. ])
     """
 
     hashes: Hashes
@@ -61,12 +61,15 @@ class Levels:
 
     @classmethod
     def learn(cls, column: pd.Series) -> Levels:
-        """The most frequent ones of those that come twice."""
+        """All of them, or some.
+
+        If those that are frequent were chosen, or those that come twice, more of the
+        training rows than of new ones would have a known level, and scores be flattered.
+        """
         codes, hashes = _distinct(column)
         found, places = np.unique(hashes, return_inverse=True)
         counts = np.bincount(places[codes[codes >= 0]], minlength=len(found))
-        often = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-        chosen = np.sort(often[counts[often] > 1])
+        chosen = np.flatnonzero(counts)[:MOST_LEVELS]  # by their hashes, at random
         return cls(found[chosen], counts[chosen].astype(np.uint32))
 
     def __len__(self) -> int:
@@ -82,7 +85,7 @@ class Levels:
         return f"Levels({len(self)}, sha256 {_digest(self.hashes, self.counts)})"
 
     def codes(self, column: pd.Series) -> NDArray[np.int32]:
-        """From 1 on, by hash; 0 for rare and new ones, -1 where there is none."""
+        """From 1 on, by hash; 0 for new ones, -1 where there is none."""
         codes, hashes = _distinct(column)
         own = np.append(1 + find_hashes(self.hashes, hashes), -1).astype(np.int32)
         return own[codes]

@@ -496,7 +496,7 @@ def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Colu
         if is_free_text(text):
             return _text(name, text, len(counts))
         levels = Levels.learn(column)
-        if keep or levels.counts.sum() >= n_known / 2:
+        if keep or counts[counts > 1].sum() >= n_known / 2:
             note = f"{len(counts):,} values, by how often they come and their classes"
             return Column(name, "levels", (), note, parts=(FREQUENCY,), encoder=levels)
         note = f"nearly every row has its own value, as an id has ({len(counts):,})"

@@ -17,8 +17,11 @@ UNKNOWN = -1.0
 MANY_CATEGORIES = 100
 """With more, a voter of the strong pool sees the rates of the classes in them instead."""
 MOST_NAMED = 255
-"""With more, categories are known by their hashes alone: they may be names or numbers of
-people, and what is known here goes into model files."""
+"""With more, categories are known by a hash alone, not by name."""
+SOME_LABELS = 1000
+FEW_BUCKETS = 32
+"""For more of them: buckets of very many categories are alike, and the more buckets there
+are, the more trees take chance for a difference."""
 
 
 def is_categorical(column: Any) -> bool:
@@ -45,39 +48,40 @@ def _is_no_number(dtype: Any) -> bool:
     return str(dtype).startswith(("Cat", "Date", "Dur", "Enum", "Obj", "Str", "Time"))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class HashedCategories:
-    """Very many categories by their hashes, and the number of each.
+    """Very many categories, each with the number of a bucket that its hash falls into.
 
-    Attributes
-    ----------
-    hashes : ndarray of uint64, shape (K,)
-        In order.
-    numbers : ndarray of int64, shape (K,)
+    Nothing of them is kept. A place of their own for those that are frequent in training
+    rows would flatter the score: there, more rows have one than among new ones.
     """
 
-    hashes: NDArray[np.uint64]
-    numbers: NDArray[np.int64]
+    n_buckets: int
 
-    @classmethod
-    def learn(cls, labels: list[Any]) -> HashedCategories:
-        hashes, numbers = np.unique(text_hashes(labels), return_index=True)
-        return cls(hashes, numbers.astype(np.int64))
+    def numbers(self, labels: list[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
+        """The bucket of each label that a row has."""
+        asked = used_labels(labels, codes)
+        hashes = text_hashes([labels[place] for place in asked.tolist()])
+        numbers = np.zeros(len(labels))
+        numbers[asked] = hashes % np.uint64(self.n_buckets)
+        return numbers
 
-    def __len__(self) -> int:
-        return len(self.hashes)
+
+def used_labels(labels: list[Any], codes: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of the labels that some row has.
+
+    The others are not hashed: a row or two may have a type of thousands.
+    """
+    used = np.zeros(len(labels) + 1, dtype=bool)
+    used[codes] = True
+    return np.flatnonzero(used[:-1])
 
 
 def places_of(
     known: NDArray[np.uint64], labels: list[Any], codes: NDArray[Any]
 ) -> NDArray[np.intp]:
-    """Where each label that a row has is among the known hashes; -1 where it is not.
-
-    Other labels are not hashed: a row or two may have a type of thousands.
-    """
-    used = np.zeros(len(labels) + 1, dtype=bool)
-    used[codes] = True
-    asked = np.flatnonzero(used[:-1])
+    """Where each label that a row has is among the known hashes; -1 where it is not."""
+    asked = used_labels(labels, codes)
     places = np.full(len(labels), -1)
     hashes = text_hashes([labels[place] for place in asked.tolist()])
     places[asked] = find_hashes(known, hashes)
@@ -106,7 +110,9 @@ class Categories:
 
 def _learn(labels: list[Any]) -> dict[Any, int] | HashedCategories:
     if len(labels) > MOST_NAMED:
-        return HashedCategories.learn(labels)
+        return HashedCategories(
+            MOST_NAMED - 1 if len(labels) <= SOME_LABELS else FEW_BUCKETS
+        )
     return {label: i for i, label in enumerate(labels)}
 
 
@@ -169,8 +175,7 @@ def numbers_of(
 ) -> NDArray[np.float64]:
     """The number at fit of each row's label, which its code names; -1 is for missing."""
     if isinstance(known, HashedCategories):
-        places = places_of(known.hashes, labels, codes)
-        numbers: Any = np.append(known.numbers, UNKNOWN)[places]
+        numbers: Any = known.numbers(labels, codes)
     else:
         # Labels may come as text now, and may have been numbers then.
         texts = {label_text(label): number for label, number in known.items()}
