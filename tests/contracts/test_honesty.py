@@ -1,10 +1,12 @@
 """On labels that are coin flips nothing can be learned, and the scores say so."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from damvi import DAMVIClassifier
+from damvi.tables import TableEncoder
 from damvi.voters import BootstrapSampling
 
 N, SEEDS, VOTERS = 1000, 20, 100
@@ -55,3 +57,21 @@ def test_weights_learned_on_the_rows_they_judge_flatter_themselves(aucs):
     honest, leaky = aucs.T
     gain = leaky - honest
     assert gain.mean() > 5 * gain.std(ddof=1) / np.sqrt(SEEDS)
+
+
+def test_very_many_values_and_free_text_tell_nothing_of_coin_flips():
+    """A slice of benchmarks/coin_flips.py: the score out of sample is at chance."""
+    words = np.array(["oil", "leak", "fine", "dry", "pump", "hot", "belt", "loose", "worn"])
+    scores = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame({"who": [f"customer {k}" for k in rng.integers(0, 1200, 1500)]})
+        X["note"] = [" ".join(rng.choice(words, 6)) for _ in range(1500)]
+        y = rng.random(1500) < 0.1
+        table = TableEncoder().fit(X)
+        assert [column.kind for column in table.schema_.columns] == ["levels", "text"]
+        model = DAMVIClassifier(n_estimators=30, random_state=seed)
+        vote = model.fit(table.transform(X), y).decision_.out_of_sample_vote
+        scores.append(auc(y, vote))
+    # Each has a standard error of .025.
+    assert abs(np.mean(scores) - 0.5) < 0.03

@@ -234,6 +234,24 @@ def _fast() -> Any:
     )
 
 
+def _many_values(model: Any, n_classes: int) -> Base:
+    """A column of more categories than are known by name."""
+    X = frame(600, 0).assign(who=[f"person {row // 2}" for row in range(600)])
+    y = labels(X.iloc[:, :5], n_classes)
+    return Base(model, X, y, frame(16, 1).assign(who="person 7"))
+
+
+def _rates() -> Any:
+    from sklearn.pipeline import make_pipeline
+
+    from damvi.voters import FastForestClassifier, NumberEncoder, RateEncoder
+
+    return _pool(
+        make_pipeline(RateEncoder(), FastForestClassifier(2, random_state=0)),
+        make_pipeline(RateEncoder(), NumberEncoder(), _hist()),
+    )
+
+
 def _strong() -> Any:
     """One of each of the strong pool, made small."""
     from damvi.voters import strong_pool
@@ -291,18 +309,26 @@ BASES: dict[str, Callable[[], Base]] = {
     "of_others_three": lambda: _array(_of_others(), 3),
     "transformed": lambda: _array(_transformed(), 2),
     "transformed_three": lambda: _array(_transformed(), 3),
+    "many_values": lambda: _many_values(_damvi(), 2),
+    "rates": lambda: _many_values(_rates(), 2),
+    "rates_three": lambda: _many_values(_rates(), 3),
     "strong": lambda: _frame(_strong(), 2),
     "strong_three": lambda: _array(_strong(), 3, holes=True),
 }
 """Classifiers alone."""
 TABLES = {"table": 2, "table_three": 3}
 """Whole models of ``damvi fit``, by their numbers of classes."""
-FEW = ("trees_frame", "trees_three", "fast", "forests", "lightgbm", "xgboost", "piped")
+FEW = ("trees_frame", "trees_three", "rates", "forests", "lightgbm", "xgboost", "piped")
 """Enough for the slice that every test run takes: quickly fitted, and of all formats."""
 
 
 def table_rows(n: int, seed: int) -> pd.DataFrame:
     rows = frame(n, seed).astype({"colour": object, "grade": object})
+    rng = np.random.default_rng(seed)
+    rows["shop"] = [f"shop {row // 2}" for row in range(n)]
+    rows["note"] = [
+        " ".join(rng.choice(["oil", "leak", "fine", "dry"], 6)) for _ in range(n)
+    ]
     rows["when"] = pd.date_range("2020-01-01", periods=n, freq="D").strftime("%Y-%m-%d")
     return rows
 
