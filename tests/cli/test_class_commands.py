@@ -47,7 +47,7 @@ def test_evaluate_says_it_all(run, folder, data):
         assert name in result.output
     known = "All 500 rows are training rows" in result.output
     assert known == (data == "fit.csv")
-    assert ("factors of the classes were tuned" in result.output) == known
+    assert ("thresholds that had not seen it" in result.output) == known
     said = json.loads(run("evaluate", "model.damvi", data, "--json").stdout)
     model = load(folder / "model.damvi")
     judged = honest_rows(model, read_table(folder / data))
@@ -130,10 +130,10 @@ def test_a_page_and_what_it_says_in_short(run, folder, data):
     assert result.exit_code == 0, result.output
     assert "are given their right class" in result.output
     assert "Written to report.html" in result.output
-    known = "All 500 rows are training rows" in result.output
+    known = "Judged on 500 training rows, out of sample." in result.output
     assert known == (data == "fit.csv")
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert ("Judged on the training rows, out of sample." in page) == known
-    assert ("factors of the classes were tuned on training rows" in page) == known
+    assert ("Judged on 500 training rows, out of sample." in page) == known
+    assert ("thresholds that had not seen it" in page) == known
     said = json.loads(run("report", "model.damvi", data, "--json").stdout)
     assert [one["name"] for one in said["classes"]] == list(CLASSES)
