@@ -29,6 +29,8 @@ import damvi
 
 STRONG = ("hospital_workbook", "swiss_invoices")
 """Tables whose voters are the default ones; the others have the paper's trees."""
+MERGED = ("--merge-labels",)
+"""For labels that differ in case alone, as ``damvi fit`` advises."""
 KEPT = ("name", "kind", "reason", "doubt")
 UNDERSTOOD = 0.98
 """The rank correlation with the clean values from which on a column counts as read."""
@@ -50,10 +52,12 @@ def run(folder: Path, *arguments: str) -> dict[str, Any]:
     }
 
 
-def fit_and_evaluate(folder: Path, file: str, target: str, pool: str) -> dict[str, Any]:
+def fit_and_evaluate(
+    folder: Path, file: str, target: str, pool: str, *options: str
+) -> dict[str, Any]:
     """Fit on a file, evaluate on its fresh rows."""
     model = f"{Path(file).stem}.damvi"
-    options = () if pool == "strong" else ("--pool", pool)
+    options = (*options, *(() if pool == "strong" else ("--pool", pool)))
     fitted = run(
         folder, "fit", file, "--target", target, *options, "--jobs", "1", "-o", model
     )
@@ -207,7 +211,9 @@ def main(out: Path, wanted: list[str], files: Path, only: str | None) -> None:
             for part, (file, target) in sources.items():
                 if only not in (None, part) or "achieved" in result.get(part, {}):
                     continue
-                result[part] = fit_and_evaluate(folder, file, target, pool)
+                # What the output of a first try advises is followed.
+                options = MERGED if part == "messy" and len(table.spellings) > 2 else ()
+                result[part] = fit_and_evaluate(folder, file, target, pool, *options)
                 result[part]["commit"] = commit()
                 if part == "messy" and "columns" in result[part]:
                     result[part]["understood"] = understood(table, folder)

@@ -82,13 +82,24 @@ class Table:
     about: str = ""
 
     def write(self, folder: Path) -> None:
-        """The messy files and the oracle's, to fit and fresh."""
+        """The messy files and the oracle's, to fit and fresh.
+
+        Names that repeat are numbered: such a table is refused, with this advice.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         parts = {"": slice(None, self.n_fit), "new_": slice(self.n_fit, None)}
         for prefix, rows in parts.items():
-            self.writer(self.raw.iloc[rows], folder / (prefix + self.file))
+            raw = self.raw.iloc[rows]
+            again = raw.columns.duplicated()
+            raw.columns = raw.columns.where(~again, raw.columns + " 2")
+            self.writer(raw, folder / (prefix + self.file))
             oracle = self.clean.iloc[rows].assign(label=self.positive[rows].astype(int))
             oracle.to_parquet(folder / f"{prefix}oracle.parquet", index=False)
+
+    @property
+    def spellings(self) -> set[str]:
+        """Of the labels, blanks around them aside."""
+        return {str(label).strip() for label in self.raw[self.target].unique()}
 
     def ceiling(self, without: str | None = None) -> float:
         """The fresh rows' average precision by the true log odds, a column's part aside."""
