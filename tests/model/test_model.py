@@ -303,9 +303,12 @@ def test_a_report_and_an_explanation(model, tmp_path):
 
 
 def test_a_folder_of_parquet_is_read_in_blocks(tmp_path):
+    words = np.random.default_rng(0).choice(["red", "old", "lost", "late", "new"], (300, 8))
+    frame = numbers().assign(text=[" ".join(row) for row in words])
     for part in range(2):
-        numbers().iloc[part::2].to_parquet(tmp_path / f"{part}.parquet", index=False)
+        frame.iloc[part::2].to_parquet(tmp_path / f"{part}.parquet", index=False)
     found = damvi.fit(tmp_path, "y")
+    assert "text" in [column.name for column in found.schema.used]
     assert found.made["pool"] == "trees"
     assert found.target.as_given() == [0, 1]
     with pytest.raises(ValueError, match="group needs all rows in memory"):

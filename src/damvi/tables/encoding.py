@@ -219,7 +219,7 @@ def _weighted(counts: csr_matrix, weights: NDArray[np.float32]) -> csr_matrix:
 
     weighted = counts.copy()
     weighted.data = (1 + np.log(weighted.data)) * weights[weighted.indices]
-    return normalize(weighted)
+    return normalize(weighted) if counts.shape[0] else weighted
 
 
 def _digest(*arrays: NDArray[Any]) -> str:
