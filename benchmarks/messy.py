@@ -108,7 +108,7 @@ def fate(name: str, result: dict[str, Any]) -> str:
     if column["kind"] == "dropped":
         return f"lost: {column['reason']}"
     share = result["understood"].get(name)
-    if column["kind"] == "category" or share is None:
+    if column["kind"] not in ("number", "date") or share is None:
         return column["reason"] or column["kind"]
     return "read" if share >= UNDERSTOOD else f"misread (rank correlation {share:.2f})"
 
@@ -138,6 +138,9 @@ def summary(results: list[dict[str, Any]]) -> str:
         "with its 90 % interval; achieved is what `damvi evaluate` finds on fresh rows; "
         "the oracle is the same model on the clean values, on the same fresh rows; best is "
         "the true log odds.",
+        "",
+        f"Run so far: {len(results)} of the twelve, {sum('oracle' in r for r in results)} "
+        "with the oracle.",
         "",
         "| table | pool | AP promised | achieved | oracle | best "
         "| F1 promised | achieved |",
