@@ -126,7 +126,8 @@ class ColumnDrift:
 
     Attributes
     ----------
-    name, kind : str
+    name : str
+    kind : str
     missing, unread : (float, float)
         Shares of the cells, in training and now.
     distance : float
@@ -304,7 +305,7 @@ def compare(
     target: Target | None = None,
     days: Floats | None = None,
 ) -> Drift:
-    """Compare rows that were counted by :meth:`Profile.count` with the training rows.
+    """Compare rows that were counted by ``Profile.count`` with the training rows.
 
     Parameters
     ----------

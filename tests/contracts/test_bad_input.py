@@ -157,4 +157,4 @@ def test_a_table_without_rows(estimator):
 
 def test_fit_params_need_metadata_routing(table):
     with pytest.raises(ValueError, match="only supported if enable_metadata_routing"):
-        DAMVIClassifier(n_estimators=2).fit(*table, groups=np.ones(300))
+        DAMVIClassifier(n_estimators=2).fit(*table, margins=np.ones(300))

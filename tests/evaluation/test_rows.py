@@ -86,7 +86,7 @@ def test_strange_or_missing_labels_are_refused(fitted):
 
 
 def test_labels_that_the_model_does_not_know_are_all_named():
-    target = SimpleNamespace(classes=(), positive="yes", negative="no")
+    target = SimpleNamespace(classes=(), positive="yes", negative="no", merged=False)
     frame = pd.DataFrame({"y": ["no", "a", "b", "a", "yes", "x" * 200]})
     with pytest.raises(ValueError, match=r"4 rows of 'a', 'b' and 'x{56}\.\.\., but"):
         true_labels(target, frame, "y")

@@ -392,9 +392,10 @@ class Training:
         is none.
     labels : ndarray of bool, shape (n,), or of uint8 for C > 2 classes
         Whether the row is positive, or the place of its label in ``target.classes``.
-    threshold, probability : ndarrays of the shape of ``vote``, or None
-        What the vote was cut at, or its factors, and the probabilities, both learned on
-        other rows. None: those of the model.
+    threshold : ndarray of the shape of ``vote``, or None
+        What the vote was cut at, or its factors, learned on other rows. None: the model's.
+    probability : ndarray of the shape of ``vote``, or None
+        Learned on other rows too.
     """
 
     hashes: NDArray[np.uint64]

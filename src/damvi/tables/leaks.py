@@ -183,7 +183,7 @@ def suspicions(
     keep: Collection[str] = (),
     class_counts: list[int] | None = None,
 ) -> list[str]:
-    """Warnings of columns that alone are too good to be true; see :func:`suspicious`."""
+    """Warnings of columns that alone are too good to be true; see ``suspicious``."""
     said = {column.name for column in schema.columns if column.reason == SEPARATES}
     warnings = []
     for alone in suspicious(X, y, class_counts):

@@ -101,7 +101,7 @@ class Column:
     reason : str
         Why a column is dropped, or what is special about its use; for the user to read.
     decimal, group, unit : str
-        How numbers are written that are text: see :class:`~damvi.tables.values.Writing`.
+        How numbers are written that are text: see ``damvi.tables.values.Writing``.
     form : str
         How a date is written, in the words of ``strptime``, or "ISO8601"; or "seconds" or
         "milliseconds" since 1970.

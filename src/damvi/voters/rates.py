@@ -84,7 +84,7 @@ class RateEncoder(TransformerMixin, BaseEstimator):
     >>> encoder = RateEncoder(random_state=0).fit(X, y)
     >>> new = pd.DataFrame({"shop": ["shop 17", "shop 18", "another"], "size": 1.0})
     >>> encoder.transform(new).round(2)["shop (rate)"].tolist()
-    [0.99, 0.0, 0.1]
+    [0.91, 0.01, 0.1]
     """
 
     def __init__(self, random_state: int | None = None) -> None:

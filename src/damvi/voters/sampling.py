@@ -321,7 +321,7 @@ class GroupSampling(Sampling):
     >>> targets, groups = np.array([0, 1, 0, 0, 0, 1]), ["a", "a", "a", "b", "c", "d"]
     >>> plan = BootstrapSampling.plan
     >>> GroupSampling.plan(targets, groups, plan, max_samples=1.0, seed=1).counts(voter=0)
-    array([2, 2, 2, 0, 2, 0])
+    array([2, 2, 2, 1, 0, 1])
     """
 
     n_rows: int
