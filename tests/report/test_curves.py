@@ -130,11 +130,18 @@ def test_drawings_escape_what_they_are_given():
 
 
 @pytest.mark.parametrize(
-    ("of_fit", "new", "words"),
-    [(0, 1_000_000, "new"), (1_000_000, 0, "out of sample"), (9, 999_991, "training rows")],
+    ("of_fit", "new", "step", "words"),
+    [
+        (0, 1_000_000, 1, "new"),
+        (1_000_000, 0, 1, "training rows, out of sample"),
+        (9, 999_991, 1, "rows, training rows out of sample"),
+        (900_000, 0, 4, "training rows (one in 4), out of sample"),
+        (9, 899_991, 4, "rows, training rows (one in 4) out of sample"),
+    ],
 )
-def test_the_first_box_is_one_short_line(of_fit, new, words):
-    data = {"of_fit": of_fit, "new": new, "judged": 1_000_000}
+def test_the_first_box_is_one_short_line(of_fit, new, step, words):
+    judged = of_fit // step + new
+    data = {"of_fit": of_fit, "new": new, "judged": judged, "step": step}
     line = basis({"labelled": True, "target": {"positive": "yes"}, "data": data})
     assert words in line
-    assert len(line) < 60
+    assert len(line.replace(" (one in 4)", "")) < 60

@@ -237,6 +237,8 @@ def _data(table: _Table) -> dict[str, Any]:
         "judged": judgeable,
         "of_fit": known,
         "new": len(judged) - known,
+        # Of training rows one in so many is judged; of the others nothing is remembered.
+        "step": judged.step if judged.untold else 1,
         "words": judged.words,
         "without_truth": table.without_truth,
         "columns": [

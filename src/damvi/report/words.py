@@ -66,9 +66,10 @@ def basis(summary: dict[str, Any]) -> str:
         return f"No true answers: what the model {wording(summary).acts}, not how well."
     if data["of_fit"] == 0:
         return f"Judged on {n} rows that are new to the model."
+    some = f" (one in {data['step']})" if data["step"] > 1 else ""
     if data["new"] == 0:
-        return f"Judged on {n} training rows, out of sample."
-    return f"Judged on {n} rows, training rows out of sample."
+        return f"Judged on {n} training rows{some}, out of sample."
+    return f"Judged on {n} rows, training rows{some} out of sample."
 
 
 def effect_words(effect: dict[str, Any], of: int) -> str:
