@@ -96,7 +96,7 @@ def test_without_dask(folder):
 
 def test_what_workers_read(folder):
     write(fraud(100))
-    table, _ = prepare_dataset("pay", "is_fraud")
+    table, _ = prepare_dataset("pay", "is_fraud", shuffle=True)
     (first, *_) = table.X.groups
     whole = first.read()
     assert [*whole] == [*table.schema.features, "is_fraud"]

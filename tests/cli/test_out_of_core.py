@@ -33,7 +33,7 @@ def write(frame, n_parts=3, name="pay"):
         part.to_parquet(f"{name}/part-{number}.parquet", row_group_size=90)
 
 
-FIT = ("fit", "pay", "--target", "is_fraud")
+FIT = ("fit", "pay", "--target", "is_fraud", "--shuffle")  # rows are in order of time
 
 
 def test_a_folder_is_fitted_in_blocks_and_all_is_said(damvi):
@@ -63,7 +63,7 @@ def test_a_folder_is_fitted_in_blocks_and_all_is_said(damvi):
 def test_a_folder_a_pattern_and_a_file_give_one_model(damvi):
     write(fraud(400))
     fraud(400).to_parquet("one.parquet")
-    options = ("--target", "is_fraud", "--pool", "trees", "--quiet")
+    options = ("--target", "is_fraud", "--shuffle", "--pool", "trees", "--quiet")
     damvi("fit", "pay", *options, "-o", "folder.damvi")
     damvi("fit", "pay/part-*.parquet", *options, "-o", "pattern.damvi")
     damvi("fit", "one.parquet", *options, "--out-of-core", "-o", "one.damvi")
@@ -80,8 +80,8 @@ def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     fraud(200).to_parquet("one.parquet")
     size = 200 * 8 * 8
     monkeypatch.setattr(source, "memory", lambda: 3 * size - 1)
-    options = ("fit", "one.parquet", "--target", "is_fraud", "--pool", "trees")
-    run = damvi(*options)
+    options = ("--target", "is_fraud", "--shuffle", "--pool", "trees")
+    run = damvi("fit", "one.parquet", *options)
     assert (
         "out of core: 200 rows, 0.0 MB as numbers, and the memory has 0.0 MB" in run.stderr
     )
@@ -131,6 +131,14 @@ def test_what_cannot_be_had(damvi, options, code, words):
     run = damvi(*FIT, *options, code=code)
     assert words in run.output
     assert "Traceback" not in run.output
+
+
+def test_rows_in_order_of_time_need_a_word(damvi):
+    write(fraud(200))
+    run = damvi("fit", "pay", "--target", "is_fraud", code=1)
+    assert "the rows are in the order of 'when'" in run.stderr
+    assert "give --shuffle" in run.stderr
+    assert not Path("model.damvi").exists()
 
 
 def test_other_files(damvi):

@@ -103,7 +103,7 @@ def commands() -> list[Command]:
         ),
         Command(
             "fit on disk",
-            ["fit", "pay", *fit, "-o", "disk.damvi"],
+            ["fit", "pay", *fit, "--shuffle", "-o", "disk.damvi"],
             ["disk.damvi", "disk.scores.json"],
             step=3,
         ),
@@ -147,6 +147,7 @@ def prepare() -> None:
     _train_peers_once()
     warnings.simplefilter("ignore")  # of forks, from Python 3.12 on
     words = ["fit", "data.csv", "--target", "is_fraud", "--pool", "trees", "--jobs", "1"]
+    words += ["--drop", "comment"]  # free text cannot be exported
     main([*words, "-o", "made.damvi", "--quiet"], standalone_mode=False)
     for command in commands():
         if command.code is not None:
