@@ -180,8 +180,9 @@ def test_of_very_many_rows_a_sample_is_remembered_and_judged(damvi, monkeypatch)
     assert said["rows"] == some.sum()
     assert said["training_rows"] == n_kept
     assert said["classes"][1]["rows"] == model.training.labels[some].sum()
-    flagged = model.training.vote[some] > model.classifier.threshold_
+    flagged = model.training.vote[some] > model.training.threshold[some]
     assert said["confusion"][1][1] == (flagged & model.training.labels[some]).sum()
+    assert said["confusion"][0][1] == (flagged & ~model.training.labels[some]).sum()
     run = damvi("report", "model.damvi", "all.parquet")
     assert "one in 4" in run.stdout
     run = damvi("explain", "model.damvi", "all.parquet", "--row", "1")
