@@ -39,7 +39,7 @@ OURS = "DAMVI"
 BEST = "best single model"
 """Of a pool, chosen for each fold without it."""
 WEIGHTED, PLAIN = "weighted vote", "plain vote"
-ADVICE = "A single model does as well here: --pool best (in Python pool='best') takes it."
+ADVICE = "A single model does {} here: --pool best (in Python pool='best') takes it."
 MOST_CLASSES = 30
 """Beside trees, LightGBM is trained for up to as many classes: it grows a tree for each, in
 every round, which at a hundred classes takes twenty times as long as the fit."""
@@ -280,7 +280,8 @@ def compare_with_peers(
     verdicts = [verdict(name, metric, gain, ours) for name, gain in gains.items()]
     single = [gains[BEST]] if BEST in gains else gains.values()
     if ours == OURS and any(gain.low <= 0 for gain in single):
-        verdicts.append(ADVICE)
+        wins = any(gain.high < 0 for gain in single)
+        verdicts.append(ADVICE.format("better" if wins else "as well"))
     weights = getattr(classifier, "comparison_", None)  # of a pool
     if weights is not None and weights.plain_kept:
         verdicts.append(
