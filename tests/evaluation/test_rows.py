@@ -145,7 +145,7 @@ def test_rows_without_a_vote_are_known_as_such(coins):
     model.training.vote[:10] = np.nan
     judged = honest_rows(model, frame)
     assert (~judged.has_vote).sum() == 10
-    assert "10 rows have none and are left out" in judged.words
+    assert "10 rows have no out-of-sample vote and are left out" in judged.words
 
 
 def test_strange_or_missing_labels_of_many_are_refused(coins):

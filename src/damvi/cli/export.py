@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +52,12 @@ def write(model: Model, form: str, path: Path) -> dict[str, Any]:
     from ..io import to_onnx, to_sklearn, to_skops
 
     written: dict[str, Any] = {"path": str(path), "to": form}
-    for name in model.schema.encoders if form != "skops" else ():
+    hashed = list(model.schema.encoders)
+    if hashed and form != "skops":
+        drops = " ".join(shlex.join(["--drop", name]) for name in hashed)
         raise ValueError(
-            f"column {name!r} has very many values or free text, known to the model by "
-            f"hashes that only damvi computes; fit with --drop to export it to {form}"
+            f"free text, and columns with very many values, are known to the model by "
+            f"hashes that only damvi computes; to export it to {form}, fit it with {drops}"
         )
     if form == "onnx":
         from .._files import write_whole

@@ -122,7 +122,7 @@ class Judged:
                 f"thresholds that had not seen it."
             )
         if judged < n:
-            text += f" {n - judged:,} rows have none and are left out."
+            text += f" {n - judged:,} rows have no out-of-sample vote and are left out."
         return text
 
 
