@@ -134,6 +134,30 @@ def test_labels_keep_their_kind(labels, given):
     assert [type(label) for label in found] == [type(label) for label in given]
 
 
+def test_names_as_python_users_give_them():
+    frame = numbers().set_axis(["a", "b", "c", 3], axis="columns")
+    found = damvi.fit(frame, 3, pool="trees", drop="c", n_jobs=1)
+    assert [column.kind for column in found.schema.columns] == ["number"] * 2 + ["dropped"]
+    assert found.predict(frame, columns="a").columns[0] == "a"
+    assert not found.drift(frame).warnings  # a table without dates
+
+
+@pytest.mark.parametrize("top", [0, -1, 1.5])
+def test_a_number_of_top_rows_that_is_none(model, top):
+    with pytest.raises(ValueError, match="whole number of rows, from 1 on"):
+        model.predict(payments(), top=top)
+
+
+def test_one_row_is_no_table(model):
+    with pytest.raises(TypeError, match="and not Series"):
+        model.predict(payments().iloc[0])
+
+
+def test_in_time_and_shuffled_at_once():
+    with pytest.raises(ValueError, match="in the order of 'a', or shuffled, and not both"):
+        damvi.fit(numbers(), "y", time="a", shuffle=True, pool="trees")
+
+
 def test_one_class_against_all_others_is_told_in_words():
     frame = numbers(60).assign(y=np.arange(60) % 3)
     assert damvi.model.prepare(frame, "y", 2).target.as_given() == ["not 2", "2"]

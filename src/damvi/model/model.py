@@ -450,7 +450,11 @@ def train(
         "n_jobs": n_jobs or cpu_count(),
         "verbose": watch.verbose,
     }
-    columns: dict[str, Any] = {"keep": keep, "drop": drop}
+    target = str(target)  # as all names of columns are
+    columns: dict[str, Any] = {
+        role: (names,) if isinstance(names, str) else names
+        for role, names in (("keep", keep), ("drop", drop))
+    }
     why = why_in_blocks(source, in_blocks or client is not None)
     if why is None:
         frame = as_frame(source, as_text=[target])

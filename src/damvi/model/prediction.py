@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -296,7 +297,10 @@ def predict(
     import pyarrow as pa
     from joblib import effective_n_jobs
 
+    columns = [columns] if isinstance(columns, str) else columns
     carried = columns if id is None else [id, *columns]
+    if top is not None and (not isinstance(top, Integral) or top < 1):
+        raise ValueError(f"top={top!r} must be a whole number of rows, from 1 on")
     best = None if top is None else Top(model, top)
     in_memory = not is_path(table)  # and voted on by several threads
     jobs = 1 if in_memory else max(1, effective_n_jobs(n_jobs or -1))
@@ -369,7 +373,7 @@ def find_drift(model: ModelParts, table: Any) -> Drift:
     for rows in _rows_of(model, table):
         block = judge(rows(), ranges)
         tally = block.tally if tally is None else tally.plus(block.tally)
-        for found in np.reshape(block.made, (-1, len(dates), 2)):
+        for found in np.reshape(block.made, (-1, len(dates), 2)) if dates else ():
             days[:, 0] = np.fmin(days[:, 0], found[:, 0])
             days[:, 1] = np.fmax(days[:, 1], found[:, 1])
     days[~np.isfinite(days)] = np.nan

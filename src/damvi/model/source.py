@@ -60,7 +60,7 @@ def as_frame(
     if is_path(table):
         return read_table(table, schema, as_text=as_text)
     if not isinstance(table, pd.DataFrame):
-        if not hasattr(table, "__arrow_c_stream__"):
+        if isinstance(table, pd.Series) or not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(
                 f"a table is a DataFrame of pandas or polars, an Arrow table or the path "
                 f"of a file, and not {type(table).__name__}; numpy arrays go to "

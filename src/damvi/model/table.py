@@ -138,6 +138,11 @@ def prepare(
     """
     import pandas as pd
 
+    if time is not None and shuffle:
+        raise ValueError(
+            f"rows are judged in the order of {time!r}, or shuffled, and not both; leave "
+            f"out one of time and shuffle"
+        )
     roles = {"group": group, "time": time, "sample_weight": sample_weight}
     check_columns(frame, target, keep, drop, roles)
     labels = label_texts(frame[target])
