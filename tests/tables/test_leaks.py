@@ -93,6 +93,7 @@ def test_a_model_too_good_to_be_true_names_the_column_behind_it():
     said = too_good({"F1": 0.7, "AP": 0.995}, found.X, found.y, found.schema)
     assert said.startswith("AP 0.995 is too good to be true for most tables. 'late' alone")
     assert too_good({"F1": 0.98, "AP": 0.985}, found.X, found.y, found.schema) is None
+    assert too_good({"F1": 0.99, "AP": 0.995}, found.X, ~found.y, found.schema) is None
     plain = prepare(table(), "y")
     said = too_good({"F1": 1.0}, plain.X, plain.y, plain.schema)
     assert "No column alone explains it ('x' comes first" in said
