@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MOST_LEVELS = 2**16
 """That are told apart; the others count as one."""
 FREQUENCY = "frequency"
+WORD = r"(?u)\b\w+\b"
+"""What counts as a word; a single letter does too."""
 N_BUCKETS = 2**11
 """For character n-grams, and as many for words and pairs of words."""
 N_DIRECTIONS = 30
@@ -205,10 +207,13 @@ def _count_ngrams(texts: list[str]) -> csr_matrix:
 
     if not texts:
         return csr_matrix((0, 2 * N_BUCKETS))
-    options: dict[str, Any] = {"n_features": N_BUCKETS, "norm": None}
-    options |= {"alternate_sign": False}
+    options: dict[str, Any] = {
+        "n_features": N_BUCKETS,
+        "norm": None,
+        "alternate_sign": False,
+    }
     letters = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), **options)
-    words = HashingVectorizer(token_pattern=r"(?u)\b\w+\b", ngram_range=(1, 2), **options)
+    words = HashingVectorizer(token_pattern=WORD, ngram_range=(1, 2), **options)
     parts = [letters.transform(texts), words.transform(texts)]
     return csr_matrix(hstack(parts, format="csr"))
 
