@@ -179,12 +179,17 @@ class Pool:
 
 
 class Vote(NamedTuple):
-    """A combined vote on the training rows, honest, and on the test rows."""
+    """A combined vote on the training rows, honest, and on the test rows.
+
+    ``whole`` is the vote on the training rows by the weights of the test rows, where these
+    differ from fold to fold: its voters have not seen the row they judge, its weights have.
+    """
 
     unseen: Array
     test: Array
     weights: Array | None = None
     note: str = ""
+    whole: Array | None = None
 
 
 def ranking_counts(score: Array, positive: Array) -> tuple[Array, Array]:
@@ -237,7 +242,8 @@ def combine_linearly(pool: Pool, fit: Callable[[Array, Array], Array]) -> Vote:
         here = pool.folds == fold
         unseen[here] = votes[here] @ fit(votes[~here], positive[~here])
     weights = fit(votes, positive)
-    return Vote(unseen, pool.test.astype(np.float64) @ weights, weights)
+    test = pool.test.astype(np.float64) @ weights
+    return Vote(unseen, test, weights, whole=votes @ weights)
 
 
 def uniform(votes: Array, positive: Array) -> Array:
@@ -256,14 +262,19 @@ def stack(pool: Pool) -> Vote:
         unseen[here] = fitted(~here).decision_function(features[here])
     whole = fitted(np.ones(len(features), dtype=bool))
     test = whole.decision_function(log_odds(pool.test))
-    return Vote(np.tanh(unseen / 2), np.tanh(test / 2), whole.coef_[0])
+    seen = whole.decision_function(features)
+    unseen, test, seen = (np.tanh(one / 2) for one in (unseen, test, seen))
+    return Vote(unseen, test, whole.coef_[0], whole=seen)
 
 
 def weigh_by_c_bound(votes: Votes, test: Array, settings: Settings, note: str = "") -> Vote:
     moments = settings.moments_by_fold(votes)
     found = keep_better_vote(minimize_c_bound(votes, moments, settings, n_jobs=1))
-    vote = test.astype(np.float64) @ found.weights
-    return Vote(found.out_of_sample_vote, np.clip(vote, -1, 1), found.weights, note)
+    whole, vote = (
+        np.clip(some.astype(np.float64) @ found.weights, -1, 1)
+        for some in (votes.votes, test)
+    )
+    return Vote(found.out_of_sample_vote, vote, found.weights, note, whole)
 
 
 def choose_by(metric: str, votes: Votes, test: Array) -> Vote:
@@ -290,9 +301,12 @@ def score(vote: Vote, targets: Array, truth: Array) -> dict[str, Any]:
     flagged = vote.test > threshold
     chance = calibrate_vote(vote.unseen, targets)(vote.test)
     weights = {} if vote.weights is None else {"weights": vote.weights.round(4).tolist()}
+    whole = vote.unseen if vote.whole is None else vote.whole
+    flagged_by_whole = vote.test > tune_threshold(whole, targets, "f1")
     return {
         "ap": float(average_precision_score(truth, vote.test)),
         "f1": float(f1_score(truth, flagged, zero_division=0)),
+        "f1_whole": float(f1_score(truth, flagged_by_whole, zero_division=0)),
         "balanced_accuracy": float(balanced_accuracy_score(truth, flagged)),
         "mcc": float(matthews_corrcoef(truth, flagged)),
         "brier": float(brier_score_loss(truth, chance)),

@@ -28,6 +28,7 @@ Cell = dict[str, Any]
 METRICS = {
     "ap": ("AP", 1),
     "f1": ("F1", 1),
+    "f1_whole": ("F1, one set of weights", 1),
     "balanced_accuracy": ("balanced accuracy", 1),
     "mcc": ("MCC", 1),
     "brier": ("Brier", -1),
@@ -532,7 +533,9 @@ def page(results: Results, folder: Path, before: Path | None) -> list[str]:
         "are learned on the training rows, and each fold's vote, which sets threshold and "
         "probability, comes by weights of the other folds. The test rows are for the "
         "scores alone. All thresholds are tuned for F1, also where balanced accuracy and "
-        "MCC are shown. Seconds are CPU time on one core, the folds included.",
+        'MCC are shown. "F1, one set of weights" is the other way to tune them: on the '
+        "out-of-fold votes joined by the weights of the test rows, which have seen all "
+        "folds. Seconds are CPU time on one core, the folds included.",
         "",
         f"{', '.join(f'{name} {number}' for name, number in versions.items())}.",
         "",
