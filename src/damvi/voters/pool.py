@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -132,7 +133,7 @@ class PoolVoters:
         folds : ndarray of shape (n,)
             The fold of each row, -1 for those that nobody judges.
         """
-        names = _names_of(named)
+        names = check_pool(named)
         classes = np.arange(n_classes)
         models, votes, folds = _train_out_of_fold(
             named,
@@ -167,12 +168,10 @@ class PoolVoters:
         >>> voters.votes([[0.0], [5.0]]).ravel()
         array([-1.,  1.], dtype=float32)
         """
-        names = _names_of(named)
+        names = check_pool(named)
         for name, model in named:
-            try:
+            with blamed(f"voter {name!r}"):
                 check_is_fitted(model)
-            except Exception as error:
-                raise _blame(error, f"voter {name!r}") from error
             known = np.asarray(getattr(model, "classes_", classes)).tolist()
             # Of more than two, a model may have missed some.
             lost = len(classes) == 2 and any(label not in known for label in classes)
@@ -238,11 +237,8 @@ class PoolVoters:
             yield from in_parallel((delayed(self._vote)(k, X) for k in asked), n_jobs)
 
     def _vote(self, k: int, X: Any) -> NDArray[Any]:
-        try:
-            with one_openmp_thread():
-                vote = self._read(self.estimators[k], X)
-        except Exception as error:
-            raise _blame(error, f"voter {self.names[k]!r} failed") from error
+        with blamed(f"voter {self.names[k]!r} failed"), one_openmp_thread():
+            vote = self._read(self.estimators[k], X)
         return vote if self.calibrators is None else self.calibrators[k](vote)
 
     @property
@@ -262,7 +258,7 @@ def out_of_fold_votes(
     seconds: dict[str, float] | None = None,
 ) -> NDArray[np.float32]:
     """The soft votes of :meth:`PoolVoters.train`, without models to keep."""
-    _names_of(named)
+    check_pool(named)
     _, votes, _ = _train_out_of_fold(
         named,
         X,
@@ -356,20 +352,39 @@ def _train(
 ) -> tuple[Any, NDArray[Any] | None, float]:
     """The model of all rows, or a fold's votes: nobody needs both; and the seconds."""
     start = time.perf_counter()
-    try:
+    own = None if weights is None else weights[rows]
+    model = train_voter(name, estimator, fold, X, targets, rows, own, params, seed)
+    took = time.perf_counter() - start
+    with blamed(f"voter {name!r} failed on {_place(fold)}"), one_openmp_thread():
+        if fold == ALL_ROWS:
+            # Where its numbers overflowed, now is the time to say so.
+            read(model, take_rows(X, rows[:FEW_ROWS]))
+            return model, None, took
+        return None, read(model, take_rows(X, judged)), took
+
+
+def train_voter(
+    name: str,
+    estimator: Any,
+    fold: int,
+    X: Any,
+    targets: NDArray[Any],
+    rows: NDArray[np.intp],
+    weights: NDArray[np.float64] | None,
+    params: Mapping[str, Any],
+    seed: int,
+) -> Any:
+    """A clone of a voter, fitted on some rows: those that train for a fold, or all.
+
+    ``weights`` has one entry for each of ``rows``, ``params`` for each row of ``X``.
+    """
+    with blamed(f"voter {name!r} failed on {_place(fold)}"), one_openmp_thread():
         model = seeded_clone(estimator, seed_of(seed, name))
-        own = None if weights is None else weights[rows]
-        with one_openmp_thread():
-            model = fit_on_rows(model, X, targets, rows, own, params)
-            took = time.perf_counter() - start
-            if fold == ALL_ROWS:
-                # Where its numbers overflowed, now is the time to say so.
-                read(model, take_rows(X, rows[:FEW_ROWS]))
-                return model, None, took
-            return None, read(model, take_rows(X, judged)), took
-    except Exception as error:
-        where = "all rows" if fold == ALL_ROWS else f"fold {fold}"
-        raise _blame(error, f"voter {name!r} failed on {where}") from error
+        return fit_on_rows(model, X, targets, rows, weights, params)
+
+
+def _place(fold: int) -> str:
+    return "all rows" if fold == ALL_ROWS else f"fold {fold}"
 
 
 def seed_of(seed: int, name: str) -> int:
@@ -378,15 +393,20 @@ def seed_of(seed: int, name: str) -> int:
     return int.from_bytes(digest[:4], "little") >> 1
 
 
-def _blame(error: Exception, where: str) -> Exception:
-    """The same kind of error, as far as callers tell kinds apart, with a place."""
-    for kind in (ValueError, TypeError, ImportError, MemoryError):
-        if isinstance(error, kind):
-            return kind(f"{where}: {error}")
-    return RuntimeError(f"{where}: {type(error).__name__}: {error}")
+@contextmanager
+def blamed(where: str) -> Iterator[None]:
+    """Errors within, of the same kind as far as callers tell kinds apart, with a place."""
+    try:
+        yield
+    except Exception as error:
+        for kind in (ValueError, TypeError, ImportError, MemoryError):
+            if isinstance(error, kind):
+                raise kind(f"{where}: {error}") from error
+        raise RuntimeError(f"{where}: {type(error).__name__}: {error}") from error
 
 
-def _names_of(named: Named) -> tuple[str, ...]:
+def check_pool(named: Named) -> tuple[str, ...]:
+    """The names of the voters; an error if they cannot be told apart, or cannot vote."""
     names = tuple(name for name, _ in named)
     if not names:
         raise ValueError("the pool is empty; give at least one (name, classifier)")
