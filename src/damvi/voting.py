@@ -7,6 +7,7 @@ trained once on all rows; the votes that its weight is learned from are out of f
 from __future__ import annotations
 
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from ._compat import (
 )
 from .decision import (
     Decision,
+    Objective,
     Tuning,
     calibrate_votes,
     choose_threshold,
@@ -33,6 +35,7 @@ from .decision import (
 from .folds import Split, asks_for_groups, split_rows
 from .hashing import training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
+from .outofcore import ParquetTable, PoolFit, TrainedPool
 from .progress import progress_bar
 from .reweighting import emphasize_missed_positives
 from .selection import (
@@ -274,12 +277,15 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
 
         Parameters
         ----------
-        X : array, sparse matrix or dataframe of shape (n, n_features)
-            The voters get a dataframe as it is.
+        X : array, sparse matrix or dataframe of shape (n, n_features), or parquet
+            The voters get a dataframe as it is. A path to a parquet dataset (a file, a
+            folder, a pattern), or a :class:`~damvi.ParquetTable`, is read block by block:
+            the voters are trained on a sample of its rows, and vote on all of them.
         y : array of shape (n,)
-            Labels of 2 to 256 classes.
+            Labels of 2 to 256 classes. Of a parquet dataset, the name of the column.
         sample_weight : array of shape (n,), optional
-            Only ratios matter: weights a factor 2**31 below the largest count as 0.
+            Only ratios matter: weights a factor 2**31 below the largest count as 0. Of
+            a parquet dataset, the name of the column.
         X_unlabeled : array, sparse matrix, dataframe or Unlabeled, optional
             More rows with the same columns, whose labels nobody knows; see
             ``unlabeled_weight``. Wrapped in :class:`~damvi.Unlabeled`, no grid search
@@ -295,28 +301,21 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         self
         """
         named = self._named()
-        refuse_missing_labels(y)
-        X, y = read_table(self, X, y, keep_frame=True, allow_nan=True)
-        labels, targets = Labels.read(y, self.pos_label)
-        check_many_classes(labels, [voter for _, voter in named])
-        is_auto = isinstance(self.threshold, str) and self.threshold == "auto"
-        threshold = labels.tuned_for if is_auto else self.threshold
-        objective = parse_objective(threshold, labels.n_classes)  # refused before the work
-        weights = read_weights(sample_weight, targets, labels.by_target)
-        unlabeled = read_unlabeled(
-            self,
-            X_unlabeled,
-            X,
-            self.unlabeled_weight,
-            labels,
-            keep_frame=True,
-            allow_nan=True,
-        )
+        # 1. Voters, all different, and their votes on rows they were not trained on.
+        table = ParquetTable(X) if isinstance(X, str | PathLike) else X
+        unlabeled = None
+        if hasattr(table, "train_pool"):  # on disk, or on a cluster
+            more = {"X_unlabeled": X_unlabeled} if X_unlabeled is not None else {}
+            trained = self._train_on_blocks(
+                named, table, y, sample_weight, more | fit_params
+            )
+        else:
+            trained, unlabeled = self._train_in_memory(
+                named, X, y, sample_weight, X_unlabeled, fit_params
+            )
+        labels, targets, weights, voters, votes, split = trained[:6]
         totals = labels.totals(targets, weights)
         class_weight = labels.class_weight(totals, self.balance)
-
-        # 1. Voters, all different, and their votes on rows they were not trained on.
-        voters, votes, split = self._train(named, X, labels, targets, weights, fit_params)
         if self.voting == "soft" and self.calibration is not None:
             counts = (class_weight / class_weight.max())[targets]
             votes, calibrators = calibrate_votes(
@@ -326,9 +325,10 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 forward=split.forward,
                 method=self.calibration,
                 sample_weight=counts if weights is None else counts * weights,
+                overwrite=True,
             )
             voters = voters.calibrated(calibrators)
-        self.labels_, self.voters_ = labels, voters
+        self.labels_, self.voters_, self.seconds_ = labels, voters, trained.seconds
         self.votes_ = Votes(
             votes,
             targets,
@@ -338,7 +338,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             reweighted=labels.reweighted(totals),
             forward=split.forward,
         ).with_unlabeled(voters, unlabeled, self.n_jobs)
-        self.row_hashes_, self.row_hash_step_ = training_hashes(X, targets, unlabeled), 1
+        self.row_hashes_, self.row_hash_step_ = trained.row_hashes, trained.row_hash_step
 
         # 2. Lean on the positives that the plain vote misses.
         settings = Settings.of(self)
@@ -355,11 +355,47 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
 
         # 4. Where to cut the vote, and what it means.
         decision = choose_threshold(
-            weighting, objective, labels.target_order, calibrates=True
+            weighting, self._objective(labels), labels.target_order, calibrates=True
         )
 
         set_fitted(self, decision)
         return self
+
+    def _train_in_memory(
+        self,
+        named: list[tuple[str, Any]],
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_unlabeled: Any,
+        fit_params: dict[str, Any],
+    ) -> tuple[TrainedPool, Any]:
+        """Step 1 on an array, a sparse matrix or a dataframe, and the unlabelled rows."""
+        refuse_missing_labels(y)
+        X, y = read_table(self, X, y, keep_frame=True, allow_nan=True)
+        labels, targets = Labels.read(y, self.pos_label)
+        check_many_classes(labels, [voter for _, voter in named])
+        self._objective(labels)  # refused before the work
+        weights = read_weights(sample_weight, targets, labels.by_target)
+        unlabeled = read_unlabeled(
+            self,
+            X_unlabeled,
+            X,
+            self.unlabeled_weight,
+            labels,
+            keep_frame=True,
+            allow_nan=True,
+            stacklevel=5,
+        )
+        seconds: dict[str, float] = {}
+        voters, votes, split = self._train(
+            named, X, labels, targets, weights, fit_params, seconds
+        )
+        hashes = training_hashes(X, targets, unlabeled)
+        trained = TrainedPool(
+            labels, targets, weights, voters, votes, split, hashes, 1, seconds
+        )
+        return trained, unlabeled
 
     def _train(
         self,
@@ -369,6 +405,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         targets: NDArray[Any],
         weights: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
+        seconds: dict[str, float],
     ) -> tuple[PoolVoters, NDArray[Any], Split]:
         """The voters, their votes on rows they were not trained on, and the folds."""
         seed = new_seed(self.random_state)
@@ -387,7 +424,6 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 rates=bool(many_categories(X)),
             )
         groups, own_params = self._route(named, fit_params)
-        self.seconds_: dict[str, float] = {}
         is_default = self._is_prefit or self.cv is None
         cv = N_FOLDS if is_default else self.cv
         split = split_rows(cv, X, targets, groups, seed=seed)
@@ -406,9 +442,57 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             fit_params=own_params,
             n_jobs=self.n_jobs,
             progress=progress_bar("Training voters") if self.verbose else None,
-            seconds=self.seconds_,
+            seconds=seconds,
         )
         return voters, votes, split
+
+    def _train_on_blocks(
+        self,
+        named: list[tuple[str, Any]],
+        table: Any,
+        y: Any,
+        sample_weight: Any,
+        more: dict[str, Any],
+    ) -> TrainedPool:
+        """Step 1 on a table that is not in memory: on disk, or on a cluster."""
+        if more:
+            raise TypeError(
+                f"a fit on a table beyond memory does not take {', '.join(more)}; fit on "
+                f"as many of its rows as memory holds"
+            )
+        n_folds = N_FOLDS if self.cv is None else self.cv
+        if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer):
+            raise ValueError(
+                f"cv={self.cv!r} needs all rows in memory; of a table beyond it, rows are "
+                f"dealt to folds by their numbers: give how many folds, or None"
+            )
+        if not 2 <= n_folds <= 100:
+            raise ValueError(f"cv={n_folds} must be a number of folds from 2 to 100")
+        trained: TrainedPool = table.train_pool(
+            PoolFit(
+                named=None if isinstance(self.estimators, str) else named,
+                voting=self.voting,
+                n_folds=int(n_folds),
+                pos_label=self.pos_label,
+                check_labels=self._objective,
+                seed=new_seed(self.random_state),
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            ),
+            y,
+            sample_weight,
+        )
+        self.n_features_in_ = trained.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if trained.columns is not None:
+            self.feature_names_in_ = np.array(trained.columns, dtype=object)
+        return trained
+
+    def _objective(self, labels: Labels) -> Objective:
+        """What the threshold is for."""
+        is_auto = isinstance(self.threshold, str) and self.threshold == "auto"
+        threshold = labels.tuned_for if is_auto else self.threshold
+        return parse_objective(threshold, labels.n_classes)
 
     @property
     def _is_prefit(self) -> bool:

@@ -417,6 +417,7 @@ def calibrate_votes(
     forward: bool = False,
     method: Literal["auto", "platt", "isotonic"] = "auto",
     sample_weight: NDArray[np.float64] | None = None,
+    overwrite: bool = False,
 ) -> tuple[NDArray[np.float32], list[Any]]:
     """Calibrate voters on their out-of-sample votes, each fold by what the others say.
 
@@ -440,6 +441,9 @@ def calibrate_votes(
         Isotonic: any increasing function, which takes more rows to learn. "auto" takes
         it from 10,000 rows of the rarer class on.
     sample_weight : ndarray of shape (n,), optional
+    overwrite : bool, default=False
+        Put calibrated float32 votes (n, K) in the place of ``votes``: of very many rows,
+        there may be no room for both.
 
     Returns
     -------
@@ -468,7 +472,8 @@ def calibrate_votes(
     weights = np.where(np.asarray(folds) < 0, 0.0, weights)
     settings = folds, forward, weights, method
     if votes.ndim == 2:
-        return _calibrate_columns(votes, np.asarray(targets) == 1, *settings)
+        room = votes if overwrite and votes.dtype == np.float32 else None
+        return _calibrate_columns(votes, np.asarray(targets) == 1, *settings, room)
     right, by_class = np.empty(votes.shape, np.float32), []
     for c in range(votes.shape[2]):
         against = 2 * votes[:, :, c].astype(np.float32) - 1
@@ -499,12 +504,14 @@ def _calibrate_columns(
     forward: bool,
     weights: Number,
     method: str,
+    right: NDArray[np.float32] | None = None,
 ) -> tuple[NDArray[np.float32], list[Platt | Isotonic]]:
-    """Calibrate (n, K) votes on one class against the rest."""
-    if not (np.abs(votes) <= 1).all():
+    """Calibrate (n, K) votes on one class against the rest, in the place of ``right``."""
+    if not all((np.abs(votes[:, k]) <= 1).all() for k in range(votes.shape[1])):
         raise ValueError("votes must lie in [-1, 1], and shares of classes in [0, 1]")
-    votes = np.asfortranarray(votes, dtype=np.float32)
-    right = np.zeros(votes.shape, dtype=np.float32, order="F")
+    if right is None:
+        right = np.empty(votes.shape, dtype=np.float32, order="F")
+    unjudged = np.flatnonzero(np.asarray(folds) < 0)
     parts = [np.flatnonzero(folds == fold) for fold in range(int(np.max(folds)) + 1)]
     others = [
         np.flatnonzero(
@@ -517,10 +524,12 @@ def _calibrate_columns(
     calibrators = []
     with one_blas_thread():
         for k in range(votes.shape[1]):
-            voter = _Voter(votes[:, k], positive, weights, method, n_judged)
+            own = votes[:, k].astype(np.float32)  # a copy, which is in one piece
+            voter = _Voter(own, positive, weights, method, n_judged)
             for judged, rows in zip(parts, others, strict=True):
                 if len(judged):
-                    right[judged, k] = voter.fit(rows)(votes[judged, k])
+                    right[judged, k] = voter.fit(rows)(own[judged])
+            right[unjudged, k] = 0
             calibrators.append(voter.fit(everyone))
     return right, calibrators
 

@@ -17,7 +17,7 @@ except ImportError as error:
 
 from copy import copy
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import dask.array as da
@@ -29,14 +29,17 @@ from distributed import Client, default_client
 from sklearn.utils.validation import check_is_fitted
 
 from ..classifier import DAMVIClassifier
-from ..outofcore import BlockFit, Trained
+from ..outofcore import BlockFit, PoolFit, Trained, TrainedPool
+from ..outofcore.parquet import SAMPLE_ROWS
 from ..voting import DAMVIVotingClassifier
 from .cluster import Cluster
+from .pool import train_pool_on_cluster
 from .training import in_rows, read_table, train_on_cluster
 
 __all__ = ["DaskTable", "decision_function", "fit", "predict", "predict_proba", "vote"]
 
 Estimator = DAMVIClassifier | DAMVIVotingClassifier
+Fitted = TypeVar("Fitted", DAMVIClassifier, DAMVIVotingClassifier)
 
 
 class DaskTable:
@@ -47,7 +50,7 @@ class DaskTable:
     X : dask.dataframe.DataFrame or dask.array.Array
     client : distributed.Client, optional
         The current one by default.
-    cache : path, optional
+    cache, sample_rows
         See :func:`fit`.
     """
 
@@ -57,6 +60,7 @@ class DaskTable:
         client: Client | None = None,
         *,
         cache: str | PathLike[str] | None = None,
+        sample_rows: int = SAMPLE_ROWS,
     ) -> None:
         if client is None:
             try:
@@ -67,6 +71,7 @@ class DaskTable:
                     "distributed.Client(address), or Client() for this machine"
                 ) from error
         self.X, self.client, self.cache = X, client, cache
+        self.sample_rows = sample_rows
         self._cluster = Cluster(client)
 
     def train(self, fit: BlockFit, y: Any, sample_weight: Any) -> Trained:
@@ -76,30 +81,39 @@ class DaskTable:
         with self._cluster.cancelled_on_failure():
             return train_on_cluster(self._cluster, fit, table, self.cache)
 
+    def train_pool(self, fit: PoolFit, y: Any, sample_weight: Any) -> TrainedPool:
+        """Step 1 for a pool of different models; see :class:`~damvi.outofcore.PoolFit`."""
+        table = read_table(self.X, y, sample_weight)
+        self._cluster = Cluster(self.client)
+        with self._cluster.cancelled_on_failure():
+            return train_pool_on_cluster(self._cluster, fit, table, self.sample_rows)
+
     def cancel(self) -> None:
         """Have the workers forget what they were given by the last fit."""
         self._cluster.cancel()
 
 
 def fit(
-    estimator: DAMVIClassifier,
+    estimator: Fitted,
     X: Any,
     y: Any,
     sample_weight: Any = None,
     client: Client | None = None,
     *,
     cache: str | PathLike[str] | None = None,
-) -> DAMVIClassifier:
+    sample_rows: int = SAMPLE_ROWS,
+) -> Fitted:
     """Fit a classifier on a table that is spread over a Dask cluster.
 
-    The result is that of ``estimator.fit`` on the whole table, with
-    ``bootstrap="poisson"``, bit by bit: it depends neither on the partitions nor on the
-    workers. It needs no Dask to predict, or to be saved and loaded.
+    The result depends neither on the partitions nor on the workers. Of trees it is that of
+    ``estimator.fit`` on the whole table with ``bootstrap="poisson"``, and of a pool that of
+    ``estimator.fit`` on the same rows in parquet files, bit by bit. It needs no Dask to
+    predict, or to be saved and loaded.
 
     Parameters
     ----------
-    estimator : DAMVIClassifier
-        Fitted in place. Its voters must be the built-in trees.
+    estimator : DAMVIClassifier or DAMVIVotingClassifier
+        Fitted in place. Voters of the first must be the built-in trees.
     X : dask.dataframe.DataFrame or dask.array.Array
         Columns are numbers, or categories that are known (``X.categorize()``). It is read
         twice; ``X.persist()`` keeps it in the memory of the workers.
@@ -114,13 +128,15 @@ def fit(
         a client that is lost) leaves them there, and another one of the same rows with the
         same ``random_state`` goes on from them. It stays, for fits with other weights and
         thresholds. By default one in the system's folder for temporary files, which is
-        removed when the fit has succeeded.
+        removed when the fit has succeeded. A pool leaves nothing there.
+    sample_rows : int, default=200_000
+        Rows that the models of a pool are trained on; see :class:`~damvi.ParquetTable`.
 
     Returns
     -------
-    DAMVIClassifier
+    DAMVIClassifier or DAMVIVotingClassifier
         The estimator. While the client lives, ``reweigh``, ``choose`` and
-        ``oob_decision_function_`` go back to the rows' codes on the workers.
+        ``oob_decision_function_`` of trees go back to the rows' codes on the workers.
 
     Examples
     --------
@@ -134,15 +150,16 @@ def fit(
     ...     model = fit(DAMVIClassifier(random_state=0), X, y)
     ...     flagged = predict(model, X).sum().compute()
     """
-    if not isinstance(estimator, DAMVIClassifier):
+    if not isinstance(estimator, Estimator):
         raise TypeError(
-            f"a fit on a cluster takes a DAMVIClassifier, not a "
+            f"a fit on a cluster takes a DAMVIClassifier or a DAMVIVotingClassifier, not a "
             f"{type(estimator).__name__}; of a pipeline, give the last step, and do the "
             f"others with Dask"
         )
-    table = DaskTable(X, client, cache=cache)
+    table = DaskTable(X, client, cache=cache, sample_rows=sample_rows)
     try:
-        return estimator.fit(table, y, sample_weight)
+        estimator.fit(table, y, sample_weight)
+        return estimator
     except BaseException:  # Ctrl-C too: workers are not to go on for nobody
         table.cancel()
         raise

@@ -16,10 +16,10 @@ from distributed import Future
 from numpy.typing import NDArray
 
 from ..hashing import Hashes, hash_step
-from ..labels import ClassTotals
-from ..outofcore import BlockFit, Trained
+from ..labels import ClassTotals, Labels
+from ..outofcore import BlockFit, PoolFit, Trained
 from ..outofcore.blocks import BlockPlan, BlockVotes
-from ..outofcore.training import LabelCounts, check_totals
+from ..outofcore.training import LabelCounts, categories_of, check_totals
 from ..progress import progress_bar
 from ..voters.trees.binning import Features
 from ..voters.trees.features import Categories
@@ -57,6 +57,11 @@ class Table(NamedTuple):
     weights: Parts
     frame: Any
     n_features: int
+
+    @property
+    def example(self) -> Any:
+        """No rows."""
+        return np.empty((0, self.n_features)) if self.frame is None else self.frame
 
 
 def read_table(X: Any, y: Any, sample_weight: Any) -> Table:
@@ -178,12 +183,12 @@ class Rows(NamedTuple):
     parts : list of (Delayed, Future, Place)
         Of each partition with rows in it: the rows, their truth, where they are.
     label_counts : LabelCounts
-    plan : BlockPlan
+    plan : BlockPlan or PoolPlan
     """
 
     parts: list[Any]
     label_counts: LabelCounts
-    plan: BlockPlan
+    plan: Any
 
 
 def train_on_cluster(
@@ -191,9 +196,9 @@ def train_on_cluster(
 ) -> Trained:
     """Train voters on a table, and have them vote where the rows are."""
     tree = fit.new_tree()
-    categories, categorical = _categories(tree, table)
-    names = None if table.frame is None else _names(table.frame.columns)
-    rows = _count(cluster, fit, table)
+    categories, categorical = categories_of(tree, table.example)
+    names = names_of(table)
+    rows = count_rows(cluster, fit, table, partial(BlockPlan.of, fit))
     features, hashes = _find_bins(cluster, rows, categories, categorical)
     there = cluster.hand("features", features)
     coded = cluster.each_of_lazy(
@@ -220,7 +225,12 @@ def train_on_cluster(
     return Trained(voters, BlockVotes(blocks, plan, forest), hashes, names)
 
 
-def _count(cluster: Cluster, fit: BlockFit, table: Table) -> Rows:
+def count_rows(
+    cluster: Cluster,
+    fit: BlockFit | PoolFit,
+    table: Table,
+    make_plan: Callable[[Labels, ClassTotals], Any],
+) -> Rows:
     """The labels of all partitions, and how many rows of which class each has."""
     numbers = range(len(table.X))
     given = zip(numbers, table.y, table.weights, strict=True)
@@ -235,7 +245,6 @@ def _count(cluster: Cluster, fit: BlockFit, table: Table) -> Rows:
     parts_totals: list[ClassTotals] = cluster.results("all-totals", counts)
     totals = sum(parts_totals[1:], start=parts_totals[0])
     check_totals(labels, totals, table.weights[0] is not None)
-    plan = BlockPlan.of(fit, labels, totals)
     rows = [part.rows for part in parts_totals]
     ends = np.cumsum([np.zeros_like(rows[0]), *rows], axis=0)
     parts = [
@@ -243,7 +252,7 @@ def _count(cluster: Cluster, fit: BlockFit, table: Table) -> Rows:
         for number, before in zip(numbers, ends[:-1], strict=True)
         if rows[number].any()
     ]
-    return Rows(parts, label_counts, plan)
+    return Rows(parts, label_counts, make_plan(labels, totals))
 
 
 def _find_bins(
@@ -343,22 +352,13 @@ def _lots(
     ]
 
 
-def _categories(tree: Any, table: Table) -> tuple[Categories | None, NDArray[np.bool_]]:
-    """The categories of each column, and which columns have any."""
-    example = np.empty((0, table.n_features)) if table.frame is None else table.frame
-    mask = tree.categorical_mask(example)
-    if not tree.wants_frame(example):
-        return None, mask
-    categories = Categories.learn(example)
-    return categories, mask | categories.mask
-
-
-def _names(columns: Any) -> list[str] | None:
+def names_of(table: Table) -> list[str] | None:
     """The columns' names, if they have any."""
+    columns = [] if table.frame is None else list(table.frame.columns)
     texts = [isinstance(name, str) for name in columns]
     if any(texts) and not all(texts):
         raise TypeError(
             "some names of columns are texts and others are not; make all of them texts, "
             "as in X.columns = [str(name) for name in X.columns]"
         )
-    return list(columns) if all(texts) else None
+    return columns if columns and all(texts) else None

@@ -110,7 +110,7 @@ def glance_of(
     hash_step: int,
 ) -> Glance:
     """Look at the rows of a partition once."""
-    table = _table(X, truth, place, categories)
+    table = table_of(X, truth, place, categories)
     targets, weights = targets_of(plan.labels, truth.y), label_counts.scaled(truth.weights)
     signs = signs_that_count(targets, plan.n_classes, weights, plan.totals.counted)
     sketch = EdgeSketch(categorical, plan.n_classes, plan.seed)
@@ -118,7 +118,7 @@ def glance_of(
     for start in range(0, len(X), step):
         rows = slice(start, start + step)
         block = dense(table[rows])
-        _refuse_infinity(block, X, categories, place)
+        refuse_infinity(block, X, categories, place)
         sketch.add(block, signs[rows], place.start + start)
     known = row_hashes(table if categories is None else X, targets)
     return Glance(sketch, thinned(known, hash_step))
@@ -145,7 +145,7 @@ def codes_of(
     features: Features,
 ) -> CodedBlock:
     """The partition as it is worked with from here on: a byte a cell."""
-    table = _table(X, truth, place, features.categories)
+    table = table_of(X, truth, place, features.categories)
     return CodedBlock(
         features.binning.encode(table),
         targets_of(plan.labels, truth.y),
@@ -249,7 +249,7 @@ def pieces(block: CodedBlock) -> Iterator[CodedBlock]:
         before = before + np.bincount(targets, minlength=len(before))
 
 
-def _table(X: Any, truth: Truth, place: Place, categories: Categories | None) -> Any:
+def table_of(X: Any, truth: Truth, place: Place, categories: Categories | None) -> Any:
     """The rows as something to read numbers from by blocks."""
     if len(X) != len(truth.y):
         raise ValueError(
@@ -263,7 +263,7 @@ def _table(X: Any, truth: Truth, place: Place, categories: Categories | None) ->
     return np.asarray(X)
 
 
-def _refuse_infinity(
+def refuse_infinity(
     block: NDArray[np.float64], X: Any, categories: Categories | None, place: Place
 ) -> None:
     if categories is not None or not np.isinf(block).any():

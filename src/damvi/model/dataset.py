@@ -477,15 +477,8 @@ class EncodedTable(ParquetTable):
     def features(self, target: str, weight: str | None) -> list[str]:
         return self.encoder.schema.features
 
-    def categories(
-        self, tree: Any, names: list[str], through: Any
-    ) -> tuple[Categories | None, NDArray[np.bool_]]:
-        example = self.encoder.example
-        mask = tree.categorical_mask(example)
-        if not tree.wants_frame(example):
-            return None, mask
-        categories = Categories.learn(example)
-        return categories, mask | categories.mask
+    def example(self, names: list[str], through: Any) -> pd.DataFrame:
+        return self.encoder.example
 
     def doubles(
         self, batch: Any, categories: Categories | None, where: str

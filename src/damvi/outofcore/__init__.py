@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ..folds import Split
 from ..hashing import Hashes
 from ..labels import Labels
 from .parquet import ParquetTable
 
 if TYPE_CHECKING:
+    from ..voters import PoolVoters
     from ..voters.trees.voters import TreeVoters
     from .blocks import BlockVotes
 
-__all__ = ["BlockFit", "ParquetTable", "Trained"]
+__all__ = ["BlockFit", "ParquetTable", "PoolFit", "Trained", "TrainedPool"]
 
 
 class BlockFit(NamedTuple):
@@ -61,3 +65,63 @@ class Trained(NamedTuple):
     votes: BlockVotes
     row_hashes: Hashes
     feature_names: list[str] | None
+
+
+class PoolFit(NamedTuple):
+    """The settings of a fit of different models on a table beyond memory.
+
+    Attributes
+    ----------
+    named : list of (str, classifier), or None
+        The pool; None is the strong one.
+    voting, pos_label, n_jobs, verbose
+        As in :class:`~damvi.DAMVIVotingClassifier`.
+    n_folds : int
+    check_labels : callable
+        Refuses what cannot be done with such :class:`~damvi.labels.Labels`.
+    seed : int
+    """
+
+    named: list[tuple[str, Any]] | None
+    voting: Any
+    n_folds: int
+    pos_label: Any
+    check_labels: Callable[[Labels], Any]
+    seed: int
+    n_jobs: int | None
+    verbose: int
+
+
+class TrainedPool(NamedTuple):
+    """Different models, and their votes on rows that they were not trained on.
+
+    Attributes
+    ----------
+    labels : Labels
+    targets : ndarray of shape (n,)
+    weights : ndarray of shape (n,), or None
+    voters : PoolVoters
+    votes : ndarray of shape (n, K), or (n, K, C)
+    split : Split
+    row_hashes : ndarray of uint64
+        In order, of the rows that are remembered.
+    row_hash_step : int
+        Of how many rows one is.
+    seconds : dict of str to float
+        What the trainings of each voter took.
+    n_features : int
+    columns : list of str, or None
+        The names of the features.
+    """
+
+    labels: Labels
+    targets: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    voters: PoolVoters
+    votes: NDArray[Any]
+    split: Split
+    row_hashes: Hashes
+    row_hash_step: int
+    seconds: dict[str, float]
+    n_features: int = 0
+    columns: list[str] | None = None

@@ -23,11 +23,15 @@ from ..voters.trees.features import Categories
 from ..voters.trees.features import numbers_of as numbers_of_labels
 
 if TYPE_CHECKING:
-    from . import BlockFit, Trained
+    import pandas as pd
+
+    from . import BlockFit, PoolFit, Trained, TrainedPool
 
 BATCH_ROWS = 2**16
 PIECE, READ = 2**26, 2**20
 """Bytes of a file that a thread takes, and that are in memory at a time."""
+SAMPLE_ROWS = 200_000
+"""That models of a pool are trained on, if nothing else is said."""
 MOST_CATEGORIES = 2**16
 """Distinct texts of a column; more are no categories."""
 
@@ -76,6 +80,10 @@ class ParquetTable:
         A folder for the one-byte bins, as large as a byte for each cell and 8 for each
         row. By default one in the system's folder for temporary files, which is removed
         with the model; one that an interrupted fit leaves behind is gone on from.
+    sample_rows : int, default=200_000
+        Rows that the models of a :class:`~damvi.DAMVIVotingClassifier` are trained on:
+        about so many, of each class the same number, or all that it has. They count for
+        those that were not drawn. All rows are voted on.
 
     Examples
     --------
@@ -90,9 +98,11 @@ class ParquetTable:
         *,
         columns: list[str] | None = None,
         cache: str | os.PathLike[str] | None = None,
+        sample_rows: int = SAMPLE_ROWS,
     ) -> None:
         self.path = os.fspath(path)
         self.columns = columns
+        self.sample_rows = sample_rows
         self.cache = None if cache is None else Path(cache)
 
     @cached_property
@@ -193,10 +203,8 @@ class ParquetTable:
             f"({', '.join(lost)}); if it should be, write it into the files as a column"
         )
 
-    def categories(
-        self, tree: Any, names: list[str], through: Any
-    ) -> tuple[Categories | None, NDArray[np.bool_]]:
-        """The categories of each column, and which columns have any.
+    def example(self, names: list[str], through: Any) -> pd.DataFrame:
+        """No rows of these columns, with their categories.
 
         Texts are in order, as pandas has them in ``astype("category")``.
         """
@@ -212,11 +220,7 @@ class ParquetTable:
         frame = pd.DataFrame({name: np.empty(0) for name in names})
         for name in texts:
             frame[name] = pd.Categorical([], categories=sorted(found[name]))
-        mask = tree.categorical_mask(frame)
-        if not tree.wants_frame(frame):
-            return None, mask
-        categories = Categories.learn(frame)
-        return categories, mask | categories.mask
+        return frame
 
     def doubles(
         self, batch: Any, categories: Categories | None, where: str
@@ -236,6 +240,12 @@ class ParquetTable:
         from .training import train_on_parquet
 
         return train_on_parquet(self.afresh(), fit, y, sample_weight)
+
+    def train_pool(self, fit: PoolFit, y: Any, sample_weight: Any) -> TrainedPool:
+        """Step 1 for a pool of different models; see :class:`~damvi.outofcore.PoolFit`."""
+        from .pool import train_pool_on_parquet
+
+        return train_pool_on_parquet(self.afresh(), fit, y, sample_weight)
 
     def afresh(self) -> Self:
         """The same dataset, with nothing remembered of its files."""

@@ -143,6 +143,34 @@ class TableReader:
         sizes = [group.n_rows for group in table.groups]
         self.starts = np.cumsum([0, *sizes]).tolist()
 
+    @classmethod
+    def of(
+        cls, table: ParquetTable, y: Any, sample_weight: Any, n_jobs: Any, verbose: int
+    ) -> TableReader:
+        """The same of what a user gave to ``fit``."""
+        for name, given in (("y", y), ("sample_weight", sample_weight)):
+            if not isinstance(given, str) and (given is not None or name == "y"):
+                raise TypeError(
+                    f"X is a parquet dataset, so {name} must be the name of one of its "
+                    f"columns, and not a {type(given).__name__}"
+                )
+        return cls(table, y, sample_weight, n_jobs, verbose)
+
+    def all_truth(
+        self, pos_label: Any, check_labels: Callable[[Labels], Any]
+    ) -> tuple[Labels, NDArray[np.uint8], NDArray[np.float64] | None, ClassTotals]:
+        """The classes, the number of each row's, its weight, and what they come to."""
+        counts = reduce(
+            lambda one, other: one + other,
+            self.through("Reading labels", partial(_count_labels, self)),
+            LabelCounts.none(),
+        )
+        labels = counts.labels(pos_label)
+        check_labels(labels)
+        targets, weights, totals = _read_targets(self, counts, labels)
+        check_totals(labels, totals, weights is not None)
+        return labels, targets, weights, totals
+
     def through(self, what: str, work: Callable[[int, RowGroup], Any]) -> Iterator[Any]:
         """What the work makes of each row group, in order, with a bar if one is wanted."""
         groups = self.table.groups
@@ -189,26 +217,13 @@ def train_on_parquet(
     table: ParquetTable, fit: BlockFit, y: Any, sample_weight: Any
 ) -> Trained:
     """Train voters on a table on disk, and have them vote block by block."""
-    for name, given in (("y", y), ("sample_weight", sample_weight)):
-        if not isinstance(given, str) and (given is not None or name == "y"):
-            raise TypeError(
-                f"X is a parquet dataset, so {name} must be the name of one of its "
-                f"columns, and not a {type(given).__name__}"
-            )
     announce_compilation()
     tree = fit.new_tree()
-    reader = TableReader(table, y, sample_weight, fit.n_jobs, fit.verbose)
-    counts = reduce(
-        lambda one, other: one + other,
-        reader.through("Reading labels", partial(_count_labels, reader)),
-        LabelCounts.none(),
-    )
-    labels = counts.labels(fit.pos_label)
-    fit.check_labels(labels)
-    targets, weights, totals = _read_targets(reader, counts, labels)
-    check_totals(labels, totals, weights is not None)
+    reader = TableReader.of(table, y, sample_weight, fit.n_jobs, fit.verbose)
+    labels, targets, weights, totals = reader.all_truth(fit.pos_label, fit.check_labels)
     plan = BlockPlan.of(fit, labels, totals)
-    categories, categorical = table.categories(tree, reader.names, reader.through)
+    example = table.example(reader.names, reader.through)
+    categories, categorical = categories_of(tree, example)
     # No other fit can go on from bins of a seed that nobody knows.
     key = _key(reader, categorical, fit.seed, labels) if fit.repeatable else token_hex(32)
     cache = BinCache(table.cache, key, reader.starts, len(reader.names))
@@ -249,6 +264,15 @@ def train_on_parquet(
     )
     votes = BlockVotes(blocks, plan, voters.forest)
     return Trained(voters, votes, cache.hashes, reader.names)
+
+
+def categories_of(tree: Any, example: Any) -> tuple[Categories | None, NDArray[np.bool_]]:
+    """The categories of each column of no rows, and which columns have any."""
+    mask = tree.categorical_mask(example)
+    if not tree.wants_frame(example):
+        return None, mask
+    categories = Categories.learn(example)
+    return categories, mask | categories.mask
 
 
 def _count_labels(reader: TableReader, _: int, group: RowGroup) -> LabelCounts:

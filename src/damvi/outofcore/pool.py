@@ -1,0 +1,454 @@
+"""Step 1 for a pool of different models on a table beyond memory.
+
+Models are trained on a sample that fits: of each class the same number of rows, or all that
+it has, weighted back to what they stand for. Votes are cast on all rows, a block at a time,
+and by models of the other folds alone. A row's fold, and whether it is drawn, is a function
+of its number (or its rank in its class) and the seed. So the models and the votes are the
+same however the table is cut into files, row groups or partitions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.parallel import delayed
+
+from .._threads import one_blas_thread, one_openmp_thread
+from ..folds import Split, deal_folds_by_rank, refuse_single_class
+from ..hashing import Hashes, hash_step, row_bits, thinned
+from ..labels import ClassTotals, Labels
+from ..progress import progress_bar
+from ..validation import check_many_classes
+from ..voters import PoolVoters, many_categories, strong_pool
+from ..voters.estimators import VoteReader, Voting, in_parallel, weight_name
+from ..voters.pool import ALL_ROWS, blamed, check_pool, train_voter
+from ..voters.trees.features import Categories, is_categorical
+from . import PoolFit, TrainedPool
+from .parquet import ParquetTable, RowGroup
+from .training import TableReader
+
+DRAW_KEY = 2**31 * 300
+"""Beside the seed, so that the draw and the folds, with up to 256 classes, have bits of
+their own."""
+SAMPLE_CELLS = 50_000_000
+"""Of the sample, at most: 400 MB as doubles."""
+BLOCK_CELLS = 2**23
+BLOCK_ROWS = 2**18
+"""That are in memory at a time on each thread, at most."""
+FEWEST, MOST_PIECE_ROWS = 64, 2**12
+"""Rows that a model is asked about at a time."""
+
+Named = list[tuple[str, Any]]
+Floats = NDArray[np.float64]
+
+
+class RowBlock(NamedTuple):
+    """Rows that follow each other in a table.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n, d)
+        A category is its place among those of its column.
+    targets : ndarray of uint8, shape (n,)
+    weights : ndarray of shape (n,), or None
+        From 0 to 1.
+    start : int
+        The number of the first row in the table.
+    before : ndarray of shape (C,)
+        Rows of each class that come before.
+    """
+
+    numbers: Floats
+    targets: NDArray[np.uint8]
+    weights: Floats | None
+    start: int
+    before: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """How rows of numbers become the tables that models are given.
+
+    Attributes
+    ----------
+    names : list of str, or None
+        None for plain arrays.
+    labels : tuple
+        The categories of each column, None for numbers.
+    """
+
+    names: list[str] | None
+    labels: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, example: Any) -> Columns:
+        """Those of a table without rows."""
+        if not hasattr(example, "columns"):
+            return cls(None, (None,) * example.shape[1])
+        labels = (
+            example[name].cat.categories if is_categorical(example[name]) else None
+            for name in example.columns
+        )
+        return cls(list(example.columns), tuple(labels))
+
+    @cached_property
+    def categories(self) -> Categories | None:
+        """The places of all categories, None if no column has any."""
+        if all(known is None for known in self.labels):
+            return None
+        places = (
+            None if known is None else {label: place for place, label in enumerate(known)}
+            for known in self.labels
+        )
+        return Categories(tuple(places))
+
+    def table(self, numbers: Floats) -> Any:
+        """Rows as they were: an array, or a frame with categories."""
+        import pandas as pd
+
+        if self.names is None:
+            return numbers
+        if self.categories is None:
+            return pd.DataFrame(numbers, columns=self.names, copy=False)
+        parts = {}
+        for name, labels, column in zip(self.names, self.labels, numbers.T, strict=True):
+            parts[name] = np.ascontiguousarray(column)
+            if labels is not None:
+                codes = np.where(np.isnan(column), -1, column).astype(np.intp)
+                parts[name] = pd.Categorical.from_codes(codes, categories=labels)
+        return pd.DataFrame(parts, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class PoolPlan:
+    """What a block must know of the whole table to take part in a fit.
+
+    Attributes
+    ----------
+    labels : Labels
+    totals : ClassTotals
+    seed : int
+    n_folds : int
+    sample_rows : int
+        How many rows are to be drawn, about.
+    voting : {"soft", "hard"}
+    columns : Columns
+    """
+
+    labels: Labels
+    totals: ClassTotals
+    seed: int
+    n_folds: int
+    sample_rows: int
+    voting: Voting
+    columns: Columns
+
+    @classmethod
+    def of(
+        cls, fit: PoolFit, labels: Labels, totals: ClassTotals, rows: int, example: Any
+    ) -> PoolPlan:
+        columns = Columns.of(example)
+        rows = min(rows, max(1, SAMPLE_CELLS // max(1, len(columns.labels))))
+        return cls(labels, totals, fit.seed, fit.n_folds, rows, fit.voting, columns)
+
+    @cached_property
+    def rates(self) -> Floats:
+        """The share of the rows of each class that is drawn: the rarest first, since what
+        they leave of the room is for the others."""
+        rates, room = np.ones(len(self.totals.counted)), self.sample_rows
+        for left, c in enumerate(np.argsort(self.totals.counted, kind="stable").tolist()):
+            n = int(self.totals.counted[c])
+            drawn = min(n, max(1, room // (len(rates) - left)))
+            rates[c], room = drawn / n, room - drawn
+        return rates
+
+    @cached_property
+    def piece_rows(self) -> int:
+        """Rows that a model is always asked about at a time.
+
+        By how many it is asked about, and by where a row is among these, the last bits of
+        an answer may change, if it takes a product of matrices. Fewer than these are filled
+        up with copies.
+        """
+        wanted = 1 << max(0, (self.totals.n_rows // 64).bit_length() - 1)
+        return int(np.clip(wanted, FEWEST, MOST_PIECE_ROWS))
+
+    @property
+    def reader(self) -> VoteReader:
+        return VoteReader(np.arange(self.labels.n_classes), self.voting)
+
+    def folds(self, block: RowBlock) -> NDArray[np.int8]:
+        return deal_folds_by_rank(block.targets, self.seed, block.before, self.n_folds)
+
+    def drawn(self, block: RowBlock) -> NDArray[np.intp]:
+        """The rows of the block that are in the sample."""
+        rows = np.arange(block.start, block.start + len(block.targets), dtype=np.int64)
+        rates = self.rates[block.targets]
+        bits = row_bits(rows, self.seed + DRAW_KEY)
+        drawn = (rates == 1) | (np.ldexp(bits.astype(np.float64), -64) < rates)
+        if block.weights is not None:
+            drawn &= block.weights > 0
+        return np.flatnonzero(drawn)
+
+
+class Sample(NamedTuple):
+    """Rows that models are trained on.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n, d)
+    targets : ndarray of uint8, shape (n,)
+    folds : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
+        Their own, times the number of rows that each stands for.
+    """
+
+    numbers: Floats
+    targets: NDArray[np.uint8]
+    folds: NDArray[np.int8]
+    weights: Floats
+
+    def rows_without(self, fold: int) -> NDArray[np.intp]:
+        """Those that train for a fold; all of them for ``ALL_ROWS``."""
+        return np.flatnonzero(self.folds != fold)
+
+    @property
+    def weights_that_differ(self) -> Floats | None:
+        return self.weights if np.ptp(self.weights) > 0 else None
+
+
+def sample_of(plan: PoolPlan, block: RowBlock) -> Sample:
+    """The rows of a block that are in the sample."""
+    rows = plan.drawn(block)
+    targets = block.targets[rows]
+    weights = 1 / plan.rates[targets]
+    if block.weights is not None:
+        weights = weights * block.weights[rows]
+    return Sample(block.numbers[rows], targets, plan.folds(block)[rows], weights)
+
+
+def join_samples(parts: Sequence[Sample]) -> Sample:
+    """That of a table, from those of its blocks in the order of their rows."""
+    return Sample(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+
+
+def pool_of(plan: PoolPlan, given: Named | None, sample: Sample) -> Named:
+    """The voters, all of them able to learn from such a sample."""
+    weights = sample.weights_that_differ
+    if given is None:
+        few = plan.columns.table(sample.numbers[:1])
+        given = strong_pool(
+            plan.seed,
+            sample.targets,
+            sample_weight=weights,
+            rates=bool(many_categories(few)),
+        )
+    check_pool(given)
+    check_many_classes(plan.labels, [voter for _, voter in given])
+    refuse_single_class(
+        [sample.rows_without(fold) for fold in range(plan.n_folds)], sample.targets
+    )
+    for name, estimator in given:
+        if weights is not None and weight_name(estimator) is None:
+            raise ValueError(
+                f"voter {name!r} ({type(estimator).__name__}) does not accept "
+                f"sample_weight, and of a table beyond memory voters are trained on a "
+                f"sample, in which rows of a frequent class stand for others; leave it out "
+                f"of the pool, or fit on rows in memory"
+            )
+    return given
+
+
+def train_one(
+    plan: PoolPlan, named: tuple[str, Any], fold: int, sample: Sample, table: Any = None
+) -> tuple[Any, float]:
+    """The model of a voter for a fold, and what its training took."""
+    table = plan.columns.table(sample.numbers) if table is None else table
+    start, rows = time.perf_counter(), sample.rows_without(fold)
+    weights = sample.weights_that_differ
+    own = None if weights is None else weights[rows]
+    model = train_voter(*named, fold, table, sample.targets, rows, own, {}, plan.seed)
+    return model, time.perf_counter() - start
+
+
+def cast(
+    plan: PoolPlan, models: list[tuple[str, list[Any]]], block: RowBlock
+) -> NDArray[Any]:
+    """The votes on a block: each row's by the models that were trained without its fold.
+
+    ``models`` has the name of each voter, and its models by fold.
+    """
+    read, size = plan.reader, plan.piece_rows
+    folds = plan.folds(block)
+    votes = read.empty(len(folds), len(models))
+    with one_openmp_thread():
+        for fold in np.unique(folds).tolist():
+            judged = np.flatnonzero(folds == fold)
+            for start in range(0, len(judged), size):
+                rows = judged[start : start + size]
+                asked = np.append(rows, np.full(size - len(rows), rows[-1]))
+                table = plan.columns.table(block.numbers[asked])
+                for k, (name, by_fold) in enumerate(models):
+                    with blamed(f"voter {name!r} failed"):
+                        votes[rows, k] = read(by_fold[fold], table)[: len(rows)]
+    return votes
+
+
+def room_for_votes(plan: PoolPlan, n_voters: int, folder: Any = None) -> NDArray[Any]:
+    """For the votes on all rows, on disk: memory may be short, and they are read in order.
+
+    The file has no name, and goes with the last reference to the votes.
+    """
+    like = plan.reader.empty(0, n_voters)
+    shape = (plan.totals.n_rows, *like.shape[1:])
+    order: Any = "F" if like.ndim == 2 else "C"
+    with TemporaryFile(dir=folder) as file:
+        mapped: Any = np.memmap(file, like.dtype, "w+", shape=shape, order=order)
+    return np.asarray(mapped)
+
+
+def finished_pool(
+    plan: PoolPlan,
+    names: Sequence[str],
+    models: list[Any],
+    votes: NDArray[Any],
+    targets: NDArray[np.uint8],
+    folds: NDArray[np.int8],
+    weights: Floats | None,
+    hashes: Hashes,
+    seconds: dict[str, float],
+) -> TrainedPool:
+    """What the rest of a fit needs, and no block."""
+    classes = np.arange(plan.labels.n_classes)
+    # No list of the rows that train for each fold: nobody asks for it any more.
+    return TrainedPool(
+        plan.labels,
+        targets,
+        weights,
+        PoolVoters(tuple(names), models, classes, plan.voting),
+        votes,
+        Split([], folds.astype(np.int32)),
+        np.sort(hashes),
+        hash_step(plan.totals.n_rows),
+        seconds,
+        len(plan.columns.labels),
+        plan.columns.names,
+    )
+
+
+class PoolReader:
+    """A table on disk, as blocks of rows for a pool."""
+
+    def __init__(
+        self,
+        reader: TableReader,
+        plan: PoolPlan,
+        targets: NDArray[np.uint8],
+        weights: Floats | None,
+    ) -> None:
+        self.reader, self.plan = reader, plan
+        self.targets, self.weights = targets, weights
+        n_classes = plan.labels.n_classes
+        starts = reader.starts
+        counts = [
+            np.bincount(targets[start:stop], minlength=n_classes)
+            for start, stop in pairwise(starts)
+        ]
+        self._before = np.cumsum([np.zeros(n_classes, np.int64), *counts], axis=0)
+        room = BLOCK_CELLS // max(1, len(plan.columns.labels))
+        self._block_rows = int(np.clip(room, plan.piece_rows, BLOCK_ROWS))
+
+    def blocks(self, number: int, group: RowGroup) -> Iterator[tuple[RowBlock, Hashes]]:
+        """The rows of a row group, with the hashes of those to remember."""
+        table, columns = self.reader.table, self.plan.columns
+        before, step = self._before[number], hash_step(self.plan.totals.n_rows)
+        start = self.reader.starts[number]
+        parts: list[Floats] = []
+        hashes: list[Hashes] = []
+        for first, batch in self.reader.rows(group, start):
+            parts.append(table.doubles(batch, columns.categories, str(group)))
+            end = first + len(parts[-1])
+            own = table.hashes(batch, parts[-1], self.targets[first:end])
+            hashes.append(thinned(own, step))
+            if end - start >= self._block_rows or end == self.reader.starts[number + 1]:
+                rows = slice(start, end)
+                numbers = parts[0] if len(parts) == 1 else np.concatenate(parts)
+                weights = None if self.weights is None else self.weights[rows]
+                block = RowBlock(numbers, self.targets[rows], weights, start, before)
+                yield block, np.concatenate(hashes)
+                before = before + np.bincount(self.targets[rows], minlength=len(before))
+                start, parts, hashes = end, [], []
+
+
+def train_pool_on_parquet(
+    table: ParquetTable, fit: PoolFit, y: Any, sample_weight: Any
+) -> TrainedPool:
+    """Train a pool on a sample of a table on disk, and have it vote on all rows."""
+    reader = TableReader.of(table, y, sample_weight, fit.n_jobs, fit.verbose)
+    labels, targets, weights, totals = reader.all_truth(fit.pos_label, fit.check_labels)
+    example = table.example(reader.names, reader.through)
+    plan = PoolPlan.of(fit, labels, totals, table.sample_rows, example)
+    rows = PoolReader(reader, plan, targets, weights)
+    looked = [*reader.through("Drawing a sample", partial(_look, rows))]
+    sample = join_samples([part for some, _ in looked for part in some])
+    hashes = np.concatenate([part for _, some in looked for part in some])
+    del looked
+    named = pool_of(plan, fit.named, sample)
+    models, whole, seconds = _train(plan, named, sample, fit.n_jobs, fit.verbose)
+    del sample
+    votes = room_for_votes(plan, len(named), table.cache)
+    folds = np.empty(len(targets), np.int8)
+    by_name = [(name, by_fold) for (name, _), by_fold in zip(named, models, strict=True)]
+
+    def vote(number: int, group: RowGroup) -> None:
+        for block, _ in rows.blocks(number, group):
+            own = slice(block.start, block.start + len(block.targets))
+            votes[own], folds[own] = cast(plan, by_name, block), plan.folds(block)
+
+    with one_blas_thread():
+        for _ in reader.through("Voting on all rows", vote):
+            pass
+    reader.refuse_changes()
+    names = [name for name, _ in named]
+    return finished_pool(
+        plan, names, whole, votes, targets, folds, weights, hashes, seconds
+    )
+
+
+def _look(
+    rows: PoolReader, number: int, group: RowGroup
+) -> tuple[list[Sample], list[Hashes]]:
+    found = [
+        (sample_of(rows.plan, block), own) for block, own in rows.blocks(number, group)
+    ]
+    return [sample for sample, _ in found], [hashes for _, hashes in found]
+
+
+def _train(
+    plan: PoolPlan, named: Named, sample: Sample, n_jobs: int | None, verbose: int
+) -> tuple[list[list[Any]], list[Any], dict[str, float]]:
+    """Each voter's models by fold, its model of all rows, and the seconds."""
+    table = plan.columns.table(sample.numbers)
+    tasks = [
+        (k, fold) for fold in (ALL_ROWS, *range(plan.n_folds)) for k in range(len(named))
+    ]
+    work = (delayed(train_one)(plan, named[k], fold, sample, table) for k, fold in tasks)
+    models: dict[tuple[int, int], Any] = {}
+    seconds = dict.fromkeys((name for name, _ in named), 0.0)
+    with one_blas_thread():
+        results: Any = in_parallel(work, n_jobs)
+        if verbose:
+            results = progress_bar("Training voters")(results, len(tasks))
+        for (k, fold), (model, took) in zip(tasks, results, strict=True):
+            models[k, fold] = model
+            seconds[named[k][0]] += took
+    by_fold = [[models[k, fold] for fold in range(plan.n_folds)] for k in range(len(named))]
+    return by_fold, [models[k, ALL_ROWS] for k in range(len(named))], seconds
