@@ -30,7 +30,8 @@ def test_any_partitions_and_files_give_one_model(client, tmp_path, n_classes):
         assert fit(there, table, "label", "weight", client, sample_rows=500) is there
         same(there, here, X)
         assert np.array_equal(there.votes_.votes, here.votes_.votes)
-        assert np.array_equal(predict(there, table[list(X.columns)]).compute(), here.predict(X))
+        decided = predict(there, table[list(X.columns)]).compute()
+        assert np.array_equal(decided, here.predict(X))
 
 
 def test_arrays_and_refusals(client, tmp_path):
