@@ -17,6 +17,7 @@ from .published import (
     SHORT,
     PaperEntry,
     agrees,
+    allowed_gap,
     in_the_paper,
     is_imitation,
     is_part,
@@ -408,7 +409,7 @@ def _reproduced(table: Table, dataset: str) -> Claim | None:
     if paper is None or ours.status == "missing":
         return None
     text = f"{label(dataset)}: DAMVI's {SHORT[table.metric]} agrees with the paper's."
-    within = agrees(ours.mean, ours.std, paper)
+    within = agrees(ours.mean, ours.std, ours.n_done, paper)
     figures = (
         f"Ours {score(ours.mean)}±{score(ours.std, 3)}, the paper's {score(paper.mean)}"
         f"±{score(paper.std, 3)}"
@@ -416,13 +417,13 @@ def _reproduced(table: Table, dataset: str) -> Claim | None:
     if within is None:
         return Claim(text, UNTESTED, f"{figures}.", ours=True)
     apart = abs((ours.mean or 0) - paper.mean)
-    room = score((ours.std or 0) + paper.std)
+    room = score(allowed_gap(ours.std or 0, ours.n_done, paper))
     figures += f": {score(apart)} apart, where {room} is allowed."
     return Claim(text, verdict(within), figures, ours=True)
 
 
 def difference_words(tables: Iterable[Table]) -> str:
-    """A Markdown list of the entries that are further apart than both deviations allow."""
+    """A Markdown list of the entries that are further apart than two standard errors."""
     apart: dict[str, list[str]] = {}
     compared = marks = same_marks = 0
     for table in tables:
@@ -430,7 +431,7 @@ def difference_words(tables: Iterable[Table]) -> str:
             for method in PAPER_METHODS:
                 ours = table[method, dataset]
                 paper = paper_entry(table.metric, method, dataset)
-                within = agrees(ours.mean, ours.std, paper) if paper else None
+                within = agrees(ours.mean, ours.std, ours.n_done, paper) if paper else None
                 if paper is None or within is None:
                     continue
                 compared += 1
@@ -444,8 +445,8 @@ def difference_words(tables: Iterable[Table]) -> str:
         return "Nothing can be compared yet: it takes two splits of a dataset of the paper."
     n_apart = sum(map(len, apart.values()))
     lines = [
-        f"Of {compared} entries that both have, {compared - n_apart} are within one "
-        f"standard deviation of the paper plus one of ours, and {n_apart} are not. The "
+        f"Of {compared} entries that both have, {compared - n_apart} are within two "
+        f"standard errors of each other, and {n_apart} are not. The "
         f"marks of significance agree on {same_marks} of {marks}."
     ]
     for dataset in order_datasets(apart):

@@ -182,7 +182,7 @@ def comparison_grid(table: Table, protocol_words: str) -> Grid:
         for dataset in datasets:
             entry, paper = ours[method, dataset], paper_entry(table.metric, method, dataset)
             box = _box(entry, notes)
-            if paper and agrees(entry.mean, entry.std, paper) is False:
+            if paper and agrees(entry.mean, entry.std, entry.n_done, paper) is False:
                 box = replace(box, apart=True)
             mine.append(box)
             theirs.append(_paper_box(table.metric, method, dataset))
@@ -190,8 +190,8 @@ def comparison_grid(table: Table, protocol_words: str) -> Grid:
     return Grid(
         caption=(
             f"{_caption(table, protocol_words)} Each method's second line is the paper's. "
-            f"{MARKS} ≠: further apart than one standard deviation of the paper plus one "
-            "of ours."
+            f"{MARKS} ≠: further apart than two standard errors of the "
+            "difference."
         ),
         head=("", "", *(label(dataset) for dataset in datasets)),
         rows=tuple(rows),
@@ -402,7 +402,7 @@ def _csv_rows(table: Table) -> Iterator[dict[str, Any]]:
         for method in table.methods:
             entry = table[method, dataset]
             paper = paper_entry(table.metric, method, dataset)
-            within = agrees(entry.mean, entry.std, paper) if paper else None
+            within = agrees(entry.mean, entry.std, entry.n_done, paper) if paper else None
             yield {
                 "metric": table.metric,
                 "dataset": dataset,

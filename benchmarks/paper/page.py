@@ -43,8 +43,8 @@ from .store import write_whole
 from .tables import Cell, Table, check_distinct, complete_ranks, score_table
 
 OUR_CHECKS = (
-    "Checks of our own. Two means agree when they are no further apart than one standard "
-    "deviation of the paper plus one of ours."
+    "Checks of our own. Two means agree when they are no further apart than two standard "
+    "errors of their difference."
 )
 _FIRST_COLUMNS = (
     "dataset",

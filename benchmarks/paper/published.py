@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -100,8 +101,23 @@ def paper_entry(metric: str, method: str, dataset: str) -> PaperEntry | None:
     return paper_entries().get((metric, method, in_the_paper(dataset) or ""))
 
 
-def agrees(mean: float | None, std: float | None, paper: PaperEntry) -> bool | None:
-    """Whether within one standard deviation of the paper plus one of ours, if known."""
+PAPER_SPLITS = 5
+"""Over which the paper's means and deviations are taken."""
+
+
+def allowed_gap(std: float, n_splits: int, paper: PaperEntry) -> float:
+    """How far two means may be apart: two standard errors of their difference."""
+    return 2 * math.sqrt(std**2 / n_splits + paper.std**2 / PAPER_SPLITS)
+
+
+def agrees(
+    mean: float | None, std: float | None, n_splits: int, paper: PaperEntry
+) -> bool | None:
+    """Whether within two standard errors of the paper's mean, if known.
+
+    The deviations are over splits that overlap, so the errors are too small: a gap of a
+    little more than two of them may still be chance.
+    """
     if mean is None or std is None:
         return None
-    return abs(mean - paper.mean) <= paper.std + std
+    return abs(mean - paper.mean) <= allowed_gap(std, n_splits, paper)
