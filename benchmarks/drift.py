@@ -1,6 +1,6 @@
 """Warnings of changed inputs: how often on unchanged rows, and how often of real shifts.
 
-    python benchmarks/drift.py [--data FOLDER] [--fits 1.0] [-o results/drift]
+    python benchmarks/drift.py [--data FOLDER] [--fits 1.0] [--first-seed 1000]
 
 Fits of 500, 5,000 and 50,000 rows (trees, so that the share of flagged rows counts too),
 each with new batches of 200, 1,000 and 10,000 rows of the same distribution: the share of
@@ -214,6 +214,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="Folder of the real tables.")
     parser.add_argument("--fits", type=float, default=1.0, help="Share of the fits to do.")
+    parser.add_argument("--first-seed", type=int, default=0, help="Of the fits.")
     parser.add_argument("-o", "--out", type=Path, default=Path("results/drift"))
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
@@ -228,7 +229,8 @@ def main() -> None:
     sources = {name: Source(name, chosen.data) for name in names}
     for n, (n_fits, n_batches) in FITS.items():
         for name, source in sources.items():
-            for seed in range(max(1, round(n_fits * chosen.fits))):
+            for number in range(max(1, round(n_fits * chosen.fits))):
+                seed = chosen.first_seed + number
                 if (name, n, seed) in done:
                     continue
                 start = time.perf_counter()
