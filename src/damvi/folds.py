@@ -23,6 +23,9 @@ FIRST_STRETCH = (0.4, 0.2)
 """The share of a table in the order of time that is trained on and judged by nobody: more
 would leave few rows to judge, less would judge models of far fewer rows than the last has.
 The second is for tables whose windows would lack a class with the first."""
+N_BLOCKS = 12
+"""Stretches of time that are drawn whole for an interval: see :func:`alike_blocks`."""
+MOST_BLOCKS = 1000
 
 
 def folds_to_learn_from(
@@ -302,3 +305,56 @@ def forward_splits(
         f"no two windows can be made that have rows of the classes, with such rows before "
         f"them. Judge shuffled rows instead (--shuffle, shuffle=True), or give more rows"
     )
+
+
+def alike_blocks(
+    times: Any = None, groups: Any = None, *, n_blocks: int = N_BLOCKS
+) -> NDArray[np.intp] | None:
+    """Rows that are alike, as blocks: stretches of time, or whole groups.
+
+    Neighbours in time may be of one campaign, one fault or one week of holidays, and so
+    may rows of a group: how sure a figure is depends on how many of these there are, and
+    not on how many rows.
+
+    Parameters
+    ----------
+    times : array of shape (n,), optional
+        Numbers or dates that grow with time. Blocks are stretches of about as many rows
+        each; rows of the same time are in one.
+    groups : array of shape (n,), optional
+        Each group is a block; more than a thousand are put together in a thousand. With
+        ``times``, a group is in the stretch of its first row.
+    n_blocks : int, default=12
+        The stretches of time. They must be few to be longer than what rows share, which
+        nobody knows, and many enough to tell how they differ: in simulations 12 held the
+        truth for campaigns of up to a twelfth of the time (``benchmarks/promises.py``).
+
+    Returns
+    -------
+    blocks : ndarray of int of shape (n,) or None
+        The number of each row's block; None if there are not two blocks.
+
+    Examples
+    --------
+    >>> from damvi.folds import alike_blocks
+    >>> alike_blocks(times=[1, 2, 2, 3, 4, 5], n_blocks=3)
+    array([0, 1, 1, 1, 2, 2])
+    >>> alike_blocks(groups=["b", "a", "b"])
+    array([1, 0, 1])
+    """
+    blocks = None
+    if groups is not None:
+        blocks = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
+    if times is not None:
+        moments = np.unique(np.asarray(times), return_inverse=True)[1].reshape(-1)
+        if blocks is not None and len(blocks):
+            first = np.full(int(blocks.max()) + 1, len(moments))
+            np.minimum.at(first, blocks, moments)
+            moments = first[blocks]
+        sizes = np.bincount(moments)
+        middle = np.cumsum(sizes) - sizes / 2
+        blocks = (n_blocks * middle / max(len(moments), 1)).astype(np.intp)[moments]
+    if blocks is None:
+        return None
+    numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1) % MOST_BLOCKS
+    return numbers.astype(np.intp) if len(np.unique(numbers)) > 1 else None

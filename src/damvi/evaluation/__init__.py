@@ -4,18 +4,25 @@ Of two classes the positive one is reported; its number is 1 and that of the oth
 or more classes are each judged against the rest, and means over them count each alike.
 """
 
+from .draws import confusion
 from .measures import (
     MEASURES,
     Figure,
     Figures,
     compare,
-    confusion,
     headlines,
     measure,
     point_figures,
     share,
 )
-from .rows import Judged, are_of_fit, class_names, honest_rows, table_fingerprint
+from .rows import (
+    Judged,
+    alike_words,
+    are_of_fit,
+    class_names,
+    honest_rows,
+    table_fingerprint,
+)
 from .voters import FittedVote, voter_figures, voter_weights, voters_of_fit, voters_on
 
 __all__ = [
@@ -24,6 +31,7 @@ __all__ = [
     "Figures",
     "FittedVote",
     "Judged",
+    "alike_words",
     "are_of_fit",
     "class_names",
     "compare",

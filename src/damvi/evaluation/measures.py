@@ -1,11 +1,9 @@
 """Scores on rows with known truth, how sure they are, and which of two models is better.
 
 The intervals of counted shares (precision, recall, accuracy) are Wilson's. The others come
-from a bootstrap in which each class keeps its size. Figures of decisions only need the
-table of decisions, so tables are drawn, from a multinomial, and never rows. The same goes
-for one ranking: a draw matters by how many rows of each class fall into each cell of equal
-votes. In several rankings a row has a place in each, and rows are drawn; very many are
-thinned, and then count for more. The figures themselves always come from all rows.
+from a bootstrap (``draws.py``). Where rows are alike in blocks, whole blocks are drawn, and
+a share counts as many rows as would be as sure if none were alike. The figures themselves
+always come from all rows.
 
 Votes are columns here, one for each class that is looked for: each of three or more, and of
 two the positive one, which is 1.
@@ -21,23 +19,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .draws import (
+    N_DRAWS,
+    class_means,
+    confusion,
+    draw,
+    draw_gains,
+    draw_pairs,
+    of_tables,
+    rank_figures,
+    vote_columns,
+    widening,
+)
+
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-N_DRAWS = 300
 LEVEL = 0.9
 """How much of the draws an interval holds."""
 Z = 1.6448536269514722
 """Of a 90 % interval, as everywhere here."""
-MOST_CELLS = 5000
-"""Distinct votes that are told apart in the draws of one ranking."""
-MOST_WORK = 100_000_000
-"""Rows times classes times draws, of the draws of rows."""
-FEWEST_OF_CLASS = 200
-"""Rows of a class that are always drawn from, if there are as many."""
-BLOCK = 25
-"""Draws of rows that are counted at a time."""
 
 MEASURES = {
     "precision": "precision",
@@ -76,18 +78,19 @@ class Figure:
         cls, value: float, draws: Floats, least: float = -np.inf, most: float = np.inf
     ) -> Figure:
         """A figure with what draws of the rows make of it, within what it can be."""
+        draws = draws[~np.isnan(draws)]
         low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         # Draws from few rows can all lie on one side of the figure.
         low, high = min(float(low), value), max(float(high), value)
         return cls(value, max(low, least), min(high, most), float(draws.std()))
 
     @classmethod
-    def counted(cls, part: int, whole: int) -> Figure | None:
-        """A share of counted rows, with Wilson's interval; None of nothing."""
-        rate = share(part, whole)
+    def counted(cls, part: int, whole: int, effect: float = 1.0) -> Figure | None:
+        """A share of counted rows, as :func:`share` gives it; None of nothing."""
+        rate = share(part, whole, effect)
         if not whole:
             return None
-        spread = sqrt(rate["value"] * (1 - rate["value"]) / whole)
+        spread = sqrt(rate["value"] * (1 - rate["value"]) * effect / whole)
         return cls(rate["value"], rate["low"], rate["high"], spread)
 
     def as_dict(self) -> dict[str, float]:
@@ -112,11 +115,15 @@ class Figures:
         the rest; None where there are no rows to count.
     confusion : ndarray of int, shape (C, C)
         Rows by class (row) and decision (column).
+    effects : dict of str to tuple of float
+        For "precision" and "recall" of each class and for the one "accuracy": how many rows
+        count as one, since they are alike. 1 where rows are not.
     """
 
     overall: dict[str, Figure]
     by_class: tuple[dict[str, Figure | None], ...]
     confusion: NDArray[np.int64]
+    effects: dict[str, tuple[float, ...]]
 
     @property
     def chances(self) -> dict[str, float]:
@@ -144,7 +151,10 @@ class Figures:
             ],
             "confusion": self.confusion.tolist(),
             "shares": [
-                [share(count, sum(row)) for count in row] for row in self.confusion.tolist()
+                [share(count, sum(row), effect) for count in row]
+                for row, effect in zip(
+                    self.confusion.tolist(), self.effects["recall"], strict=True
+                )
             ],
         }
 
@@ -160,8 +170,10 @@ def headlines(figures: Collection[str]) -> tuple[str, ...]:
     return next((names for names in HEADLINES if {*names} <= {*figures}), ())
 
 
-def share(part: int, whole: int) -> dict[str, Any]:
+def share(part: int, whole: int, effect: float = 1.0) -> dict[str, Any]:
     """``part / whole`` with Wilson's 90 % interval; None of nothing.
+
+    ``effect`` rows count as one in the interval, where rows are alike.
 
     Examples
     --------
@@ -171,9 +183,10 @@ def share(part: int, whole: int) -> dict[str, Any]:
     """
     if not whole:
         return {"part": 0, "whole": 0, "value": None, "low": None, "high": None}
-    p, spread = part / whole, Z * Z / whole
+    p, counted = part / whole, whole / effect
+    spread = Z * Z / counted
     centre = (p + spread / 2) / (1 + spread)
-    half = Z * sqrt(p * (1 - p) / whole + spread / (4 * whole)) / (1 + spread)
+    half = Z * sqrt(p * (1 - p) / counted + spread / (4 * counted)) / (1 + spread)
     return {
         "part": part,
         "whole": whole,
@@ -184,19 +197,6 @@ def share(part: int, whole: int) -> dict[str, Any]:
     }
 
 
-def confusion(labels: ArrayLike, decided: ArrayLike, n_classes: int) -> NDArray[np.int64]:
-    """Rows by class (row) and decision (column).
-
-    Examples
-    --------
-    >>> confusion([1, 1, 0], [1, 0, 0], 2).tolist()
-    [[1, 0], [1, 1]]
-    """
-    places = np.asarray(labels, np.intp) * n_classes + np.asarray(decided, np.intp)
-    cells = np.bincount(places, minlength=n_classes**2).astype(np.int64)
-    return cells.reshape(n_classes, n_classes)
-
-
 def measure(
     labels: ArrayLike,
     vote: ArrayLike,
@@ -204,6 +204,7 @@ def measure(
     probability: ArrayLike | None = None,
     *,
     cost: tuple[float, float] | None = None,
+    blocks: ArrayLike | None = None,
     seed: int = 0,
 ) -> Figures:
     """Judge decisions between classes.
@@ -220,6 +221,9 @@ def measure(
         For the Brier score.
     cost : (false alarm, miss), optional
         For the cost a row, of two classes.
+    blocks : array of int, shape (n,), optional
+        Which block of rows that are alike each row is in, by number, as
+        :func:`damvi.folds.alike_blocks` makes them. By default no rows are alike.
     seed : int, default=0
         Of the bootstrap.
 
@@ -237,7 +241,7 @@ def measure(
     ['precision', 'recall', 'f1', 'ap']
     """
     truth, named = np.asarray(labels, np.intp), np.asarray(decided, np.intp)
-    votes, reported, classes = _columns(vote)
+    votes, reported, classes = vote_columns(vote)
     if len(np.unique(truth)) < 2:
         raise ValueError(
             f"rows of two classes are needed to measure anything; all {len(truth):,} here "
@@ -247,44 +251,92 @@ def measure(
         raise ValueError("some rows have no vote; leave them out")
     errors = None
     if probability is not None:
-        chances, _, _ = _columns(probability)
+        chances, _, _ = vote_columns(probability)
         errors = ((chances - (truth[:, None] == reported)) ** 2).sum(axis=1)
+    alike = None if blocks is None else np.asarray(blocks, np.intp)
     table = confusion(truth, named, len(classes))
-    ranks = _ranks(truth, votes, np.ones((1, len(truth))))[:, :, 0]
+    ranks = rank_figures(truth, votes, np.ones((1, len(truth))))[:, :, 0]
     alone = len(reported) == 1
-    draw = _draw_cells if alone else _draw_rows
-    tables, drawn_ranks, drawn_errors = draw(seed, truth, votes, named, errors, ranks)
-    exact, drawn = _of_tables(table[None].astype(float), cost), _of_tables(tables, cost)
+    made = draw(seed, truth, votes, named, errors, ranks, alike)
+    exact, drawn = of_tables(table[None].astype(float), cost), of_tables(made.tables, cost)
+    effects = _effects(table, made.tables, alike)
+
+    def around(value: Any, draws: Floats, least: float, most: float = np.inf) -> Figure:
+        if alike is not None:
+            # What is kept of the draws is how far they lie apart: see draws.py.
+            draws = value + widening(alike) * (draws - np.nanmean(draws))
+        return Figure.around(float(value), draws, least, most)
+
     there = table.sum(axis=1)[reported] > 0
     by_class: list[dict[str, Figure | None]] = []
     for at, c in enumerate(reported):
+        found, sure = int(table[c, c]), [effects[key][c] for key in ("precision", "recall")]
         own: dict[str, Figure | None] = {
-            "precision": Figure.counted(int(table[c, c]), int(table[:, c].sum())),
-            "recall": Figure.counted(int(table[c, c]), int(table[c].sum())),
+            "precision": Figure.counted(found, int(table[:, c].sum()), sure[0]),
+            "recall": Figure.counted(found, int(table[c].sum()), sure[1]),
             **dict.fromkeys(("f1", "ap", "roc_auc")),
         }
         if there[at]:
-            own["f1"] = Figure.around(float(exact["f1"][0, c]), drawn["f1"][:, c])
+            own["f1"] = around(exact["f1"][0, c], drawn["f1"][:, c], 0.0, 1.0)
             for k, name in enumerate(("ap", "roc_auc")):
-                own[name] = Figure.around(float(ranks[k, at]), drawn_ranks[k, at], 0.0, 1.0)
+                own[name] = around(ranks[k, at], made.ranks[k, at], 0.0, 1.0)
         by_class.append(own)
-    means = ["balanced_accuracy", "mcc", *(["cost"] if cost else [])]
-    means += [] if alone else ["macro_f1"]
-    found: dict[str, Any] = {
-        name: Figure.around(float(exact[name][0]), drawn[name]) for name in means
+    limits: dict[str, tuple[float, float]] = {
+        "balanced_accuracy": (0.0, 1.0),
+        "mcc": (-1.0, 1.0),
+        **({"cost": (0.0, max(cost))} if cost else {}),
+        **({} if alone else {"macro_f1": (0.0, 1.0)}),
     }
-    if errors is not None and drawn_errors is not None:
-        found["brier"] = Figure.around(float(errors.mean()), drawn_errors, 0.0)
+    figures: dict[str, Any] = {
+        name: around(exact[name][0], drawn[name], *within)
+        for name, within in limits.items()
+    }
+    if errors is not None and made.errors is not None:
+        figures["brier"] = around(errors.mean(), made.errors, 0.0)
     if alone:  # its figures stand for all
         # Of nothing flagged, nothing is known.
-        found |= by_class[0] | {"precision": by_class[0]["precision"] or NONE_FLAGGED}
+        figures |= by_class[0] | {"precision": by_class[0]["precision"] or NONE_FLAGGED}
     else:
         for k, name in enumerate(("macro_ap", "macro_roc_auc")):
-            mean, moved = float(ranks[k, there].mean()), drawn_ranks[k, there].mean(axis=0)
-            found[name] = Figure.around(mean, moved, 0.0, 1.0)
-        found["accuracy"] = Figure.counted(int(np.trace(table)), len(truth))
-    overall = {name: found[name] for name in MEASURES if name in found}
-    return Figures(overall, tuple(by_class), table)
+            mean, moved = ranks[k, there].mean(), class_means(made.ranks[k, there].T)
+            figures[name] = around(mean, moved, 0.0, 1.0)
+        right, (sure_of_all,) = int(np.trace(table)), effects["accuracy"]
+        figures["accuracy"] = Figure.counted(right, len(truth), sure_of_all)
+    overall = {name: figures[name] for name in MEASURES if name in figures}
+    return Figures(overall, tuple(by_class), table, effects)
+
+
+def _effects(
+    table: NDArray[np.int64], tables: Floats, blocks: Labels | None
+) -> dict[str, tuple[float, ...]]:
+    """How many rows count as one in a share, by how far it moves when blocks are drawn."""
+    counts, n_classes = table.astype(float), len(table)
+    found, drawn_found = np.diagonal(counts), np.diagonal(tables, axis1=1, axis2=2)
+    shares = {
+        "precision": (found, counts.sum(axis=0), drawn_found, tables.sum(axis=1)),
+        "recall": (found, counts.sum(axis=1), drawn_found, tables.sum(axis=2)),
+        "accuracy": (
+            found.sum(keepdims=True),
+            counts.sum(keepdims=True)[0],
+            drawn_found.sum(axis=1, keepdims=True),
+            tables.sum(axis=(1, 2))[:, None],
+        ),
+    }
+    if blocks is None:
+        return {name: (1.0,) * len(parts[0]) for name, parts in shares.items()}
+    wider, effects = widening(blocks), {}
+    for name, (parts, wholes, drawn_parts, drawn_wholes) in shares.items():
+        own = []
+        for k, (part, whole) in enumerate(zip(parts, wholes, strict=True)):
+            there = drawn_wholes[:, k] > 0
+            plain = part / whole * (1 - part / whole) / whole if whole else 0.0
+            # Of none or all, draws say nothing.
+            moved = np.std(drawn_parts[there, k] / drawn_wholes[there, k]) if plain else 0.0
+            effect = (wider * moved) ** 2 / plain if plain else 1.0
+            own.append(float(np.clip(effect, 1.0, max(whole, 1.0))))
+        effects[name] = tuple(own)
+    assert len(effects["recall"]) == n_classes
+    return effects
 
 
 def point_figures(
@@ -317,28 +369,21 @@ def point_figures(
     table = confusion(truth, named, int(classes.max()) + 1).astype(float)
     sizes, total = table.sum(axis=1), max(table.sum(), 1.0)
     there = sizes[classes] > 0
-    found = _of_tables(table[None], cost)
+    found = of_tables(table[None], cost)
     if vote is None:
         # All that are named tie, and so do all that are not.
         recall, precision = found["recall"][0], found["precision"][0]
         ranks = (recall * precision + (1 - recall) * sizes / total)[classes]
     else:
-        ranks = _ranks(truth, _columns(vote)[0], np.ones((1, len(truth))), only_ap=True)
+        ranks = rank_figures(
+            truth, vote_columns(vote)[0], np.ones((1, len(truth))), only_ap=True
+        )
         ranks = ranks[0, :, 0]
     return {
         "AP": float(ranks[there].mean()),
         "F1": float(found["f1"][0, classes[there]].mean()),
         "cost": float(1 - found["accuracy"][0] if cost is None else found["cost"][0]),
     }
-
-
-def _columns(vote: ArrayLike) -> tuple[Floats, Labels, Labels]:
-    """A vote as columns, the class of each column, and all classes, these first."""
-    votes = np.asarray(vote, np.float64)
-    votes = votes.reshape(len(votes), -1)
-    n_columns = votes.shape[1]
-    classes = np.roll(np.arange(max(n_columns, 2)), n_columns)
-    return votes, classes[:n_columns], classes
 
 
 def compare(
@@ -348,6 +393,7 @@ def compare(
     other: tuple[ArrayLike, ArrayLike],
     *,
     cost: tuple[float, float] = (1.0, 1.0),
+    blocks: ArrayLike | None = None,
     seed: int = 0,
 ) -> Figure:
     """How much better our model is than another, on the same draws of rows.
@@ -361,6 +407,8 @@ def compare(
     ours, other : (vote, decided)
         As :func:`measure` takes them.
     cost : (false alarm, miss)
+    blocks : array of int, shape (n,), optional
+        As :func:`measure` takes them.
     seed : int, default=0
 
     Returns
@@ -378,219 +426,23 @@ def compare(
     True
     """
     truth = np.asarray(labels, np.intp)
+    alike = None if blocks is None else np.asarray(blocks, np.intp)
     rng = np.random.RandomState([seed, 13])
     if measure in ("ap", "macro_ap"):
-        value, draws = _gain_of_rows(rng, truth, ours[0], other[0])
+        value, draws = draw_gains(rng, truth, ours[0], other[0], alike)
     else:
         decided = [np.asarray(named, np.intp) for _, named in (ours, other)]
-        n_classes = len(_columns(ours[0])[2])
+        n_classes = len(vote_columns(ours[0])[2])
         found = [
-            _of_tables(tables, cost)[measure]
-            for tables in _paired_tables(rng, truth, decided, n_classes)
+            of_tables(tables, cost)[measure]
+            for tables in draw_pairs(rng, truth, decided, n_classes, alike)
         ]
         gain = found[1] - found[0] if measure == "cost" else found[0] - found[1]
         # One figure a table, or the last class's: that is the positive one.
         gain = gain.reshape(1 + N_DRAWS, -1)[:, -1]
         value, draws = float(gain[0]), gain[1:]
+    draws = draws[~np.isnan(draws)]
+    if alike is not None:
+        draws = value + widening(alike) * (draws - draws.mean())
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Figure(value, float(low), float(high), float(draws.std()))
-
-
-def _of_tables(tables: Floats, cost: tuple[float, float] | None) -> dict[str, Floats]:
-    """Figures of tables of decisions (draws, C, C): by class (draws, C), or one a table."""
-    found = np.diagonal(tables, axis1=1, axis2=2)
-    sizes, named = tables.sum(axis=2), tables.sum(axis=1)
-    total, right = sizes[0].sum(), found.sum(axis=1)
-    there = sizes[0] > 0
-    recall, f1 = _part(found, sizes), _part(2 * found, sizes + named)
-    # Gorodkin's correlation of decisions and truth; 0 where one of them is constant.
-    spread = (total**2 - (named**2).sum(axis=1)) * (total**2 - (sizes**2).sum(axis=1))
-    figures = {
-        "precision": _part(found, named),
-        "recall": recall,
-        "f1": f1,
-        "macro_f1": f1[:, there].mean(axis=1),
-        "balanced_accuracy": recall[:, there].mean(axis=1),
-        "accuracy": right / total,
-        "mcc": _part(
-            right * total - (named * sizes).sum(axis=1), np.sqrt(np.maximum(spread, 0.0))
-        ),
-    }
-    if cost is not None:
-        figures["cost"] = (cost[0] * tables[:, 0, 1] + cost[1] * tables[:, 1, 0]) / total
-    return figures
-
-
-def _part(part: Floats, whole: Floats) -> Floats:
-    """One by the other; 0 of nothing."""
-    return np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
-
-
-def _ranks(truth: Labels, vote: Floats, weight: Floats, only_ap: bool = False) -> Floats:
-    """Average precision and ROC AUC (2, classes, draws) by these weights of the rows.
-
-    For the class of each column of the votes; 0 for one without rows. A tie counts half in
-    the ROC AUC.
-    """
-    votes, reported, _ = _columns(vote)
-    ranks = np.zeros((2, len(reported), len(weight)))
-    for at, c in enumerate(reported):
-        column = votes[:, at]
-        if not (truth == c).any():
-            continue
-        order = np.argsort(-column, kind="stable")
-        ranked = column[order]
-        starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
-        mass = weight[:, order]
-        both = np.add.reduceat(mass, starts, axis=1)
-        up = np.add.reduceat(mass * (truth[order] == c), starts, axis=1)
-        ups, flagged = up.cumsum(axis=1), both.cumsum(axis=1)
-        ranks[0, at] = (up * _part(ups, flagged)).sum(axis=1) / ups[:, -1]
-        if not only_ap:
-            pairs = ((both - up) * (ups - up / 2)).sum(axis=1)
-            ranks[1, at] = pairs / (ups[:, -1] * (flagged - ups)[:, -1])
-    return ranks
-
-
-def _draw_cells(
-    seed: int, truth: Labels, vote: Floats, named: Labels, errors: Any, ranks: Floats
-) -> tuple[Floats, Floats, Floats | None]:
-    """Tables, ranks and errors of draws of one ranking, by cells of rows that are alike.
-
-    Rows of a cell share class, decision and vote; neighbouring votes, if there are more
-    than ``MOST_CELLS``.
-    """
-    rng = np.random.RandomState([seed, 11])
-    distinct, level = np.unique(-vote, return_inverse=True)
-    level = level.reshape(-1)
-    if len(distinct) > MOST_CELLS:
-        # The positives' votes set the steps, as far as there is room.
-        own = np.unique(level[truth == 1])
-        room = MOST_CELLS // 2
-        take = np.linspace(0, len(own) - 1, min(len(own), room)).round().astype(np.intp)
-        even = np.linspace(0, len(distinct) - 1, room).round().astype(np.intp)
-        level = np.searchsorted(np.union1d(own[take], even), level)
-    keys, cell, members = np.unique(
-        (level * 2 + truth) * 2 + named, return_inverse=True, return_counts=True
-    )
-    kind, decided = keys // 2 % 2, keys % 2
-    counts = np.empty((N_DRAWS, len(keys)))
-    for side in (kind == 1, kind == 0):
-        size = members[side].sum()
-        counts[:, side] = rng.multinomial(size, members[side] / size, size=N_DRAWS)
-    tables = np.zeros((N_DRAWS, 2, 2))
-    for y, c in np.ndindex(2, 2):
-        tables[:, y, c] = counts[:, (kind == y) & (decided == c)].sum(axis=1)
-    drawn = _ranks(kind, -(keys // 4).astype(np.float64), counts)
-    if errors is None:
-        return tables, drawn, None
-    mean_error = np.bincount(cell.reshape(-1), errors) / members
-    return tables, drawn, counts @ mean_error / len(truth)
-
-
-def _draw_rows(
-    seed: int, truth: Labels, vote: Floats, named: Labels, errors: Any, ranks: Floats
-) -> tuple[Floats, Floats, Floats | None]:
-    """Tables in which each class keeps its rows, and ranks and errors of draws of rows."""
-    rng = np.random.RandomState([seed, 17])
-    # In one order, so that a table has the same intervals however its rows are sorted.
-    order = np.lexsort((*vote.T, named, truth))
-    truth, vote, named = truth[order], vote[order], named[order]
-    errors = None if errors is None else errors[order]
-    table = confusion(truth, named, vote.shape[1])
-    tables = np.zeros((N_DRAWS, *table.shape))
-    for c, row in enumerate(table):
-        if row.sum():
-            tables[:, c] = rng.multinomial(row.sum(), row / row.sum(), size=N_DRAWS)
-    classes = np.arange(vote.shape[1])
-    rows, scale = _thinned(rng, truth, classes)
-    some, votes = truth[rows], vote[rows]
-    drawn = np.empty((*ranks.shape, N_DRAWS))
-    faults = np.empty(N_DRAWS)
-    for block, weight in _weights_of_rows(rng, some, classes, scale):
-        drawn[:, :, block] = _ranks(some, votes, weight)
-        if errors is not None:
-            faults[block] = weight @ errors[rows] / len(truth)
-    # A draw repeats rows, which flatters a ranking, and thinned rows are not all: what is
-    # kept of the draws is how far they lie apart.
-    drawn += (ranks - drawn.mean(axis=2))[:, :, None]
-    if errors is None:
-        return tables, drawn, None
-    return tables, drawn, faults + (float(errors.mean()) - faults.mean())
-
-
-def _thinned(
-    rng: np.random.RandomState, truth: Labels, classes: Labels, n_votes: int = 1
-) -> tuple[Labels, Floats]:
-    """Rows to draw from, and how many each stands for: rare classes keep all of theirs."""
-    room = max(MOST_WORK // (N_DRAWS * len(classes) * n_votes), 1)
-    groups = [np.flatnonzero(truth == c) for c in classes]
-    sizes = np.array([len(group) for group in groups])
-    kept = sizes
-    if len(truth) > room:
-        part = np.maximum(np.ceil(sizes * (room / len(truth))), FEWEST_OF_CLASS)
-        kept = np.minimum(sizes, part.astype(np.intp))
-        groups = [
-            rng.choice(group, size, replace=False)
-            for group, size in zip(groups, kept, strict=True)
-        ]
-    return np.concatenate(groups), np.repeat(sizes / np.maximum(kept, 1), kept)
-
-
-def _weights_of_rows(
-    rng: np.random.RandomState, truth: Labels, classes: Labels, scale: Floats
-) -> Any:
-    """Blocks of draws: which they are, and how often each row is in them, (draws, rows)."""
-    for start in range(0, N_DRAWS, BLOCK):
-        n = min(BLOCK, N_DRAWS - start)
-        weight = np.empty((n, len(truth)))
-        for rows in (np.flatnonzero(truth == c) for c in classes):
-            if not len(rows):
-                continue
-            taken = rng.randint(len(rows), size=(n, len(rows)))
-            taken += np.arange(n)[:, None] * len(rows)
-            counts = np.bincount(taken.reshape(-1), minlength=n * len(rows))
-            weight[:, rows] = counts.reshape(n, len(rows))
-        yield slice(start, start + n), weight * scale
-
-
-def _paired_tables(
-    rng: np.random.RandomState, truth: Labels, decided: list[Labels], n_classes: int
-) -> list[Floats]:
-    """Tables of both models, the true ones and then draws of pairs of decisions."""
-    tables = [np.zeros((1 + N_DRAWS, n_classes, n_classes)) for _ in decided]
-    for c in np.unique(truth):
-        rows = truth == c
-        pairs = decided[0][rows] * n_classes + decided[1][rows]
-        cells, counts = np.unique(pairs, return_counts=True)
-        size = counts.sum()
-        drawn = rng.multinomial(size, counts / size, size=N_DRAWS)
-        drawn = np.concatenate([counts[None, :], drawn])
-        for table, named in zip(tables, divmod(cells, n_classes), strict=True):
-            table[:, c] = drawn @ np.eye(n_classes)[named]
-    return tables
-
-
-def _gain_of_rows(
-    rng: np.random.RandomState, truth: Labels, ours: ArrayLike, other: ArrayLike
-) -> tuple[float, Floats]:
-    """The difference of the mean average precision, and draws of it."""
-    votes, reported, classes = _columns(ours)
-    others, _, _ = _columns(other)
-    there = np.isin(reported, truth)
-
-    def gain(some: Labels, weight: Floats) -> Floats:
-        found, theirs = (
-            _ranks(truth[some], vote[some], weight, only_ap=True)
-            for vote in (votes, others)
-        )
-        return np.asarray((found - theirs)[0, there].mean(axis=0))
-
-    rows, scale = _thinned(rng, truth, classes, 2)
-    exact = float(gain(np.arange(len(truth)), np.ones((1, len(truth))))[0])
-    plain = float(gain(rows, scale[None, :])[0])
-    draws = np.empty(N_DRAWS)
-    for block, weight in _weights_of_rows(rng, truth[rows], classes, scale):
-        draws[block] = gain(rows, weight)
-    # Around the figure of all rows, not of the thinned ones.
-    return exact, draws + (exact - plain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..decision import decide
+from ..folds import alike_blocks
 from ..hashing import kept, row_hashes, without_labels
-from ..tables import label_texts, merge_labels, pick
+from ..tables import label_texts, merge_labels, pick, read_times, time_values
 from .voters import FittedVote
 
 if TYPE_CHECKING:
@@ -57,6 +58,11 @@ class Judged:
         remembers only some of them.
     step : int
         Of how many training rows one is remembered.
+    blocks : ndarray of int, or None
+        For the rows with a vote, which block of alike rows each is in: see
+        :func:`damvi.folds.alike_blocks`.
+    alike : dict of str to str
+        The columns that these are made by: "time", "group".
     """
 
     vote: Floats
@@ -67,6 +73,8 @@ class Judged:
     labels: Labels | None
     untold: int = 0
     step: int = 1
+    blocks: Labels | None = None
+    alike: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.vote)
@@ -123,7 +131,22 @@ class Judged:
             )
         if judged < n:
             text += f" {n - judged:,} rows have no out-of-sample vote and are left out."
-        return text
+        return " ".join(filter(None, (text, alike_words(self.alike))))
+
+
+def alike_words(alike: dict[str, str]) -> str:
+    """What intervals heed, for the user to read; by the columns that say it.
+
+    Examples
+    --------
+    >>> alike_words({"time": "day"})
+    "Intervals allow for rows being alike that are near in time ('day')."
+    """
+    parts = {"time": "near in time ({!r})", "group": "of one {!r}"}
+    told = [words.format(alike[role]) for role, words in parts.items() if role in alike]
+    return f"Intervals allow for rows being alike that are {' or '.join(told)}." * bool(
+        told
+    )
 
 
 def honest_rows(
@@ -160,7 +183,45 @@ def honest_rows(
     if training.probability is not None:
         chance[known] = training.probability[place[known]]
     remembers = fitted.remembers
-    return Judged(vote, of_fit, chance, decided, threshold, labels, untold, remembers)
+    judged = Judged(vote, of_fit, chance, decided, threshold, labels, untold, remembers)
+    blocks, alike = _blocks(model, frame, judged.has_vote)
+    return replace(judged, blocks=blocks, alike=alike)
+
+
+def _blocks(
+    model: ModelParts, frame: pd.DataFrame, some: Mask
+) -> tuple[Labels | None, dict[str, str]]:
+    """Blocks of rows that are alike, by the columns that said so of the training rows."""
+    import pandas as pd
+
+    said = model.scores.get("alike")
+    known = said if isinstance(said, dict) else {}
+    there = {
+        role: known[role]
+        for role in ("time", "group")
+        if isinstance(known.get(role), str) and known[role] in frame.columns
+    }
+    times = groups = None
+    if "time" in there:
+        column = frame[there["time"]]
+        try:
+            times = read_times(column)
+        except ValueError:
+            # As at the fit: a row without a date goes with the one before it.
+            found = time_values(frame, there["time"])
+            if found is not None:
+                times = pd.Series(found).ffill().bfill().to_numpy()
+        if times is None:
+            del there["time"]
+        else:
+            times = times[some]
+    if "group" in there:
+        column = frame[there["group"]]
+        if column.isna().any():  # a group of their own
+            column = column.astype("string").fillna("")
+        groups = column.to_numpy()[some]
+    blocks = alike_blocks(times, groups)
+    return blocks, {} if blocks is None else there
 
 
 def true_labels(target: Any, frame: pd.DataFrame, column: str) -> Labels:

@@ -6,7 +6,7 @@ All figures are out of sample.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,6 +25,7 @@ from ..decision import (
     parse_objective,
 )
 from ..evaluation import Figure, FittedVote, compare, measure, point_figures
+from ..folds import alike_blocks
 from ..io import Target
 from ..voters import PoolVoters, many_categories, out_of_fold_votes, strong_pool
 from ..weighting import crossfitted_vote
@@ -198,7 +199,8 @@ class Comparison:
     ``by_class`` has those of three or more classes, one after the other, and ``chances``
     what scores without any skill would have. ``threshold`` and ``probability`` are what our
     vote on each row was judged by: learned on other rows, in the shape of the vote, NaN
-    where there is none.
+    where there is none. ``alike`` are the columns that say which rows are alike, so that
+    the intervals heed it.
     """
 
     figures: dict[str, dict[str, Figure]]
@@ -208,6 +210,7 @@ class Comparison:
     threshold: NDArray[np.float64]
     probability: NDArray[np.float64]
     by_class: dict[str, tuple[dict[str, Figure | None], ...]] | None = None
+    alike: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -219,6 +222,7 @@ class Comparison:
             "verdicts": self.verdicts,
             "rows_judged": self.n_judged,
             "chances": self.chances,
+            "alike": self.alike,
         }
         if self.by_class is not None:
             plain["by_class"] = {
@@ -254,6 +258,10 @@ def compare_with_peers(
     votes = {OURS: vote, **(peers or {})}
     has_vote = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
     truth, some = targets[has_vote], folds[has_vote]
+    times, groups = (
+        None if given is None else given[has_vote] for given in (table.times, table.groups)
+    )
+    blocks = alike_blocks(times, groups)
     figures, by_class, decided, learned = {}, {}, {}, {}
     for name, votes_of_all in votes.items():
         # Rows that have no vote of ours are nobody's, so that all are judged alike.
@@ -269,11 +277,11 @@ def compare_with_peers(
         elif n_classes == 2 or name == OURS:
             chance = crossfit_probability(own, truth, some, forward=forward)
         decided[name], learned[name] = (own, decisions), (cuts, chance)
-        found = measure(truth, own, decisions, chance, cost=metric.cost)
+        found = measure(truth, own, decisions, chance, cost=metric.cost, blocks=blocks)
         figures[name], by_class[name] = found.overall, found.by_class
     cost = metric.cost or (1.0, 1.0)
     gains = {
-        name: compare(metric.measure, truth, decided[OURS], pair, cost=cost)
+        name: compare(metric.measure, truth, decided[OURS], pair, cost=cost, blocks=blocks)
         for name, pair in decided.items()
         if name != OURS
     }
@@ -301,7 +309,14 @@ def compare_with_peers(
     threshold, probability = (np.full(vote.shape, np.nan) for _ in range(2))
     threshold[has_vote], probability[has_vote] = learned[OURS]
     return Comparison(
-        figures, verdicts, len(truth), found.chances, threshold, probability, several
+        figures,
+        verdicts,
+        len(truth),
+        found.chances,
+        threshold,
+        probability,
+        several,
+        table.alike,
     )
 
 

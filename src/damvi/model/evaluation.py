@@ -110,6 +110,7 @@ def evaluate(
         judged.decided[some],
         judged.probability[some],
         cost=cost,
+        blocks=judged.blocks,
     )
     dropped = int((~answered).sum())
     return Evaluation(figures, names, judged.words, dropped, judged, fitted)

@@ -14,19 +14,21 @@ from ..io import Target
 from ..tables import (
     Schema,
     binary,
+    is_number_column,
     label_texts,
     leak_warnings,
     many,
     merge_labels,
     notes_on,
     pick,
+    read_times,
     spelling_warnings,
     suspicions,
     time_order,
     time_values,
 )
 from ..tables.profile import Profile
-from ..tables.values import as_numbers, dates_in, find_date_format
+from ..tables.values import as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +64,8 @@ class Prepared:
         Advice, a line each.
     profile : Profile or None
         What the columns of the labelled rows hold.
+    alike : dict of str to str
+        The columns that say which rows are alike: "time", "group", or none.
     """
 
     X: Any
@@ -75,6 +79,7 @@ class Prepared:
     sample_weight: NDArray[np.float64] | None = None
     notes: list[str] = field(default_factory=list)
     profile: Profile | None = None
+    alike: dict[str, str] = field(default_factory=dict)
 
     @property
     def n_classes(self) -> int:
@@ -156,9 +161,9 @@ def prepare(
     classes = with_kind(classes, frame[target].dtype, frame[target])
     classes = replace(classes, merged=merged)
     groups = None if group is None else _filled(frame, group, "group").to_numpy()[known]
-    times = None if time is None else _read_times(_filled(frame, time, "time")[known])
+    times = None if time is None else read_times(_filled(frame, time, "time")[known])
     weights = None if sample_weight is None else _read_weights(frame[sample_weight], known)
-    if time is not None and not _is_number_column(frame[time]):
+    if time is not None and not is_number_column(frame[time]):
         del roles["time"]
     drop = [*drop, *(name for name in roles.values() if name is not None)]
     without = None
@@ -169,8 +174,10 @@ def prepare(
     X = schema.encode(frame)
     notes = notes_on(frame, schema, X, y)
     if time is None and not shuffle:
-        times, note = _find_times(frame, schema, y, groups)
-        notes += note
+        time, times, words = _find_times(frame, schema, y, groups)
+        in_order = times is not None or time is None
+        (notes if in_order else warnings).extend(words)
+    alike = {"time": time if times is not None else None, "group": group}
     return Prepared(
         X,
         y,
@@ -183,35 +190,46 @@ def prepare(
         weights,
         notes,
         profile=Profile.learn(schema, X, frame),
+        alike={role: name for role, name in alike.items() if name is not None},
     )
 
 
 def _find_times(
     frame: pd.DataFrame, schema: Schema, y: NDArray[Any], groups: Any
-) -> tuple[NDArray[Any] | None, list[str]]:
-    """The order of the rows in time, if they are in any, and what to say of it."""
+) -> tuple[str | None, NDArray[Any] | None, list[str]]:
+    """The order of the rows in time, if they are in any, and what to say of it.
+
+    A column without times has such an order, but rows cannot be judged in it.
+    """
     import pandas as pd
 
     name = time_order(frame, schema)
     dates = [column.name for column in schema.used if column.kind == "date"]
     if name is None and not dates:
-        return None, []
+        return None, None, []
     if name is None:
-        return None, [
-            f"If {dates[0]!r} says when each row was, give it as --time: rows are then "
-            f"judged by what was learned from earlier ones, as new rows will be."
-        ]
+        told = (
+            f"If {dates[0]!r} says when each row was, give it as --time (in Python time=): "
+            f"rows are then judged by what was learned from earlier ones, as new rows will "
+            f"be."
+        )
+        return None, None, [told]
     # A row without a date goes with the one before it.
     times = pd.Series(time_values(frame, name)).ffill().bfill().to_numpy()
     try:
         forward_splits(times, y, groups)
     except ValueError as error:
-        return None, [f"The rows are in the order of {name!r}, but {error}."]
-    return times, [
+        told = (
+            f"the rows are in the order of {name!r}, but {error}. They are judged in any "
+            f"order, so expect less of rows to come than the scores promise"
+        )
+        return name, None, [told]
+    told = (
         f"The rows are in the order of {name!r}, so they are judged by what was learned "
         f"from earlier ones alone, as new rows will be. To judge them in any order, give "
-        f"--shuffle."
-    ]
+        f"--shuffle (in Python shuffle=True)."
+    )
+    return name, times, [told]
 
 
 def _filled(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
@@ -223,39 +241,6 @@ def _filled(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
             f"give each row a {role}"
         )
     return column
-
-
-def _is_number_column(column: pd.Series) -> bool:
-    from pandas.api import types
-
-    is_bool = types.is_bool_dtype(column.dtype)
-    return bool(types.is_numeric_dtype(column.dtype) and not is_bool)
-
-
-def _read_times(column: pd.Series) -> NDArray[Any]:
-    """The rows in their order of time, as numbers."""
-    from pandas.api import types
-
-    if _is_number_column(column):
-        times = column.to_numpy(np.float64, na_value=np.nan)
-        odd = ~np.isfinite(times)
-    else:
-        is_date = types.is_datetime64_any_dtype(column.dtype)
-        form = "" if is_date else find_date_format(column.astype("string"))
-        if not is_date and not form:
-            raise ValueError(
-                f"the time column {column.name!r} holds neither dates nor numbers, as "
-                f"{str(column.iloc[0])!r} shows; give dates such as 2024-01-31, or numbers"
-            )
-        dates = dates_in(column, form)
-        odd = dates.isna().to_numpy()
-        times = dates.dt.as_unit("us").astype("int64").to_numpy()
-    if odd.any():
-        raise ValueError(
-            f"the time column {column.name!r} has {odd.sum():,} values that are no time, "
-            f"such as {str(column[odd].iloc[0])!r}; give each row a time"
-        )
-    return times
 
 
 def _read_weights(column: pd.Series, known: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -42,10 +42,11 @@
     }));
   }
 
-  const wilson = (part, whole) => {
-    const z = 1.6448536269514722, p = part / whole, s = z * z / whole;
+  // So many rows count as one, where they are alike.
+  const wilson = (part, whole, effect) => {
+    const n = whole / effect, z = 1.6448536269514722, p = part / whole, s = z * z / n;
     const middle = (p + s / 2) / (1 + s);
-    const half = z * Math.sqrt(p * (1 - p) / whole + s / (4 * whole)) / (1 + s);
+    const half = z * Math.sqrt(p * (1 - p) / n + s / (4 * n)) / (1 + s);
     return [Math.max(0, middle - half), Math.min(1, middle + half)];
   };
   const count = (value) => value.toLocaleString("en");
@@ -53,15 +54,15 @@
     const value = 100 * share;
     return value > 0 && value < 1 ? "<1" : value > 99 && value < 100 ? ">99" : String(Math.round(value));
   };
-  const range = (part, whole) => {
+  const range = (part, whole, effect) => {
     if (!whole) return "no rows to count";
-    const [low, high] = wilson(part, whole);
+    const [low, high] = wilson(part, whole, effect);
     return `${hundred(low)} to ${hundred(high)}, with 90 % confidence`;
   };
   const short = (value) => value === 0 ? "0" : Math.abs(value) < 1000
     ? String(Number(value.toPrecision(3))) : count(Math.round(value));
   const tenths = (share) => (100 * share).toFixed(1);
-  const interval = (part, whole) => whole ? wilson(part, whole).map(tenths).join(" to ") : "";
+  const interval = (part, whole, effect) => whole ? wilson(part, whole, effect).map(tenths).join(" to ") : "";
   const put = (id, text) => { const at = by(id); if (at) at.textContent = text; };
   const place = (chart, c, x, y) => {
     const mark = by(`mark-${chart}-${c}`);
@@ -95,7 +96,7 @@
   const showSegment = () => all(".segment").forEach((each, k) => { each.hidden = String(k) !== segment.value; });
   if (segment) { segment.addEventListener("change", showSegment); showSegment(); }
 
-  const { confusion, cuts, weights, download } = JSON.parse(by("live-data").textContent);
+  const { confusion, effects, cuts, weights, download } = JSON.parse(by("live-data").textContent);
 
   // Rows as a file. Text that a spreadsheet would run as a formula gets an apostrophe.
   let threshold = -Infinity;
@@ -144,9 +145,9 @@
       const found = at(c, c), recall = sizes[c] ? found / sizes[c] : 0;
       put(`n-${c}`, count(named[c]));
       put(`r-${c}`, sizes[c] ? tenths(recall) : "");
-      put(`r-${c}-range`, interval(found, sizes[c]));
+      put(`r-${c}-range`, interval(found, sizes[c], effects.recall[c]));
       put(`p-${c}`, named[c] ? tenths(found / named[c]) : "");
-      put(`p-${c}-range`, interval(found, named[c]));
+      put(`p-${c}-range`, interval(found, named[c], effects.precision[c]));
       put(`f-${c}`, sizes[c] ? f1(c).toFixed(3) : "");
       for (const y of each) {
         const cell = by(`cell-${y}-${c}`), part = at(y, c);
@@ -158,7 +159,7 @@
       place("roc", c, total > sizes[c] ? (named[c] - found) / (total - sizes[c]) : 0, recall);
     }
     put("o-right", hundred(right / total));
-    put("o-right-range", range(right, total));
+    put("o-right-range", range(right, total, effects.accuracy[0]));
     put("o-wrong", count(total - right));
     if (there.length > 1) {
       put("o-found", hundred(mean((c) => at(c, c) / sizes[c])));
@@ -234,9 +235,9 @@
     put("c-threshold", String(Number(threshold.toPrecision(4))));
     by("c-threshold").dataset.exact = String(threshold);
     put("o-precision", flagged ? hundred(found / flagged) : "–");
-    put("o-precision-range", range(found, flagged));
+    put("o-precision-range", range(found, flagged, effects.precision[1]));
     put("o-recall", cuts.positives ? hundred(found / cuts.positives) : "–");
-    put("o-recall-range", range(found, cuts.positives));
+    put("o-recall-range", range(found, cuts.positives, effects.recall[1]));
     put("o-flagged", `${short(100 * flagged / total)} %`);
     put("o-flagged-count", `${count(flagged)} of ${count(total)}`);
     const cost = (m, a) => unit * (miss * m + a) * 1000 / total;

@@ -185,6 +185,7 @@ def _values(summary: dict[str, Any]) -> dict[str, Any]:
         "heat": heat,
         "gaps": any(vote is None for votes in says for vote in votes),
         "basis": words.basis(summary),
+        "alike": f" {summary['data']['alike']}".rstrip(),
         "lead": words.lead(summary) if not labelled else "",
         "as_it_decides": words.AS_IT_DECIDES,
         "data_words": words.data_words(summary),
@@ -214,7 +215,13 @@ def _live(summary: dict[str, Any]) -> dict[str, Any]:
         alarm, miss = cost if cost and cost[0] > 0 else (1.0, 10.0)
         ratios = sorted({*RATIOS, miss / alarm})
         cuts |= {"ratios": ratios, "start": ratios.index(miss / alarm), "unit": alarm}
-    return {**live, "confusion": table, "weights": summary["weights"], "cuts": cuts}
+    return {
+        **live,
+        "confusion": table,
+        "effects": summary["decision"]["effects"],
+        "weights": summary["weights"],
+        "cuts": cuts,
+    }
 
 
 def _order(summary: dict[str, Any]) -> list[int]:

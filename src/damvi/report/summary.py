@@ -16,6 +16,7 @@ from ..evaluation import (
     Figures,
     FittedVote,
     Judged,
+    alike_words,
     class_names,
     confusion,
     headlines,
@@ -240,6 +241,7 @@ def _data(table: _Table) -> dict[str, Any]:
         # Of training rows one in so many is judged; of the others nothing is remembered.
         "step": judged.step if judged.untold else 1,
         "words": judged.words,
+        "alike": alike_words(judged.alike),
         "without_truth": table.without_truth,
         "columns": [
             {
@@ -291,7 +293,7 @@ def _without_truth(table: _Table, ranked: list[str]) -> dict[str, Any]:
             }
             for c, name in enumerate(table.names)
         ],
-        "views": _views(table, None, None),
+        "views": _views(table, None, None, {}),
         "rows": _rows_to_look_at(table, ranked),
         "download": _download(table),
         "voters": {
@@ -308,17 +310,22 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
     truth, decided, vote = labels[known], judged.decided[known], judged.vote[known]
     chance = judged.probability[known].reshape(len(truth), -1)
     counts = confusion(truth, decided, fitted.n_classes)
-    figures = None
+    figures, effects = None, dict.fromkeys(("precision", "recall"), (1.0,) * len(counts))
+    effects["accuracy"] = (1.0,)
     if (counts.sum(axis=1) > 0).sum() > 1:
-        figures = measure(truth, vote, decided, chance if fitted.calibrates else None)
-    classes = _classes(table, counts, figures)
+        given = chance if fitted.calibrates else None
+        figures = measure(truth, vote, decided, given, blocks=judged.blocks)
+        effects = figures.effects
+    classes = _classes(table, counts, figures, effects)
     overall = {} if figures is None else figures.overall
     means = {"mean_found": "balanced_accuracy", "macro_f1": "macro_f1"}
     return {
         "classes": classes,
         "decision": {
             "confusion": counts.tolist(),
-            "right": share(int(np.trace(counts)), int(counts.sum())),
+            "right": share(int(np.trace(counts)), int(counts.sum()), *effects["accuracy"]),
+            # How many rows count as one, since they are alike: for the script.
+            "effects": effects,
             **{
                 name: overall[key].as_dict() if key in overall else None
                 for name, key in means.items()
@@ -336,7 +343,7 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
             truth,
             fitted.labels.usual if table.alone else None,
         ),
-        "views": _views(table, truth, chance),
+        "views": _views(table, truth, chance, effects),
         "peers": _peers(scores),
         "voters": _voters(table, labels),
         "mixed_up": _mixed_up(counts, table.names),
@@ -364,7 +371,10 @@ def _weights(table: _Table, truth: Labels) -> dict[str, Any] | None:
 
 
 def _classes(
-    table: _Table, counts: NDArray[Any], figures: Figures | None
+    table: _Table,
+    counts: NDArray[Any],
+    figures: Figures | None,
+    effects: dict[str, tuple[float, ...]],
 ) -> list[dict[str, Any]]:
     """Each class: how frequent it is, and how well it is found."""
     labels, total = table.fitted.labels, int(counts.sum())
@@ -387,8 +397,8 @@ def _classes(
                 "rate": rows / max(total, 1),
                 "rare": bool(rare[c]),
                 "named": share(named, total),
-                "precision": share(found, named),
-                "recall": share(found, rows),
+                "precision": share(found, named, effects["precision"][c]),
+                "recall": share(found, rows, effects["recall"][c]),
                 **{key: known.get(key) for key in ("f1", "ap", "roc_auc")},
             }
         )
@@ -413,7 +423,10 @@ def _scores(figures: Figures | None) -> list[dict[str, Any]]:
 
 
 def _views(
-    table: _Table, truth: Labels | None, chance: Floats | None
+    table: _Table,
+    truth: Labels | None,
+    chance: Floats | None,
+    effects: dict[str, tuple[float, ...]],
 ) -> list[dict[str, Any]]:
     """For each class what its charts show, the rarest first; of two, the positive one.
 
@@ -447,8 +460,8 @@ def _views(
             found, alarms = int((own & named).sum()), int((~own & named).sum())
             view |= {
                 "rate": float(own.mean()),
-                "precision": share(found, found + alarms),
-                "recall": share(found, cuts.positives),
+                "precision": share(found, found + alarms, effects["precision"][c]),
+                "recall": share(found, cuts.positives, effects["recall"][c]),
                 "alarm_rate": alarms / max(cuts.negatives, 1),
                 "cuts": cuts.as_dict() if alone else None,
                 "curves": cuts.curves() if own.any() and not own.all() else None,

@@ -1,6 +1,6 @@
 """A file as a typed table: what its columns hold, and how a model sees them."""
 
-from .checks import notes_on, time_order, time_values
+from .checks import is_number_column, notes_on, read_times, time_order, time_values
 from .labels import (
     binary,
     label_texts,
@@ -23,6 +23,7 @@ __all__ = [
     "TableEncoder",
     "binary",
     "check_carried",
+    "is_number_column",
     "label_texts",
     "leak_warnings",
     "listed",
@@ -32,6 +33,7 @@ __all__ = [
     "pick",
     "read_blocks",
     "read_table",
+    "read_times",
     "spelling_warnings",
     "suspicions",
     "time_order",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .schema import REPEATS, Schema, judge
-from .values import dates_of_fit, is_time
+from .values import dates_in, dates_of_fit, find_date_format, is_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,6 +237,40 @@ def time_values(frame: pd.DataFrame, name: str) -> NDArray[np.float64] | None:
     dates = dates_of_fit(values, column.form)
     seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.asarray(seconds.to_numpy(np.float64, na_value=np.nan))
+
+
+def is_number_column(column: pd.Series) -> bool:
+    """Whether it holds numbers, and not truths."""
+    from pandas.api import types
+
+    is_bool = types.is_bool_dtype(column.dtype)
+    return bool(types.is_numeric_dtype(column.dtype) and not is_bool)
+
+
+def read_times(column: pd.Series) -> NDArray[Any]:
+    """The rows in their order of time, as numbers."""
+    from pandas.api import types
+
+    if is_number_column(column):
+        times = column.to_numpy(np.float64, na_value=np.nan)
+        odd = ~np.isfinite(times)
+    else:
+        is_date = types.is_datetime64_any_dtype(column.dtype)
+        form = "" if is_date else find_date_format(column.astype("string"))
+        if not is_date and not form:
+            raise ValueError(
+                f"the time column {column.name!r} holds neither dates nor numbers, as "
+                f"{str(column.iloc[0])!r} shows; give dates such as 2024-01-31, or numbers"
+            )
+        dates = dates_in(column, form)
+        odd = dates.isna().to_numpy()
+        times = dates.dt.as_unit("us").astype("int64").to_numpy()
+    if odd.any():
+        raise ValueError(
+            f"the time column {column.name!r} has {odd.sum():,} values that are no time, "
+            f"such as {str(column[odd].iloc[0])!r}; give each row a time"
+        )
+    return times
 
 
 def _rank_correlation(times: NDArray[np.float64]) -> float:

@@ -1,0 +1,421 @@
+"""Draws of the rows that figures are of: how far the figures move from draw to draw.
+
+Each class keeps its size. Figures of decisions only need the table of decisions, so tables
+are drawn, from a multinomial, and never rows. The same goes for one ranking: a draw matters
+by how many rows of each class fall into each cell of equal votes. In several rankings a row
+has a place in each, and rows are drawn; very many are thinned, and then count for more.
+
+Rows that are alike, of the same stretch of time or the same group, come in blocks: whole
+blocks are drawn then, and the classes are as large as they turn out.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+N_DRAWS = 300
+MOST_CELLS = 5000
+"""Distinct votes that are told apart in the draws of one ranking."""
+MOST_WORK = 100_000_000
+"""Rows times classes times draws, of the draws of rows."""
+FEWEST_OF_CLASS = 200
+"""Rows of a class that are always drawn from, if there are as many."""
+BLOCK = 25
+"""Draws of rows that are counted at a time."""
+TRIES = 20
+"""To draw blocks with rows of all classes."""
+
+
+class Drawn(NamedTuple):
+    """What draws make of the figures.
+
+    Attributes
+    ----------
+    tables : ndarray of shape (draws, C, C)
+        Of decisions.
+    ranks : ndarray of shape (2, classes, draws)
+        Average precision and ROC AUC of each class that is looked for.
+    errors : ndarray of shape (draws,) or None
+        Mean errors of the probabilities.
+    """
+
+    tables: Floats
+    ranks: Floats
+    errors: Floats | None
+
+
+def draw(
+    seed: int,
+    truth: Labels,
+    vote: Floats,
+    named: Labels,
+    errors: Floats | None,
+    ranks: Floats,
+    blocks: Labels | None,
+) -> Drawn:
+    """Draw rows or blocks, and judge each draw; ``ranks`` are those of all rows."""
+    if blocks is not None:
+        return _draw_blocks(seed, truth, vote, named, errors, blocks)
+    how = _draw_cells if vote.shape[1] == 1 else _draw_rows
+    return how(seed, truth, vote, named, errors, ranks)
+
+
+def widening(blocks: Labels) -> float:
+    """By how much draws of so few blocks must be widened to hold what they say.
+
+    Draws of B blocks lie closer together than B blocks do, by the root of (B - 1) / B, and
+    a spread that is known from B blocks alone goes with Student's distribution.
+    """
+    from scipy.stats import norm, t
+
+    n = len(np.unique(blocks))
+    return float(sqrt(n / (n - 1)) * t.ppf(0.95, n - 1) / norm.ppf(0.95))
+
+
+def confusion(labels: ArrayLike, decided: ArrayLike, n_classes: int) -> NDArray[np.int64]:
+    """Rows by class (row) and decision (column).
+
+    Examples
+    --------
+    >>> confusion([1, 1, 0], [1, 0, 0], 2).tolist()
+    [[1, 0], [1, 1]]
+    """
+    places = np.asarray(labels, np.intp) * n_classes + np.asarray(decided, np.intp)
+    cells = np.bincount(places, minlength=n_classes**2).astype(np.int64)
+    return cells.reshape(n_classes, n_classes)
+
+
+def vote_columns(vote: ArrayLike) -> tuple[Floats, Labels, Labels]:
+    """A vote as columns, the class of each column, and all classes, these first."""
+    votes = np.asarray(vote, np.float64)
+    votes = votes.reshape(len(votes), -1)
+    n_columns = votes.shape[1]
+    classes = np.roll(np.arange(max(n_columns, 2)), n_columns)
+    return votes, classes[:n_columns], classes
+
+
+def of_tables(tables: Floats, cost: tuple[float, float] | None) -> dict[str, Floats]:
+    """Figures of tables of decisions (draws, C, C): by class (draws, C), or one a table."""
+    found = np.diagonal(tables, axis1=1, axis2=2)
+    sizes, named = tables.sum(axis=2), tables.sum(axis=1)
+    total, right = sizes.sum(axis=1), found.sum(axis=1)
+    there = (sizes > 0).any(axis=0)
+    recall, f1 = _part(found, sizes), _part(2 * found, sizes + named)
+    # A draw of blocks may have no rows of a class.
+    recall[sizes == 0] = f1[sizes == 0] = np.nan
+    # Gorodkin's correlation of decisions and truth; 0 where one of them is constant.
+    spread = (total**2 - (named**2).sum(axis=1)) * (total**2 - (sizes**2).sum(axis=1))
+    figures = {
+        "precision": _part(found, named),
+        "recall": recall,
+        "f1": f1,
+        "macro_f1": class_means(f1[:, there]),
+        "balanced_accuracy": class_means(recall[:, there]),
+        "accuracy": right / total,
+        "mcc": _part(
+            right * total - (named * sizes).sum(axis=1), np.sqrt(np.maximum(spread, 0.0))
+        ),
+    }
+    if cost is not None:
+        figures["cost"] = (cost[0] * tables[:, 0, 1] + cost[1] * tables[:, 1, 0]) / total
+    return figures
+
+
+def _part(part: Floats, whole: Floats) -> Floats:
+    """One by the other; 0 of nothing."""
+    return np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
+
+
+def class_means(figures: Floats) -> Floats:
+    """The means of each line over the classes that it has."""
+    whole = not np.isnan(figures).any()
+    return np.asarray(figures.mean(axis=1) if whole else np.nanmean(figures, axis=1))
+
+
+def rank_figures(
+    truth: Labels, vote: Floats, weight: Floats, only_ap: bool = False
+) -> Floats:
+    """Average precision and ROC AUC (2, classes, draws) by these weights of the rows.
+
+    For the class of each column of the votes; 0 for one without rows. A tie counts half in
+    the ROC AUC.
+    """
+    votes, reported, _ = vote_columns(vote)
+    ranks = np.zeros((2, len(reported), len(weight)))
+    for at, c in enumerate(reported):
+        column = votes[:, at]
+        if not (truth == c).any():
+            continue
+        order = np.argsort(-column, kind="stable")
+        ranked = column[order]
+        starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
+        mass = weight[:, order]
+        both = np.add.reduceat(mass, starts, axis=1)
+        up = np.add.reduceat(mass * (truth[order] == c), starts, axis=1)
+        ups, flagged = up.cumsum(axis=1), both.cumsum(axis=1)
+        with np.errstate(invalid="ignore"):  # a draw without a row of the class
+            ranks[0, at] = (up * _part(ups, flagged)).sum(axis=1) / ups[:, -1]
+            if not only_ap:
+                pairs = ((both - up) * (ups - up / 2)).sum(axis=1)
+                ranks[1, at] = pairs / (ups[:, -1] * (flagged - ups)[:, -1])
+    return ranks
+
+
+def _draw_cells(
+    seed: int, truth: Labels, vote: Floats, named: Labels, errors: Any, ranks: Floats
+) -> Drawn:
+    """Tables, ranks and errors of draws of one ranking, by cells of rows that are alike.
+
+    Rows of a cell share class, decision and vote; neighbouring votes, if there are more
+    than ``MOST_CELLS``.
+    """
+    rng = np.random.RandomState([seed, 11])
+    distinct, level = np.unique(-vote, return_inverse=True)
+    level = level.reshape(-1)
+    if len(distinct) > MOST_CELLS:
+        # The positives' votes set the steps, as far as there is room.
+        own = np.unique(level[truth == 1])
+        room = MOST_CELLS // 2
+        take = np.linspace(0, len(own) - 1, min(len(own), room)).round().astype(np.intp)
+        even = np.linspace(0, len(distinct) - 1, room).round().astype(np.intp)
+        level = np.searchsorted(np.union1d(own[take], even), level)
+    keys, cell, members = np.unique(
+        (level * 2 + truth) * 2 + named, return_inverse=True, return_counts=True
+    )
+    kind, decided = keys // 2 % 2, keys % 2
+    counts = np.empty((N_DRAWS, len(keys)))
+    for side in (kind == 1, kind == 0):
+        size = members[side].sum()
+        counts[:, side] = rng.multinomial(size, members[side] / size, size=N_DRAWS)
+    tables = np.zeros((N_DRAWS, 2, 2))
+    for y, c in np.ndindex(2, 2):
+        tables[:, y, c] = counts[:, (kind == y) & (decided == c)].sum(axis=1)
+    drawn = rank_figures(kind, -(keys // 4).astype(np.float64), counts)
+    if errors is None:
+        return Drawn(tables, drawn, None)
+    mean_error = np.bincount(cell.reshape(-1), errors) / members
+    return Drawn(tables, drawn, counts @ mean_error / len(truth))
+
+
+def _draw_rows(
+    seed: int, truth: Labels, vote: Floats, named: Labels, errors: Any, ranks: Floats
+) -> Drawn:
+    """Tables in which each class keeps its rows, and ranks and errors of draws of rows."""
+    rng = np.random.RandomState([seed, 17])
+    # In one order, so that a table has the same intervals however its rows are sorted.
+    order = np.lexsort((*vote.T, named, truth))
+    truth, vote, named = truth[order], vote[order], named[order]
+    errors = None if errors is None else errors[order]
+    table = confusion(truth, named, vote.shape[1])
+    tables = np.zeros((N_DRAWS, *table.shape))
+    for c, row in enumerate(table):
+        if row.sum():
+            tables[:, c] = rng.multinomial(row.sum(), row / row.sum(), size=N_DRAWS)
+    classes = np.arange(vote.shape[1])
+    rows, scale = _thinned(rng, truth, classes)
+    some, votes = truth[rows], vote[rows]
+    drawn = np.empty((*ranks.shape, N_DRAWS))
+    faults = np.empty(N_DRAWS)
+    for block, weight in _weights_of_rows(rng, some, classes, scale):
+        drawn[:, :, block] = rank_figures(some, votes, weight)
+        if errors is not None:
+            faults[block] = weight @ errors[rows] / len(truth)
+    # A draw repeats rows, which flatters a ranking, and thinned rows are not all: what is
+    # kept of the draws is how far they lie apart.
+    drawn += (ranks - drawn.mean(axis=2))[:, :, None]
+    if errors is None:
+        return Drawn(tables, drawn, None)
+    return Drawn(tables, drawn, faults + (float(errors.mean()) - faults.mean()))
+
+
+def _draw_blocks(
+    seed: int,
+    truth: Labels,
+    vote: Floats,
+    named: Labels,
+    errors: Floats | None,
+    blocks: Labels,
+) -> Drawn:
+    """The same of draws of whole blocks."""
+    rng = np.random.RandomState([seed, 19])
+    votes, reported, classes = vote_columns(vote)
+    order = np.lexsort((*votes.T, named, truth, blocks))
+    truth, votes, named = truth[order], votes[order], named[order]
+    numbers = np.unique(blocks[order], return_inverse=True)[1].reshape(-1)
+    n_classes = len(classes)
+    cells = (numbers * n_classes + truth) * n_classes + named
+    n_cells = (numbers[-1] + 1) * n_classes**2
+    by_block = np.bincount(cells, minlength=n_cells).reshape(-1, n_classes**2)
+    times = _times_of_blocks(rng, truth, numbers)
+    tables = (times @ by_block.astype(float)).reshape(N_DRAWS, n_classes, n_classes)
+    ranks = np.stack(
+        [
+            _ranks_of_blocks(truth == c, votes[:, at], numbers, times)
+            for at, c in enumerate(reported)
+        ],
+        axis=1,
+    )
+    if errors is None:
+        return Drawn(tables, ranks, None)
+    faults = times @ np.bincount(numbers, errors[order])
+    return Drawn(tables, ranks, faults / (times @ np.bincount(numbers)))
+
+
+def _ranks_of_blocks(
+    positive: NDArray[np.bool_], vote: Floats, numbers: Labels, times: Floats
+) -> Floats:
+    """Average precision and ROC AUC (2, draws) of one class; NaN without a row of it.
+
+    All that counts is how many rows of each block are above each vote of a positive. Of
+    very many such votes neighbours are taken as one.
+    """
+    if not positive.any():
+        return np.full((2, len(times)), np.nan)
+    level = np.unique(-vote, return_inverse=True)[1].reshape(-1)
+    own = np.unique(level[positive])
+    if len(own) > MOST_CELLS:
+        own = own[np.linspace(0, len(own) - 1, MOST_CELLS).round().astype(np.intp)]
+    at, n_blocks = np.searchsorted(own, level), times.shape[1]
+
+    def count(rows: NDArray[np.bool_]) -> Floats:
+        cells = at[rows] * n_blocks + numbers[rows]
+        found = np.bincount(cells, minlength=len(own) * n_blocks).reshape(-1, n_blocks)
+        return np.asarray(found.astype(float) @ times.T)
+
+    ranked = at < len(own)
+    up, tied = count(positive), count(~positive & ranked & np.isin(level, own))
+    ups, alarms = up.cumsum(axis=0), count(~positive & ranked).cumsum(axis=0)
+    negatives = times @ np.bincount(numbers[~positive], minlength=n_blocks)
+    with np.errstate(invalid="ignore"):
+        precision = (up * _part(ups, ups + alarms)).sum(axis=0) / ups[-1]
+        pairs = (up * (negatives - alarms + tied / 2)).sum(axis=0)
+        return np.stack([precision, pairs / (ups[-1] * negatives)])
+
+
+def _times_of_blocks(rng: np.random.RandomState, truth: Labels, numbers: Labels) -> Floats:
+    """How often each block is in each draw; nearly always with rows of all classes."""
+    n = int(numbers.max()) + 1
+    has = np.zeros((n, int(truth.max()) + 1))
+    has[numbers, truth] = 1
+    has = has[:, has.any(axis=0)]
+    times = rng.multinomial(n, np.full(n, 1 / n), size=N_DRAWS).astype(float)
+    for _ in range(TRIES):
+        poor = np.flatnonzero((times @ has == 0).any(axis=1))
+        if not len(poor):
+            break
+        times[poor] = rng.multinomial(n, np.full(n, 1 / n), size=len(poor))
+    return times
+
+
+def _thinned(
+    rng: np.random.RandomState, truth: Labels, classes: Labels, n_votes: int = 1
+) -> tuple[Labels, Floats]:
+    """Rows to draw from, and how many each stands for: rare classes keep all of theirs."""
+    room = max(MOST_WORK // (N_DRAWS * len(classes) * n_votes), 1)
+    groups = [np.flatnonzero(truth == c) for c in classes]
+    sizes = np.array([len(group) for group in groups])
+    kept = sizes
+    if len(truth) > room:
+        part = np.maximum(np.ceil(sizes * (room / len(truth))), FEWEST_OF_CLASS)
+        kept = np.minimum(sizes, part.astype(np.intp))
+        groups = [
+            rng.choice(group, size, replace=False)
+            for group, size in zip(groups, kept, strict=True)
+        ]
+    return np.concatenate(groups), np.repeat(sizes / np.maximum(kept, 1), kept)
+
+
+def _weights_of_rows(
+    rng: np.random.RandomState, truth: Labels, classes: Labels, scale: Floats
+) -> Any:
+    """Blocks of draws: which they are, and how often each row is in them, (draws, rows)."""
+    for start in range(0, N_DRAWS, BLOCK):
+        n = min(BLOCK, N_DRAWS - start)
+        weight = np.empty((n, len(truth)))
+        for rows in (np.flatnonzero(truth == c) for c in classes):
+            if not len(rows):
+                continue
+            taken = rng.randint(len(rows), size=(n, len(rows)))
+            taken += np.arange(n)[:, None] * len(rows)
+            counts = np.bincount(taken.reshape(-1), minlength=n * len(rows))
+            weight[:, rows] = counts.reshape(n, len(rows))
+        yield slice(start, start + n), weight * scale
+
+
+def draw_pairs(
+    rng: np.random.RandomState,
+    truth: Labels,
+    decided: list[Labels],
+    n_classes: int,
+    blocks: Labels | None,
+) -> list[Floats]:
+    """Tables of both models, the true ones and then draws of pairs of decisions."""
+    tables = [np.zeros((1 + N_DRAWS, n_classes, n_classes)) for _ in decided]
+    if blocks is not None:
+        numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1)
+        times = _times_of_blocks(rng, truth, numbers)
+        times = np.concatenate([np.ones((1, times.shape[1])), times])
+        for table, named in zip(tables, decided, strict=True):
+            cells = (numbers * n_classes + truth) * n_classes + named
+            by_block = np.bincount(cells, minlength=times.shape[1] * n_classes**2)
+            drawn = times @ by_block.reshape(-1, n_classes**2).astype(float)
+            table[:] = drawn.reshape(table.shape)
+        return tables
+    for c in np.unique(truth):
+        rows = truth == c
+        pairs = decided[0][rows] * n_classes + decided[1][rows]
+        cells, counts = np.unique(pairs, return_counts=True)
+        size = counts.sum()
+        drawn = rng.multinomial(size, counts / size, size=N_DRAWS)
+        drawn = np.concatenate([counts[None, :], drawn])
+        for table, named in zip(tables, divmod(cells, n_classes), strict=True):
+            table[:, c] = drawn @ np.eye(n_classes)[named]
+    return tables
+
+
+def draw_gains(
+    rng: np.random.RandomState,
+    truth: Labels,
+    ours: ArrayLike,
+    other: ArrayLike,
+    blocks: Labels | None,
+) -> tuple[float, Floats]:
+    """The difference of the mean average precision, and draws of it."""
+    votes, reported, classes = vote_columns(ours)
+    others, _, _ = vote_columns(other)
+    there = np.isin(reported, truth)
+
+    def gain(some: Labels, weight: Floats) -> Floats:
+        found, theirs = (
+            rank_figures(truth[some], vote[some], weight, only_ap=True)
+            for vote in (votes, others)
+        )
+        return class_means((found - theirs)[0, there].T)
+
+    exact = float(gain(np.arange(len(truth)), np.ones((1, len(truth))))[0])
+    if blocks is not None:
+        numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1)
+        times = _times_of_blocks(rng, truth, numbers)
+        found, theirs = (
+            [
+                _ranks_of_blocks(truth == c, vote[:, at], numbers, times)[0]
+                for at, c in enumerate(reported)
+                if there[at]
+            ]
+            for vote in (votes, others)
+        )
+        return exact, class_means(np.subtract(found, theirs).T)
+    rows, scale = _thinned(rng, truth, classes, 2)
+    plain = float(gain(rows, scale[None, :])[0])
+    draws = np.empty(N_DRAWS)
+    for block, weight in _weights_of_rows(rng, truth[rows], classes, scale):
+        draws[block] = gain(rows, weight)
+    # Around the figure of all rows, not of the thinned ones.
+    return exact, draws + (exact - plain)
