@@ -6,7 +6,8 @@ from sklearn import metrics
 from sklearn.metrics import average_precision_score, f1_score
 
 from damvi.evaluation import MEASURES, compare, confusion, measure, share
-from damvi.evaluation import measures as module
+from damvi.evaluation import draws as module
+from damvi.folds import alike_blocks
 
 
 def rows(n, seed, rate=0.1, digits=1):
@@ -246,3 +247,93 @@ def test_value_and_spread_of_a_difference(name, slow):
     assert found.high == pytest.approx(np.quantile(draws, 0.95), abs=0.03)
     same = compare(name, TRUTH, ours, ours)
     assert (same.value, same.low, same.high) == (0, 0, 0)
+
+
+def campaigns(n=2000, n_campaigns=20, seed=0):
+    """Positives of one campaign are alike: all easy, or all hard."""
+    rng = np.random.default_rng(seed)
+    times = np.sort(rng.random(n))
+    campaign = (times * n_campaigns).astype(int)
+    positive = rng.random(n) < 0.1
+    easy = 1.5 * rng.normal(size=n_campaigns)[campaign]
+    vote = (rng.normal(size=n) + positive * (1.5 + easy)).round(2)
+    return times, positive, vote
+
+
+def test_blocks_are_drawn_as_a_whole():
+    """Against scikit-learn, draw by draw."""
+    times, positive, vote = campaigns(400)
+    blocks = alike_blocks(times, n_blocks=7)
+    drawn = np.random.default_rng(0).multinomial(7, np.full(7, 1 / 7), size=5)
+    found = module._ranks_of_blocks(positive, vote, blocks, drawn.astype(float))
+    for k, each in enumerate(drawn):
+        weight = each[blocks]
+        exact = [
+            score(positive, vote, sample_weight=weight)
+            for score in (metrics.average_precision_score, metrics.roc_auc_score)
+        ]
+        np.testing.assert_allclose(found[:, k], exact)
+
+
+def test_rows_that_are_alike_make_wider_intervals():
+    times, positive, vote = campaigns()
+    plain = measure(positive, vote, vote > 1, cost=(1, 5))
+    alike = measure(positive, vote, vote > 1, cost=(1, 5), blocks=alike_blocks(times))
+    apart = measure(positive, vote, vote > 1, cost=(1, 5), blocks=np.arange(2000) % 1000)
+    for name, figure in plain.overall.items():
+        wide, narrow = alike.overall[name], apart.overall[name]
+        assert wide.value == figure.value == narrow.value
+        if name in ("recall", "f1", "ap"):
+            assert wide.spread > 1.4 * figure.spread, name
+            assert wide.high - wide.low > 1.4 * (figure.high - figure.low), name
+            assert narrow.spread == pytest.approx(figure.spread, rel=0.35), name
+    assert plain.effects["recall"] == (1.0, 1.0)
+    assert alike.effects["recall"][1] > 2
+    told = alike.as_dict()["shares"][1][1]
+    assert told["low"] == pytest.approx(alike.overall["recall"].low)
+    other = vote + np.random.default_rng(0).normal(size=2000)
+    for name in ("ap", "f1"):
+        pair = (vote, vote > 1), (other, other > 1)
+        gains = [
+            compare(name, positive, *pair, blocks=blocks)
+            for blocks in (None, alike_blocks(times))
+        ]
+        assert gains[0].value == gains[1].value
+        assert gains[1].low < gains[1].value < gains[1].high
+
+
+def test_blocks_hold_the_truth_where_rows_do_not():
+    made = [campaigns(n_campaigns=15, seed=seed) for seed in range(25)]
+    mean = np.mean([average_precision_score(y, vote) for _, y, vote in made])
+    held = np.zeros(2)
+    for times, y, vote in made:
+        for k, blocks in enumerate((None, alike_blocks(times))):
+            found = measure(y, vote, vote > 1, blocks=blocks).overall["ap"]
+            held[k] += found.low <= mean <= found.high
+    assert held[0] < 17  # of 25
+    assert held[1] > 19
+
+
+def test_the_order_of_rows_does_not_matter_to_blocks():
+    times, positive, vote = campaigns(500)
+    order = np.random.default_rng(0).permutation(500)
+    one, other = (
+        measure(
+            positive[rows], vote[rows], vote[rows] > 1, blocks=alike_blocks(times[rows])
+        )
+        for rows in (np.arange(500), order)
+    )
+    assert one.overall == other.overall
+    assert one.effects == other.effects
+
+
+def test_classes_that_are_in_few_blocks():
+    """A draw may have no row of a class: it is drawn again, or does without."""
+    labels = np.repeat([0, 1, 2], [90, 5, 5])
+    vote = np.eye(3)[labels] + np.random.default_rng(0).normal(size=(100, 3))
+    blocks = np.arange(100) // 5
+    found = measure(labels, vote, vote.argmax(axis=1), blocks=blocks)
+    for figure in found.overall.values():
+        assert figure.low <= figure.value <= figure.high
+    two = measure(labels > 0, vote[:, 1], vote[:, 1] > 1, blocks=blocks // 10)
+    assert all(np.isfinite(one.low + one.high) for one in two.overall.values())

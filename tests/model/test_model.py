@@ -69,6 +69,26 @@ def test_the_command_gives_the_same_model(model, tmp_path, kind):
     assert len(set(votes)) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::damvi.drift.DriftWarning")
+def test_the_command_gives_the_same_strong_model(tmp_path):
+    frame, data, out = payments(240), tmp_path / "data.csv", tmp_path / "model.damvi"
+    frame.to_csv(data, index=False)
+    model = damvi.fit(frame, "is_fraud", n_jobs=1)
+    assert run(["fit", data, "--target", "is_fraud", "-o", out, "--quiet"]).exit_code == 0
+    by_command = damvi.load(out)
+    same(by_command, model)
+    rows = model.schema.encode(fraud(100, seed=1))
+    votes = [one.classifier.vote(rows).tobytes() for one in (model, by_command)]
+    assert votes[0] == votes[1]
+    fraud(100, seed=1).to_csv(tmp_path / "new.csv", index=False)
+    words = ["predict", out, tmp_path / "new.csv", "-o", tmp_path / "out.csv", "--quiet"]
+    assert run(words).exit_code == 0
+    written = pd.read_csv(tmp_path / "out.csv").astype({"decision": int})
+    found = model.predict(fraud(100, seed=1))
+    pd.testing.assert_frame_equal(written, found, check_exact=True)
+
+
 @pytest.mark.filterwarnings("ignore::damvi.drift.DriftWarning")
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_command_gives_the_same_predictions(model, tmp_path, kind):

@@ -6,8 +6,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
+import damvi
 from damvi.model import fit_table, parse_metric, prepare, prepare_dataset
+from damvi.report.summary import summarise
 
 
 def bursts(n=3000, seed=0):
@@ -83,7 +86,8 @@ def test_other_dates_are_advised_as_time():
     early["bad"] = np.where(np.arange(300) < 30, "yes", "no")
     table = prepare(early, "bad", "yes")
     assert table.times is None
-    assert "cannot be judged in the order of time" in " ".join(table.notes)
+    assert "cannot be judged in the order of time" in " ".join(table.warnings)
+    assert "expect less of rows to come" in " ".join(table.warnings)
     with pytest.raises(ValueError, match="--shuffle"):
         fit_table(
             prepare(early, "bad", "yes", time="day"), parse_metric("f1"), pool="trees"
@@ -139,3 +143,35 @@ def test_three_classes_are_judged_in_time():
     # A class of which no row could be judged is no class to promise anything of.
     frame["bad"] = np.where(np.arange(600) < 40, "early", frame["bad"])
     assert prepare(frame, "bad").times is None
+
+
+@pytest.mark.parametrize("how", [{}, {"time": "day"}, {"group": "shop"}, {"time": "at"}])
+def test_a_figure_has_one_interval_in_time_and_by_group(how, tmp_path):
+    frame = bursts(n=600, seed=1)
+    frame["shop"] = np.random.default_rng(0).integers(0, 25, 600)
+    frame["at"] = np.arange(600) // 4 * 10.0
+    pool = [("tree", DecisionTreeClassifier(max_depth=3)), ("bayes", GaussianNB())]
+    if how:
+        frame = frame.sample(frac=1, random_state=0)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    model = damvi.fit(tmp_path / "data.csv", "bad", pool=pool, **how)
+    role = "group" if "group" in how else "time"
+    assert model.scores["alike"] == {role: how.get(role, "day")}
+    model.save(tmp_path / "model.damvi")
+    model = damvi.load(tmp_path / "model.damvi")
+    fitted = model.scores["models"]["DAMVI"]
+    found = model.evaluate(tmp_path / "data.csv")
+    assert {name: one.as_dict() for name, one in found.figures.overall.items()} == fitted
+    assert "Intervals allow for rows being alike" in repr(found)
+    told = summarise(model, model.read(tmp_path / "data.csv"))
+    for score in told["scores"]:
+        assert score["low"] == fitted[score["key"]]["low"]
+    assert told["classes"][1]["recall"]["low"] == pytest.approx(fitted["recall"]["low"])
+    assert told["classes"][1]["precision"]["high"] == pytest.approx(
+        fitted["precision"]["high"]
+    )
+    # Without the column, rows are drawn one by one.
+    other = [how.get(role, "day")]
+    if other != ["day"]:
+        without = model.evaluate(frame.drop(columns=other))
+        assert "alike" not in repr(without)

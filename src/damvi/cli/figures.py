@@ -202,7 +202,7 @@ def show_scores(
     output: Output, model: ModelParts, comparison: Comparison, metric: Metric
 ) -> None:
     """Scores out of sample, beside those of other models."""
-    from ..evaluation import headlines
+    from ..evaluation import alike_words, headlines
 
     scores = model.scores
     names = headlines(next(iter(comparison.figures.values())))
@@ -227,6 +227,8 @@ def show_scores(
         del figures["DAMVI"]
     output.show(figure_table(figures, names))
     output.say(f"\nAfter each figure its 90 % interval. {terms}")
+    if comparison.alike:
+        output.say(printable(alike_words(comparison.alike)))
     for verdict in comparison.verdicts:
         output.say(verdict)
     if comparison.by_class is not None:
