@@ -75,7 +75,8 @@ def test_the_command_gives_the_same_strong_model(tmp_path):
     frame, data, out = payments(240), tmp_path / "data.csv", tmp_path / "model.damvi"
     frame.to_csv(data, index=False)
     model = damvi.fit(frame, "is_fraud", n_jobs=1)
-    assert run(["fit", data, "--target", "is_fraud", "-o", out, "--quiet"]).exit_code == 0
+    command = ["fit", data, "--target", "is_fraud", "--jobs", 1, "-o", out, "--quiet"]
+    assert run(command).exit_code == 0
     by_command = damvi.load(out)
     same(by_command, model)
     rows = model.schema.encode(fraud(100, seed=1))

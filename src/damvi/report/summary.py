@@ -325,7 +325,7 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
             "confusion": counts.tolist(),
             "right": share(int(np.trace(counts)), int(counts.sum()), *effects["accuracy"]),
             # How many rows count as one, since they are alike: for the script.
-            "effects": effects,
+            "effects": {name: list(each) for name, each in effects.items()},
             **{
                 name: overall[key].as_dict() if key in overall else None
                 for name, key in means.items()
