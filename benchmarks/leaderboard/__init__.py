@@ -1,1 +1,1 @@
-"""An open leaderboard: ours and outsiders at equal budgets, on tables new to all of them."""
+"""An open leaderboard: ours and outsiders at equal budgets, on tables new to all."""
