@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from pool_contenders import (
     THEIRS,
     settings,
 )
+from report_parts import draw, markdown, paired, plus_minus
 from scipy.stats import rankdata
 
 Cell = dict[str, Any]
@@ -86,22 +87,6 @@ class Results:
 def _ground(cell: Cell) -> dict[str, Any]:
     own = ("dataset", "data", "split", "pool_by_labels")
     return {name: value for name, value in cell["settings"].items() if name not in own}
-
-
-def paired(differences: np.ndarray) -> tuple[float, float]:
-    """Mean and standard error, which is NaN for a single pair."""
-    n = len(differences)
-    error = differences.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
-    return float(differences.mean()), float(error)
-
-
-def plus_minus(mean: float, error: float) -> str:
-    return f"{mean:+.4f}" + ("" if np.isnan(error) else f" ± {error:.4f}")
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return [*(f"| {' | '.join(row)} |" for row in lines), ""]
 
 
 def aims(results: Results) -> list[str]:
@@ -418,18 +403,6 @@ def reliability_figure(results: Results) -> Any:
         figure.supxlabel("mean probability")
         figure.supylabel("share of positives")
     return figure
-
-
-def draw(folder: Path, name: str, make: Callable[[], Any], words: str) -> list[str]:
-    """A picture for the report, or why there is none."""
-    try:
-        figure = make()
-    except ImportError as error:
-        return [f"{name}.png was not drawn: {error.name} is not installed.", ""]
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=160)
-    write_whole(folder / f"{name}.png", out.getvalue())
-    return [f"![{words}]({name}.png)", "", words, ""]
 
 
 def rank_lines(results: Results, folder: Path, metric: str) -> list[str]:

@@ -1,0 +1,40 @@
+"""What reports share: paired differences, tables in Markdown, and pictures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from damvi._files import write_whole
+
+
+def paired(differences: np.ndarray) -> tuple[float, float]:
+    """Mean and standard error, which is NaN for a single pair."""
+    n = len(differences)
+    error = differences.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
+    return float(differences.mean()), float(error)
+
+
+def plus_minus(mean: float, error: float) -> str:
+    return f"{mean:+.4f}" + ("" if np.isnan(error) else f" ± {error:.4f}")
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [*(f"| {' | '.join(row)} |" for row in lines), ""]
+
+
+def draw(folder: Path, name: str, make: Callable[[], Any], words: str) -> list[str]:
+    """A picture for the report, or why there is none."""
+    try:
+        figure = make()
+    except ImportError as error:
+        return [f"{name}.png was not drawn: {error.name} is not installed.", ""]
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=160)
+    write_whole(folder / f"{name}.png", out.getvalue())
+    return [f"![{words}]({name}.png)", "", words, ""]

@@ -1,0 +1,158 @@
+"""The leaderboard's pure parts: tables and protocol, scores, and the report."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from benchmarks.leaderboard.contenders import AUTOGLUON, CONTENDERS, LIGHTGBM, OURS
+from benchmarks.leaderboard.data import (
+    FEWEST_POSITIVES,
+    MOST_POSITIVE,
+    read_sources,
+    rows_of_test,
+)
+from benchmarks.leaderboard.report import Entry, front, write_report
+from benchmarks.leaderboard.runner import (
+    BUDGETS,
+    Key,
+    best_threshold,
+    nothing_known,
+    planned,
+    score,
+    tuned_f1,
+)
+
+PROTOCOL = Path(__file__).resolve().parents[1] / "results" / "leaderboard" / "protocol.md"
+SCORES = ("ap", "f1", "f1_tuned", "log_loss", "brier")
+
+
+def test_sources_are_as_many_and_as_rare_as_asked() -> None:
+    sources = read_sources()
+    assert len({source.collected_by for source in sources.values()}) == len(sources) >= 12
+    for source in sources.values():
+        assert source.positives >= FEWEST_POSITIVES
+        assert source.rate <= MOST_POSITIVE
+        assert source.licence
+        assert len(source.sha256) == 64
+
+
+def test_protocol_names_every_source_and_contender() -> None:
+    protocol = PROTOCOL.read_text(encoding="utf-8")
+    for source in read_sources().values():
+        assert f"| {source.dataset} | {source.rows:,} | {source.features:,} |" in protocol
+    for contender in CONTENDERS:
+        assert f"**{contender}**" in protocol
+
+
+def test_splits_are_stratified_and_frozen() -> None:
+    y = np.repeat([0, 1], [90, 10])
+    test = rows_of_test(y, 0)
+    assert (test[y == 0].sum(), test[y == 1].sum()) == (27, 3)
+    assert np.flatnonzero(test)[:5].tolist() == [3, 4, 6, 19, 22]
+    assert (rows_of_test(y, 1) != test).any()
+
+
+def test_plan_is_by_budget() -> None:
+    keys = list(planned([None, *BUDGETS], list(CONTENDERS)))
+    timed = sum(contender.has_budget for contender in CONTENDERS.values())
+    n = len(read_sources())
+    assert len(keys) == len(set(keys))
+    assert sum(key.budget == 10 for key in keys) == 3 * timed * n
+    assert sum(key.budget == 300 for key in keys) == timed * n
+    assert sum(key.budget is None for key in keys) == 3 * (len(CONTENDERS) - timed) * n
+
+
+def test_best_threshold_is_the_best_there_is() -> None:
+    random = np.random.RandomState(0)
+    chance = random.randint(0, 20, 200) / 20
+    truth = (random.rand(200) < chance / 2).astype(int)
+    found = best_threshold(truth, chance)
+    tried = [f1_score(truth, chance > t) for t in np.append(-1, np.unique(chance)[:-1])]
+    assert f1_score(truth, chance > found) == max(tried)
+
+
+def test_a_common_threshold_mends_a_bad_scale() -> None:
+    random = np.random.RandomState(1)
+    truth = (random.rand(2000) < 0.1).astype(int)
+    chance = 0.01 * (truth + 0.2 * random.rand(2000))
+    scores = score(truth, chance, chance > 0.5)
+    assert scores["f1"] == 0
+    assert scores["f1_tuned"] == 1
+    assert tuned_f1(truth, chance) == tuned_f1(truth, 50 * chance)
+
+
+def test_an_answer_must_be_a_number_for_each_row() -> None:
+    with pytest.raises(ValueError, match="finite probability"):
+        score(np.array([0, 1]), np.array([0.1, np.nan]), np.array([False, True]))
+
+
+def test_nothing_known_is_the_class_rate() -> None:
+    y = np.repeat([0, 1], [900, 100])
+    scores = nothing_known(y, 0)
+    assert scores["ap"] == pytest.approx(0.1)
+    assert scores["f1"] == 0
+
+
+def test_front_keeps_what_nothing_beats() -> None:
+    entries = [Entry(name, None) for name in "abcd"]
+    cost, quality = np.array([1.0, 2.0, 3.0, np.inf]), np.array([0.5, 0.4, 0.6, 0.9])
+    assert {e.contender for e in front(entries, quality, cost)} == {"a", "c"}
+
+
+def made_up(folder: Path, n_sources: int = 6, easy: str = "") -> None:
+    """Cells of four contenders; ours is best, and AutoGluon fails once."""
+    skill = {OURS: 0.3, AUTOGLUON: 0.2, LIGHTGBM: 0.1, "RUSBoost": 0.0}
+    random, lines = np.random.RandomState(0), []
+    wanted = list(read_sources())[:n_sources]
+    for key in planned([None, *BUDGETS], list(skill)):
+        if key.dataset not in wanted:
+            continue
+        value = 0.5 + skill[key.contender] + 0.01 * random.rand()
+        scores = dict.fromkeys(SCORES, value)
+        if key.dataset == easy and key.contender == LIGHTGBM:
+            scores["ap"] = 0.99
+        cell = {
+            "key": str(key),
+            "dataset": key.dataset,
+            "split": key.split,
+            "contender": key.contender,
+            "budget": key.budget,
+            "scores": {**scores, "log_loss": 1 - value, "brier": 1 - value},
+            "fit_seconds": key.budget or 1.0,
+            "fit_cpu_seconds": key.budget or 1.0,
+            "predict_seconds": 0.1,
+            "peak_memory": 10**8,
+            "others": 0.0,
+        }
+        if key == Key(wanted[0], 0, AUTOGLUON, 60):
+            for name in ("fit_seconds", "fit_cpu_seconds", "predict_seconds"):
+                del cell[name]
+            cell["error"] = "not done after 240 s"
+        lines.append(json.dumps(cell) + "\n")
+    (folder / "cells.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def test_report_ranks_and_shows_what_failed(tmp_path: Path) -> None:
+    easy = list(read_sources())[1]
+    made_up(tmp_path, easy=easy)
+    write_report(tmp_path)
+    page = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    assert "Not met" not in page
+    assert "ahead of AutoGluon in mean rank by log loss (1.00 against 2.00" in page
+    assert f"{easy} (not ranked)" in page
+    assert "split 0, AutoGluon, 60 s: not done after 240 s" in page
+    assert "5 ranked sources" in page
+    assert (tmp_path / "front.png").exists()
+    scores = (tmp_path / "scores.csv").read_text(encoding="utf-8").splitlines()
+    assert len(list(csv.DictReader(scores))) == 6 * (2 * 6 + 2 * 3)
+
+
+def test_report_of_few_cells_says_so(tmp_path: Path) -> None:
+    made_up(tmp_path, n_sources=2)
+    write_report(tmp_path)
+    page = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    assert "Not run yet on enough sources (2 are complete)." in page
