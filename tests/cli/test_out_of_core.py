@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,9 +14,11 @@ import pandas as pd
 import pytest
 
 from damvi import hashing, load
+from damvi.model import model as models
 from damvi.model import source, why_in_blocks
-from damvi.outofcore import cache
+from damvi.outofcore import cache, pool
 
+from ..outofcore.test_pool import tiny_pool
 from .conftest import crops, fraud
 
 
@@ -42,12 +45,12 @@ def test_a_folder_is_fitted_in_blocks_and_all_is_said(damvi):
     write(frame)
     run = damvi(*FIT)
     assert "out of core: pay is a folder of 3 parquet files (600 rows, " in run.stderr
-    assert "the strong pool needs all rows in memory" in run.stderr
+    assert "--pool strong takes longer: it trains strong models on a sample" in run.stderr
     assert "Left out 5 rows whose 'is_fraud' is missing." in run.stderr
-    assert "sample" not in run.stderr
+    assert "judged by a sample" not in run.stderr
     assert "pay: 595 rows. Positive is is_fraud = '1' against '0'" in run.stdout
     assert "No forest or LightGBM beside it" in run.stdout
-    assert "damvi report model.damvi pay/part-0.parquet" in run.stdout
+    assert "damvi report model.damvi pay\n" in run.stdout
     assert not any(Path("tmp").iterdir())
     said = damvi("info", "model.damvi").output
     assert "fitted on 595 rows, 71 of them positive (11.93%), out of core" in said
@@ -67,13 +70,12 @@ def test_a_folder_a_pattern_and_a_file_give_one_model(damvi):
     damvi("fit", "pay", *options, "-o", "folder.damvi")
     damvi("fit", "pay/part-*.parquet", *options, "-o", "pattern.damvi")
     damvi("fit", "one.parquet", *options, "--out-of-core", "-o", "one.damvi")
-    models = [load(f"{name}.damvi") for name in ("folder", "pattern", "one")]
-    for model in models[1:]:
-        weights = model.classifier.weights_
-        assert np.array_equal(weights, models[0].classifier.weights_)
-        assert np.array_equal(model.training.vote, models[0].training.vote)
-        assert np.array_equal(model.training.hashes, models[0].training.hashes)
-        assert model.classifier.threshold_ == models[0].classifier.threshold_
+    first, *others = (load(f"{name}.damvi") for name in ("folder", "pattern", "one"))
+    for model in others:
+        assert np.array_equal(model.classifier.weights_, first.classifier.weights_)
+        assert np.array_equal(model.training.vote, first.training.vote)
+        assert np.array_equal(model.training.hashes, first.training.hashes)
+        assert model.classifier.threshold_ == first.classifier.threshold_
 
 
 def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
@@ -85,7 +87,7 @@ def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     assert (
         "out of core: 200 rows, 0.0 MB as numbers, and the memory has 0.0 MB" in run.stderr
     )
-    assert "the strong pool" not in run.stderr
+    assert "--pool strong" not in run.stderr
     for enough in (3 * size, None):
         monkeypatch.setattr(source, "memory", lambda enough=enough: enough)
         assert why_in_blocks(Path("one.parquet")) is None
@@ -115,10 +117,77 @@ def test_many_classes_and_options(damvi):
     damvi("report", "model.damvi", "fields/part-0.parquet")
 
 
+def test_a_strong_pool_on_a_folder(damvi, monkeypatch):
+    monkeypatch.setattr(pool, "strong_pool", lambda *a, **k: tiny_pool())
+    write(fraud(600))
+    run = damvi(*FIT, "--pool", "strong", "--sample-rows", "200")
+    assert "The voters are" not in run.stderr
+    assert "weighted vote" in damvi("info", "model.damvi").output
+    scores = json.loads(Path("model.scores.json").read_text())
+    assert scores["made"]["pool"] == "strong"
+    assert scores["made"]["sample_rows"] == 200
+    assert {"linear", "bayes", "forest"} < {row["model"] for row in scores["leaderboard"]}
+    one = load("model.damvi")
+    fraud(600).to_parquet("one.parquet", row_group_size=400)
+    again = ("fit", "one.parquet", *FIT[2:], "--out-of-core", "--pool", "strong", "--jobs")
+    damvi(*again, 1, "--sample-rows", "200", "-o", "one.damvi", "--quiet")
+    other = load("one.damvi")
+    assert np.array_equal(one.classifier.weights_, other.classifier.weights_)
+    assert np.array_equal(one.training.vote, other.training.vote)
+    assert np.array_equal(one.training.hashes, other.training.hashes)
+
+
+def test_folders_and_patterns_are_judged_and_predicted(damvi):
+    frame = fraud(600).astype({"is_fraud": float})
+    frame.loc[5:9, "is_fraud"] = np.nan
+    write(frame)
+    damvi(*FIT, "--quiet")
+    frame.to_parquet("one.parquet")
+    whole = json.loads(damvi("evaluate", "model.damvi", "one.parquet", "--json").stdout)
+    for data in ("pay", "pay/part-*.parquet"):
+        run = damvi("evaluate", "model.damvi", data, "--json")
+        assert json.loads(run.stdout) == whole
+        assert "Dropped 5 rows whose 'is_fraud' is missing." in run.stderr
+    new = fraud(300, seed=1)
+    write(new, name="new")
+    new.to_parquet("new.parquet")
+    whole = json.loads(damvi("evaluate", "model.damvi", "new.parquet", "--json").stdout)
+    there = json.loads(damvi("evaluate", "model.damvi", "new", "--json").stdout)
+    assert there["training_rows"] == 0
+    assert there["figures"] == whole["figures"]
+    damvi("report", "model.damvi", "pay", "-o", "page.html")
+    assert "a sample of" not in Path("page.html").read_text()
+    damvi("predict", "model.damvi", "new", "-o", "folder.csv", "--id", "payment_id")
+    damvi("predict", "model.damvi", "new.parquet", "-o", "file.csv", "--id", "payment_id")
+    assert Path("folder.csv").read_text() == Path("file.csv").read_text()
+    damvi("predict", "model.damvi", "new/part-*.parquet")
+    assert Path("part.predictions.csv").exists()
+    damvi("predict", "model.damvi", "new", "-o", "made", "--id", "payment_id")
+    parts = [pd.read_parquet(f"made/part-{number}.parquet") for number in range(3)]
+    assert pd.concat(parts)["payment_id"].tolist() == new["payment_id"].tolist()
+    assert np.allclose(pd.concat(parts)["score"], pd.read_csv("file.csv")["score"])
+    again = damvi("predict", "model.damvi", "new", "-o", "made", code=2)
+    assert "made is there already" in again.output
+    run = damvi("predict", "model.damvi", "new", "-o", "best", "--top", "3", code=2)
+    assert "--top writes one file" in run.output
+    run = damvi("evaluate", "model.damvi", "new", "--target", "lost", code=1)
+    assert "there is no column 'lost' in new" in run.output
+
+
+def test_a_page_of_a_large_folder_shows_a_sample(damvi, monkeypatch):
+    monkeypatch.setattr(models, "REPORT_ROWS", 150)
+    write(fraud(600))
+    damvi(*FIT, "--quiet")
+    damvi("report", "model.damvi", "pay")
+    page = Path("report.html").read_text()
+    assert re.search(r"pay, a sample of 1\d\d of 600 rows", page)
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (("--pool", "strong"), 2, "--pool strong needs all rows in memory"),
+        (("--pool", "best"), 2, "--pool best needs all rows in memory"),
+        (("--sample-rows", "50"), 1, "sample_rows is for strong models of a table"),
         (("--time-limit", "9"), 2, "--time-limit needs all rows in memory"),
         (("--unlabeled", "x", "--group", "shop"), 2, "--unlabeled and --group need all"),
         (("--unlabeled-weight", "0"), 2, "needs all rows in memory"),

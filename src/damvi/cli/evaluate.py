@@ -31,17 +31,18 @@ def evaluate(
 
     Training rows are recognised, and judged as damvi fit judged them: by voters, weights
     and thresholds that had not seen them. Of three or more classes each is judged against
-    the rest; means count every class alike.
+    the rest; means count every class alike. DATA may be a folder of parquet files or a
+    quoted pattern, as for damvi fit, and is read in blocks then.
     """
     from .figures import interval_table
     from .loading import load_with_table
 
     output = current_output()
-    loaded, frame = load_with_table(model, data, target, output)
+    loaded, table = load_with_table(model, data, target, output, blocks=True)
     cost = None
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
-    found = loaded.evaluate(frame, target=target, cost=cost)
+    found = loaded.evaluate(table, target=target, cost=cost)
     if found.dropped:
         name = target or loaded.target.name
         output.note(f"Dropped {found.dropped:,} rows whose {name!r} is missing.")

@@ -45,6 +45,12 @@ COST = click.FloatRange(0, min_open=True)
     "the strong model that is best alone.",
 )
 @click.option(
+    "--sample-rows",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Of tables in blocks, the rows that strong models are trained on. [200000]",
+)
+@click.option(
     "--out-of-core",
     is_flag=True,
     help="Read parquet in blocks and never as a whole. Folders, patterns and files that "
@@ -110,6 +116,7 @@ def fit(
     cost_miss: float | None,
     cost_false_alarm: float | None,
     pool: str,
+    sample_rows: int | None,
     out_of_core: bool,
     cluster: str | None,
     time_limit: float | None,
@@ -140,8 +147,10 @@ def fit(
     class to be told from the others.
 
     DATA may also be a folder of parquet files, or a quoted pattern such as "pay/*.parquet".
-    These, and parquet files that are large for the memory, are read in blocks; the voters
-    are trees then. To go on with a fit that was interrupted, give the same command again.
+    These, and parquet files that are large for the memory, are read in blocks. The voters
+    are trees then, unless --pool strong asks for models that are trained on a sample of the
+    rows and vote on all of them. To go on with a fit of trees that was interrupted, give
+    the same command again.
     """
     from ..model import parse_metric, why_in_blocks
     from ..outofcore import ParquetTable
@@ -176,16 +185,15 @@ def fit(
     if why is not None:
         source = context.get_parameter_source("pool")
         pool_asked = source is not None and source.name == "COMMANDLINE"
-        strong = pool if pool_asked and pool != "trees" else None
-        refuse_in_blocks(needs_memory | {f"pool {strong}": strong})
+        refuse_in_blocks(needs_memory | {"pool best": "best" if pool == "best" else None})
         output.note(f"Read in blocks, out of core: {why}.")
         if not pool_asked:
+            pool = "trees"
             output.note(
-                "The voters are the paper's trees (--pool trees): the strong pool needs "
-                "all rows in memory."
+                "The voters are the paper's trees. --pool strong takes longer: it trains "
+                "strong models on a sample of the rows, which vote on all of them."
             )
-        files = ParquetTable(data).files
-        check_output_file(out, *map(Path, files))
+        check_output_file(out, *map(Path, ParquetTable(data).files))
     fit_file(
         data,
         target,
@@ -195,6 +203,7 @@ def fit(
         pos_label=positive,
         threshold=asked,
         pool=pool,
+        sample_rows=sample_rows,
         shuffle=shuffle,
         drop=drop,
         keep=keep,
@@ -204,22 +213,18 @@ def fit(
         **needs_memory,
     )
     output.say("\nNext:")
-    output.say(f"  damvi report {out} {data if why is None else files[0]}")
+    output.say(f"  damvi report {out} {shlex.quote(str(data))}")
     output.say(f"  damvi predict {out} NEW_DATA")
 
 
 def refuse_in_blocks(given: dict[str, Any]) -> None:
     """An error for options that need all rows in memory."""
     names = {"sample_weight": "weight"}
-    asked = [
-        f"--{names.get(name, name).replace('_', '-')}"
-        for name, value in given.items()
-        if value is not None
-    ]
+    given = {names.get(name, name): value for name, value in given.items()}
+    asked = [f"--{k.replace('_', '-')}" for k, value in given.items() if value is not None]
     if asked:
-        cure = "leave it out"
-        if asked[0].startswith("--pool"):
-            cure = "give --pool trees"
+        is_pool = asked[0].startswith("--pool")
+        cure = "give --pool strong or trees" if is_pool else "leave it out"
         raise click.UsageError(
             f"{' and '.join(asked)} need{'s' * (len(asked) == 1)} all rows in memory, and "
             f"these are read in blocks; {cure}, or fit on a sample in one file"

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ENOUGH_ROWS = 10
 """In fewer, that a column is missing everywhere may well be so."""
+SOME_ROWS = 20_000
+"""Of a table in blocks, rows that are looked at for such columns."""
 
 
 def load_whole(path: Path, output: Output) -> Model:
@@ -49,19 +51,27 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def load_with_table(
-    model: Path, data: Path, target: str | None, output: Output
+    model: Path, data: Path, target: str | None, output: Output, *, blocks: bool = False
 ) -> tuple[Model, Any]:
-    """The model, and the table read as the model's schema needs it."""
+    """The model, and the table read as the model's schema needs it.
+
+    Where ``blocks`` will do and it is better read so, the table is the path as it is.
+    """
+    from ..model import DatasetRows, why_in_blocks
     from ..tables import pick
 
-    loaded = load_whole(model, output)
-    frame = loaded.read(data, target)
+    loaded, table = load_whole(model, output), None
+    if blocks and why_in_blocks(data) is not None:
+        more = [] if target is None else [target]
+        frame, table = DatasetRows(data, loaded.schema, more).sample(SOME_ROWS), data
+    else:
+        frame = table = loaded.read(data, target)
     if target is not None:
         pick(frame, target, "target")
     encoded = loaded.schema.encode(frame)
     empty = [feature for feature in encoded.columns if encoded[feature].isna().all()]
     note_unread_columns(output, loaded.schema, empty, len(frame))
-    return loaded, frame
+    return loaded, table
 
 
 def note_unread_columns(

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import SpooledTemporaryFile, TemporaryDirectory
+from tempfile import SpooledTemporaryFile, TemporaryDirectory, mkdtemp
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -42,8 +43,8 @@ LONGEST_EXCEL_TEXT = 32_767
     "-o",
     "--out",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="A .csv, .parquet or .xlsx file, or - for the standard output. Default: DATA's "
-    "name with .predictions.csv.",
+    help="A .csv, .parquet or .xlsx file, or - for the standard output; where DATA is a "
+    "folder or pattern, also a new folder. Default: DATA's name with .predictions.csv.",
 )
 @click.option("--id", "id_", metavar="COLUMN", help="A column of DATA to stand first.")
 @click.option(
@@ -82,23 +83,37 @@ def predict(
     may be - for a CSV on the standard input; what is said goes to the standard error then,
     if the predictions go to the standard output.
 
+    DATA may be a folder of parquet files, or a quoted pattern. The predictions are written
+    to one file, or to a folder, with a parquet file for each of DATA's.
+
     A column that cannot be read, is newly missing or has left its range is warned of, and
     so is a share of flagged rows far from what is to be expected; damvi drift shows more.
     """
+    with without_garbage_collection():
+        from ..model import files_of
+
     output = current_output()
     out = out or (STREAM if data == STREAM else default_name(data))
     if out == STREAM and output.as_json:
         raise click.UsageError("--json prints to the standard output, and so does -o -")
-    if out != STREAM:
+    files = [data] if data == STREAM else files_of(data)
+    in_files = files != [data] and not out.suffix
+    if in_files:
+        if out.exists():
+            raise click.UsageError(f"{out} is there already; name a new folder")
+        if top is not None:
+            raise click.UsageError("--top writes one file; name it with -o")
+    elif out != STREAM:
         if out.suffix.lower() not in KINDS:
             raise click.UsageError(f"-o takes a {', '.join(KINDS)} file or -, not {out}")
-        check_output_file(out, model, data)
+        check_output_file(out, model, *files)
     with without_garbage_collection():
         loaded = load_whole(model, output)
     carried = [*([id_] if id_ else []), *split_names(columns)]
     with _input(data) as source:
+        files = [source] if data == STREAM else files
         counts, written, drift = _write(
-            loaded, source, out, carried, top, strict, jobs, output
+            loaded, files, out, in_files, carried, top, strict, jobs, output
         )
     n = sum(counts.values())
     say = output.note if out == STREAM else output.say
@@ -138,6 +153,7 @@ def default_name(data: Path) -> Path:
         if stem.lower().endswith(suffix):
             stem = stem[: -len(suffix)]
             break
+    stem = "".join(sign for sign in stem if sign not in "*?[]").strip("-_. ") or "table"
     return Path(f"{stem}.predictions.csv")
 
 
@@ -184,10 +200,33 @@ def _output(out: Path) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
 
 
+@contextmanager
+def _folder(out: Path) -> Iterator[Path]:
+    """A folder to write to, which takes its place once all is well."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    remove_at_end(part)
+    try:
+        yield part
+        part.chmod(0o777 & ~_umask())
+        part.rename(out)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        discarded(part)
+
+
+def _umask() -> int:
+    """What new files of this process are not to be."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def _write(
     model: Model,
-    data: Path,
+    files: list[Path],
     out: Path,
+    in_files: bool,
     carried: list[str],
     top: int | None,
     strict: bool,
@@ -202,7 +241,7 @@ def _write(
 
     judge = Judge(model, carried, 1)  # blocks are what is done side by side
     best = None if top is None else Top(model, top, numbered=not carried)
-    kind = out.suffix.lower() or ".csv"
+    kind = ".parquet" if in_files else out.suffix.lower() or ".csv"
     # A label may be anything; what is carried along is the user's own, and stays.
     labels = judge.labels
     if kind == ".csv":
@@ -212,27 +251,44 @@ def _write(
         batch = judge.batch(judged, labels, as_text=kind != ".parquet")
         return csv_lines(batch) if kind == ".csv" and best is None else batch
 
-    rows = read_blocks(data, model.schema, judge.carried)
-    blocks = judge.blocks(rows, make, jobs or cpu_count())
-    if output.shows_progress:
-        blocks = with_progress(blocks)
     counts: Any = [0] * len(judge.labels)
     tally: Tally | None = None
-    with _output(out) as file, PredictionFile(file, kind) as written:
-        for block in blocks:
-            for piece in block.made:
-                if best is None:
-                    written.write(piece, judge.names)
-                else:
-                    best.add(piece)
-            counts = [a + int(b) for a, b in zip(counts, block.counts, strict=True)]
-            tally = block.tally if tally is None else tally.plus(block.tally)
+
+    def write_rows(some: list[Path], file: IO[bytes]) -> None:
+        nonlocal counts, tally
+        rows = (rows for one in some for rows in read_blocks(one, model.schema, carried))
+        blocks = judge.blocks(rows, make, jobs or cpu_count())
+        if output.shows_progress:
+            blocks = with_progress(blocks)
+        with PredictionFile(file, kind) as written:
+            for block in blocks:
+                for piece in block.made:
+                    if best is None:
+                        written.write(piece, judge.names)
+                    else:
+                        best.add(piece)
+                counts = [a + int(b) for a, b in zip(counts, block.counts, strict=True)]
+                tally = block.tally if tally is None else tally.plus(block.tally)
+            if best is not None and any(counts):
+                for batch in best.rows.to_batches():
+                    piece = csv_lines(batch) if kind == ".csv" else batch
+                    written.write(piece, batch.schema.names)
+
+    where: Any = _folder(out) if in_files else _output(out)
+    with where as place:
+        if in_files:
+            root = os.path.commonpath([file.parent for file in files])
+            for one in files:
+                path = place / os.path.relpath(one, root)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with open(path, "wb") as file:
+                    write_rows([one], file)
+                if not path.stat().st_size:  # it had no rows
+                    path.unlink()
+        else:
+            write_rows(files, place)
         if not any(counts):
-            raise ValueError(f"{data} has a header but no rows")
-        if best is not None:
-            for batch in best.rows.to_batches():
-                piece = csv_lines(batch) if kind == ".csv" else batch
-                written.write(piece, batch.schema.names)
+            raise ValueError(f"{files[0]} has a header but no rows")
         drift = drift_of(model, tally)
         _tell(drift, strict, output)
     n = min(sum(counts), top or sum(counts))

@@ -29,16 +29,17 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     It shows what the model finds and misses, with a slider for what errors cost (with
     three or more classes, for what a class counts); curves, voters, columns, the rows it
     gets wrong, and what can be promised. The page loads nothing from anywhere and may be
-    sent as it is. Without true answers in DATA it shows what is decided.
+    sent as it is. Without true answers in DATA it shows what is decided. DATA may be a
+    folder of parquet files or a quoted pattern; of large ones the page shows a sample.
     """
     from ..report.words import basis, lead
     from .loading import load_with_table
 
     output = current_output()
     check_output_file(out, model, data)
-    loaded, frame = load_with_table(model, data, target, output)
+    loaded, table = load_with_table(model, data, target, output, blocks=True)
     summary = loaded.report(
-        frame,
+        table,
         out,
         target=target,
         name=data.name,

@@ -17,9 +17,11 @@ from .measures import (
 )
 from .rows import (
     Judged,
+    alike_columns,
     alike_words,
     are_of_fit,
     class_names,
+    honest_blocks,
     honest_rows,
     table_fingerprint,
 )
@@ -31,12 +33,14 @@ __all__ = [
     "Figures",
     "FittedVote",
     "Judged",
+    "alike_columns",
     "alike_words",
     "are_of_fit",
     "class_names",
     "compare",
     "confusion",
     "headlines",
+    "honest_blocks",
     "honest_rows",
     "measure",
     "point_figures",

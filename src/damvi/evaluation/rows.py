@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._threads import in_threads
 from ..decision import decide
 from ..folds import alike_blocks
 from ..hashing import kept, row_hashes, without_labels
@@ -30,6 +34,8 @@ LEAST_TOLD = 10
 STEP = np.uint64(0x9E3779B97F4A7C15)
 """What a label adds to a hash; odd, so that no two labels add the same."""
 MOST_NAMED = 10
+ALIKE = ("time", "group")
+"""What may make rows alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +178,69 @@ def honest_rows(
     labels = None
     if target is not None or name in frame.columns:
         labels = true_labels(model.target, frame, name)
-    vote, place, of_fit, untold = _votes(model, model.schema.encode(frame), labels)
+    encoded = model.schema.encode(frame)
+    known = _recognise(model, _values_of(encoded), labels)
+    vote = _votes(model, [encoded], known)
+    return _judged(model, vote, known, labels, frame)
+
+
+Part = Callable[[], Iterable[Any]]
+"""Some rows of a table, as frames one after the other."""
+
+
+def honest_blocks(
+    model: ModelParts, parts: Sequence[Part], target: str, n_jobs: int | None = None
+) -> Judged:
+    """The same of a table in parts, each of which is read twice and in blocks.
+
+    Training rows are told from all hashes at once. Of a row no more is kept than that, its
+    label, the columns that tell which rows are alike, and what is said of it.
+    """
+    import pandas as pd
+
+    def look(part: Part) -> list[tuple[Hashes, Labels, pd.DataFrame]]:
+        return [
+            (
+                _values_of(model.schema.encode(frame)),
+                true_labels(model.target, frame, target),
+                frame[[name for name in alike_columns(model) if name in frame.columns]],
+            )
+            for frame in part()
+        ]
+
+    def encoded(part: Part) -> Iterator[Any]:
+        return (model.schema.encode(frame) for frame in part())
+
+    looked = [*in_threads((partial(look, part) for part in parts), n_jobs)]
+    blocks = [block for some in looked for block in some]
+    values, labels = (np.concatenate([block[j] for block in blocks]) for j in range(2))
+    columns = pd.concat([block[2] for block in blocks], ignore_index=True)
+    known = _recognise(model, values, labels)
+    ends = np.cumsum([0, *(sum(len(block[0]) for block in part) for part in looked)])
+    calls = (
+        partial(_votes, model, partial(encoded, part), known.between(start, stop))
+        for part, (start, stop) in zip(parts, pairwise(ends.tolist()), strict=True)
+    )
+    del looked, blocks
+    vote = np.concatenate([*in_threads(calls, n_jobs)])
+    return _judged(model, vote, known, labels, columns)
+
+
+def alike_columns(model: ModelParts) -> list[str]:
+    """Columns that say which rows are alike, as far as the fit was told."""
+    said = model.scores.get("alike")
+    known = [said.get(role) for role in ALIKE] if isinstance(said, dict) else []
+    return [name for name in known if isinstance(name, str)]
+
+
+def _judged(
+    model: ModelParts,
+    vote: Floats,
+    recognised: _Recognised,
+    labels: Labels | None,
+    frame: pd.DataFrame,
+) -> Judged:
+    place, of_fit, untold = recognised
     fitted, training = FittedVote(model.classifier), model.training
     chance, decided = fitted.decide(vote)
     threshold = np.broadcast_to(fitted.threshold, vote.shape).astype(np.float64)
@@ -198,7 +266,7 @@ def _blocks(
     known = said if isinstance(said, dict) else {}
     there = {
         role: known[role]
-        for role in ("time", "group")
+        for role in ALIKE
         if isinstance(known.get(role), str) and known[role] in frame.columns
     }
     times = groups = None
@@ -288,18 +356,29 @@ def table_fingerprint(X: Any, labels: NDArray[Any] | None = None) -> str:
     return sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest()[:16]
 
 
-def _votes(
-    model: ModelParts, encoded: Any, labels: Labels | None
-) -> tuple[Floats, Labels, Mask, int]:
-    """The votes, stored ones for rows that are known; the place of these among the training
-    rows, -1 for others; and which rows count as training rows.
+class _Recognised(NamedTuple):
+    """The place of each row among the training rows, -1 for others; which rows count as
+    training rows; and how many of these may be none."""
+
+    place: Labels
+    of_fit: Mask
+    untold: int = 0
+
+    def between(self, start: int, stop: int) -> _Recognised:
+        return _Recognised(self.place[start:stop], self.of_fit[start:stop])
+
+
+def _values_of(encoded: Any) -> Hashes:
+    return without_labels(row_hashes(encoded, np.zeros(len(encoded))))
+
+
+def _recognise(model: ModelParts, values: Hashes, labels: Labels | None) -> _Recognised:
+    """Which rows are training rows, by their hashes.
 
     Of a fit on very many rows only a sample is known. Where rows of that are met, all rows
-    that the sample cannot tell count as training rows, without a vote; the last result is
-    their number.
+    that the sample cannot tell count as training rows, without a vote.
     """
     training, step = model.training, FittedVote(model.classifier).remembers
-    values = without_labels(row_hashes(encoded, np.zeros(len(encoded))))
     known = without_labels(training.hashes)
     if labels is None:
         place = _match(values, values, known, known)
@@ -313,12 +392,23 @@ def _votes(
         of_fit[kept(values, step)] = False
         untold = int(of_fit.sum())
         of_fit[found] = True
-    vote = np.full((len(values), *training.vote.shape[1:]), np.nan)
-    vote[found] = training.vote[place[found]]
-    if not of_fit.all():
-        new = np.flatnonzero(~of_fit)
-        vote[new] = model.classifier.vote(encoded.iloc[new])
-    return vote, place, of_fit, untold
+    return _Recognised(place, of_fit, untold)
+
+
+def _votes(model: ModelParts, blocks: Any, known: _Recognised) -> Floats:
+    """The votes on encoded rows, block by block; stored ones for rows that are known."""
+    training, start = model.training, 0
+    vote = np.full((len(known.place), *training.vote.shape[1:]), np.nan)
+    found = np.flatnonzero(known.place >= 0)
+    vote[found] = training.vote[known.place[found]]
+    if known.of_fit.all():
+        return vote
+    for encoded in blocks() if callable(blocks) else blocks:
+        new = np.flatnonzero(~known.of_fit[start : start + len(encoded)])
+        if len(new):
+            vote[start + new] = model.classifier.vote(encoded.iloc[new])
+        start += len(encoded)
+    return vote
 
 
 def _some_are_of_fit(n_found: int, values: Hashes, step: int) -> bool:

@@ -5,11 +5,12 @@ from .dataset import prepare_dataset
 from .evaluation import Evaluation
 from .fitting import fit_dataset, fit_table
 from .model import Fit, Model, Watch, fit, load, train
-from .source import why_in_blocks
+from .source import DatasetRows, files_of, why_in_blocks
 from .table import Prepared, prepare, with_unlabeled
 
 __all__ = [
     "Comparison",
+    "DatasetRows",
     "Evaluation",
     "Fit",
     "Metric",
@@ -17,6 +18,7 @@ __all__ = [
     "Prepared",
     "Watch",
     "as_metric",
+    "files_of",
     "fit",
     "fit_dataset",
     "fit_table",

@@ -12,11 +12,13 @@ from ..evaluation import (
     FittedVote,
     Judged,
     class_names,
+    honest_blocks,
     honest_rows,
     measure,
 )
 from ..io import ModelParts
 from ..tables import label_texts, pick
+from .source import DatasetRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,11 +88,13 @@ class Evaluation:
 
 def evaluate(
     model: ModelParts,
-    frame: pd.DataFrame,
+    table: pd.DataFrame | DatasetRows,
     target: str | None = None,
     cost: tuple[float, float] | None = None,
+    n_jobs: int | None = None,
 ) -> Evaluation:
-    """Judge a model on a frame; see :meth:`damvi.model.Model.evaluate`."""
+    """Judge a model on a frame, or on rows that are read in blocks; see
+    :meth:`damvi.model.Model.evaluate`."""
     names, fitted = class_names(model.target), FittedVote(model.classifier)
     if cost is not None and model.target.classes:
         raise ValueError(
@@ -98,10 +102,15 @@ def evaluate(
         )
     cost = cost or tuple(model.scores.get("cost") or ()) or None
     name = target or model.target.name
-    answered = label_texts(pick(frame, name, "target")).notna()
-    if not answered.all():
-        frame = frame.loc[answered].reset_index(drop=True)
-    judged = honest_rows(model, frame, name)
+    if isinstance(table, DatasetRows):
+        judged = honest_blocks(model, table.parts(name), name, n_jobs)
+        dropped = table.table.n_rows - len(judged)
+    else:
+        answered = label_texts(pick(table, name, "target")).notna()
+        dropped = int((~answered).sum())
+        if dropped:
+            table = table.loc[answered].reset_index(drop=True)
+        judged = honest_rows(model, table, name)
     some, labels = judged.has_vote, judged.labels
     assert labels is not None  # the column is there
     figures = measure(
@@ -112,5 +121,4 @@ def evaluate(
         cost=cost,
         blocks=judged.blocks,
     )
-    dropped = int((~answered).sum())
     return Evaluation(figures, names, judged.words, dropped, judged, fitted)

@@ -14,7 +14,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._threads import one_openmp_thread
+from .._threads import in_threads, one_openmp_thread
 from ..classifier import DAMVIClassifier
 from ..decision.decision import AVERAGE_PRECISION
 from ..evaluation import FittedVote, voters_of_fit
@@ -331,19 +331,25 @@ def fit_dataset(
     table: Prepared,
     metric: Metric,
     *,
+    pool: str | list[tuple[str, Any]] = "trees",
+    sample_rows: int | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
     made: dict[str, Any] | None = None,
     client: Any = None,
 ) -> tuple[ModelParts, Comparison]:
-    """Fit trees on a dataset block by block, and measure them on rows unseen by each.
+    """Fit on a dataset block by block, and measure the model on rows unseen by each voter.
 
     Parameters
     ----------
     table : Prepared
         See :func:`~damvi.model.prepare_dataset`.
     metric : Metric
+    pool : {"trees", "strong"} or list of (str, classifier), default="trees"
+        The paper's trees, from all rows; or different models, from a sample of them.
+    sample_rows : int, optional
+        Rows that different models are trained on; see :class:`~damvi.ParquetTable`.
     seed : int, default=0
     n_jobs : int, optional
     verbose : bool, default=False
@@ -353,22 +359,34 @@ def fit_dataset(
     client : distributed.Client, optional
         Of the cluster that is to do the work.
     """
+    if isinstance(pool, str) and pool not in POOLS:
+        raise ValueError(f"pool={pool!r} is not known; give {', '.join(POOLS)} or a list")
     encoded: EncodedTable = table.X
+    encoded.sample_rows = sample_rows or encoded.sample_rows
     common = _parameters(table, metric, seed, n_jobs, verbose)
-    classifier = DAMVIClassifier(bootstrap="poisson", stratified=True, **common)
+    classifier: Any
+    if pool == "trees":
+        classifier = DAMVIClassifier(bootstrap="poisson", stratified=True, **common)
+    else:
+        classifier = DAMVIVotingClassifier(pool, **common)
+    start = time.perf_counter()
     if client is None:
         classifier.fit(encoded, encoded.encoder.label)
-        hashes = classifier.votes_.blocks.cache.hashes
-        rows = kept(hashes, classifier.row_hash_step_)
-        hashes = np.array(hashes[rows])
     else:
-        rows, hashes = _fit_on_cluster(classifier, encoded, client)
+        _fit_on_cluster(classifier, encoded, client)
+    seconds = {WEIGHTED: time.perf_counter() - start, **getattr(classifier, "seconds_", {})}
     vote = _calibrated_vote(classifier)
-    comparison = compare_with_peers(table, classifier, vote, metric, None)
+    how = {**(made or {}), "seed": seed, "pool": pool if isinstance(pool, str) else "own"}
+    peers, board = None, {}
+    if pool != "trees":
+        peers = peer_votes(classifier, None, table.labels, seed, seconds)
+        board = {"leaderboard": leaderboard(classifier, peers, metric)}
+        how |= {"sample_rows": encoded.sample_rows, "seconds": seconds}
+    comparison = compare_with_peers(table, classifier, vote, metric, peers)
+    rows, hashes = _rows_to_remember(encoded, classifier, n_jobs, client)
     learned = comparison.threshold[rows], comparison.probability[rows]
     training = Training(hashes, vote[rows], table.labels[rows], *learned)
-    scores = _scores(table, metric, classifier, comparison)
-    how = {**(made or {}), "seed": seed, "pool": "trees"}
+    scores = _scores(table, metric, classifier, comparison) | board
     profile = _profile(table, classifier)
     model = ModelParts(
         classifier, table.schema, table.target, training, scores, how, profile
@@ -376,28 +394,43 @@ def fit_dataset(
     return model, comparison
 
 
-def _fit_on_cluster(
-    classifier: DAMVIClassifier, table: EncodedTable, client: Any
+def _rows_to_remember(
+    table: EncodedTable, classifier: Any, n_jobs: int | None, client: Any
 ) -> tuple[NDArray[np.intp], Hashes]:
-    """Fit, and return the rows to be remembered with their hashes.
+    """The numbers of the rows to be remembered, with their hashes."""
+    step = classifier.row_hash_step_
+    if client is None and not classifier.votes_.in_memory:  # trees have read them all
+        hashes = classifier.votes_.blocks.cache.hashes
+        rows = kept(hashes, step)
+        return rows, np.array(hashes[rows])
+    look, groups = partial(EncodedGroup.kept_rows, step=step), _groups_anywhere(table)
+    found: list[Any]
+    if client is None:
+        found = [*in_threads((partial(look, group) for group in groups), n_jobs)]
+    else:
+        from ..distributed.cluster import Cluster
 
-    A partition is a row group, so that rows have the numbers that they have on disk.
-    """
-    import dask.dataframe as dd
-
-    from ..distributed import fit
-    from ..distributed.cluster import Cluster
-
-    encoder = table.encoder
-    # Workers run in other folders.
-    groups = [replace(group, file=os.path.abspath(group.file)) for group in table.groups]
-    meta = encoder.example.assign(**{encoder.label: encoder.no_labels})
-    frame = dd.from_map(EncodedGroup.read, groups, meta=meta, label="damvi-read")
-    fit(classifier, frame, encoder.label, client=client)
-    kept_rows = partial(EncodedGroup.kept_rows, step=classifier.row_hash_step_)
-    cluster = Cluster(client)
-    with cluster.cancelled_on_failure():
-        found = cluster.results("kept", cluster.each("kept-rows", kept_rows, groups))
+        cluster = Cluster(client)
+        with cluster.cancelled_on_failure():
+            found = cluster.results("kept", cluster.each("kept-rows", look, groups))
     starts = np.cumsum([0, *(group.n_rows for group in groups)])
     places = [start + rows for start, (rows, _) in zip(starts, found, strict=False)]
     return np.concatenate(places), np.concatenate([hashes for _, hashes in found])
+
+
+def _groups_anywhere(table: EncodedTable) -> list[Any]:
+    """The row groups, for workers that run in other folders too."""
+    return [replace(group, file=os.path.abspath(group.file)) for group in table.groups]
+
+
+def _fit_on_cluster(classifier: Any, table: EncodedTable, client: Any) -> None:
+    """A partition is a row group, so that rows have the numbers that they have on disk."""
+    import dask.dataframe as dd
+
+    from ..distributed import fit
+
+    encoder = table.encoder
+    meta = encoder.example.assign(**{encoder.label: encoder.no_labels})
+    groups = _groups_anywhere(table)
+    frame = dd.from_map(EncodedGroup.read, groups, meta=meta, label="damvi-read")
+    fit(classifier, frame, encoder.label, client=client, sample_rows=table.sample_rows)

@@ -15,7 +15,7 @@ from joblib import cpu_count
 
 from ..classifier import DAMVIClassifier
 from ..drift import Drift
-from ..evaluation import MEASURES, FittedVote, headlines
+from ..evaluation import MEASURES, FittedVote, alike_columns, headlines
 from ..io import ModelParts, save
 from ..io import load as load_parts
 from ..voting import DAMVIVotingClassifier
@@ -25,6 +25,7 @@ from .evaluation import Evaluation, evaluate
 from .fitting import fit_dataset, fit_table
 from .prediction import find_drift, predict
 from .source import (
+    DatasetRows,
     as_frame,
     dataset_fingerprint,
     fingerprint,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..explanation import Explained
+
+REPORT_ROWS = 100_000
+"""Rows of a large table that a page is made of."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +157,8 @@ class Model(ModelParts):
         Parameters
         ----------
         table : DataFrame, Arrow table or path
-            Rows without an answer are left out.
+            Rows without an answer are left out. Folders and patterns of parquet files, and
+            files that are large for the memory, are read in blocks.
         target : str, optional
             The column of true answers. Default: the model's.
         cost : (false alarm, miss), optional
@@ -164,7 +169,11 @@ class Model(ModelParts):
         evaluation : Evaluation
             With ``figures``, ``table`` (a DataFrame of the main ones) and ``as_dict()``.
         """
-        return evaluate(self, self.read(table, target), target, cost)
+        if why_in_blocks(table) is None:
+            return evaluate(self, self.read(table, target), target, cost)
+        name, also = target or self.target.name, alike_columns(self)
+        rows = DatasetRows(table, self.schema, [name], also)
+        return evaluate(self, rows, target, cost, n_jobs=cpu_count())
 
     def explain(
         self, table: Any, rows: Sequence[int] | None = None, *, label: Any = None
@@ -206,6 +215,8 @@ class Model(ModelParts):
         Parameters
         ----------
         table : DataFrame, Arrow table or path
+            Of folders and patterns of parquet files, and of files that are large for the
+            memory, a sample of 100,000 rows.
         path : path
             Of the page.
         target : str, optional
@@ -216,7 +227,13 @@ class Model(ModelParts):
         from ..report import write_report
 
         name = name or (Path(table).name if is_path(table) else "")
-        frame = self.read(table, target)
+        if why_in_blocks(table) is None:
+            frame = self.read(table, target)
+        else:
+            rows = DatasetRows(table, self.schema, [] if target is None else [target])
+            frame = rows.sample(REPORT_ROWS)
+            if len(frame) < rows.table.n_rows:
+                name += f", a sample of {len(frame):,} of {rows.table.n_rows:,} rows"
         return write_report(self, frame, path, target, name=name, command=command)
 
     def leaderboard(self) -> pd.DataFrame:
@@ -300,7 +317,8 @@ def fit(
     sample_weight: str | None = None,
     drop: Collection[str] = (),
     keep: Collection[str] = (),
-    pool: str | list[tuple[str, Any]] = "strong",
+    pool: str | list[tuple[str, Any]] | None = None,
+    sample_rows: int | None = None,
     threshold: Any = None,
     shuffle: bool = False,
     merge_labels: bool = False,
@@ -317,7 +335,7 @@ def fit(
     table : DataFrame, Arrow table or path
         Of pandas or polars, or a file of any kind that ``damvi fit`` reads. Folders and
         patterns of parquet files, and files that are large for the memory, are read in
-        blocks; the voters are trees then.
+        blocks; the voters are trees then, unless ``pool`` says otherwise.
     target : str
         The column to predict. Rows without a label are left out.
     pos_label : optional
@@ -335,10 +353,13 @@ def fit(
         scores each row counts once.
     drop, keep : collections of str
         Columns not to use, or to use whatever they look like.
-    pool : {"strong", "trees", "best"} or list of (str, classifier), default="strong"
+    pool : {"strong", "trees", "best"} or list of (str, classifier), optional
         Strong models of several kinds, weighted; or the paper's trees, in seconds instead
         of minutes; or of the strong models the one that is best alone; or models of your
-        own.
+        own. By default strong ones, and trees for tables that are read in blocks: other
+        models learn from a sample of their rows.
+    sample_rows : int, optional
+        Of tables in blocks, the rows that strong models learn from; 200,000 by default.
     threshold : optional
         What to be good at: "f1" (the default), "ap", "recall@0.9" (the best precision that
         finds 90 %), "precision@0.5", ``{"cost": (false_alarm, miss)}``, or any other
@@ -409,7 +430,8 @@ def train(
     sample_weight: str | None = None,
     drop: Collection[str] = (),
     keep: Collection[str] = (),
-    pool: str | list[tuple[str, Any]] = "strong",
+    pool: str | list[tuple[str, Any]] | None = None,
+    sample_rows: int | None = None,
     threshold: Any = None,
     shuffle: bool = False,
     merge_labels: bool = False,
@@ -429,8 +451,8 @@ def train(
     ----------
     source : DataFrame, Arrow table or path
     target, pos_label, time, group, sample_weight, drop, keep, pool, threshold, shuffle
-        See :func:`fit`; so are ``merge_labels``, ``time_limit``, ``n_jobs`` and
-        ``random_state``.
+        See :func:`fit`; so are ``sample_rows``, ``merge_labels``, ``time_limit``,
+        ``n_jobs`` and ``random_state``.
     unlabeled : DataFrame, Arrow table or path, optional
         More rows, without a label.
     unlabeled_weight : float, optional
@@ -456,6 +478,11 @@ def train(
         for role, names in (("keep", keep), ("drop", drop))
     }
     why = why_in_blocks(source, in_blocks or client is not None)
+    if sample_rows is not None and (why is None or pool in (None, "trees")):
+        raise ValueError(
+            "sample_rows is for strong models of a table that is read in blocks, as "
+            "folders of parquet files are; other fits use all rows: leave it out"
+        )
     if why is None:
         frame = as_frame(source, as_text=[target])
         if target in frame.columns and _is_text_file(source):
@@ -483,7 +510,7 @@ def train(
         parts, comparison = fit_table(
             table,
             metric,
-            pool=pool,
+            pool="strong" if pool is None else pool,
             time_limit=time_limit,
             unlabeled_weight=unlabeled_weight,
             made=made,
@@ -501,7 +528,7 @@ def train(
             unlabeled=unlabeled,
             unlabeled_weight=unlabeled_weight,
             merge_labels=merge_labels or None,
-            pool=None if pool in ("strong", "trees") else pool,
+            pool="best" if pool == "best" else None,
         )
         columns["shuffle"] = shuffle
         table, n_judged = prepare_dataset(source, target, pos_label, **columns, **how)
@@ -518,6 +545,7 @@ def train(
                 f"Columns were judged by a sample of {n_judged:,} rows, some of each "
                 f"class; --keep and --drop overrule it."
             )
+        how |= {"pool": "trees" if pool is None else pool, "sample_rows": sample_rows}
         parts, comparison = fit_dataset(table, metric, made=made, client=client, **how)
     told = {"warnings": list(table.warnings), "notes": list(table.notes)}
     parts = replace(parts, scores=parts.scores | told)

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from ..drift import Drift, DriftError, DriftWarning, compare
 from ..evaluation import FittedVote, class_names
 from ..io import ModelParts
-from ..tables import Rows, check_carried, read_blocks
+from ..tables import Rows, check_carried
 from ..tables.profile import Tally, date_range
-from .source import as_frame, is_path
+from .source import as_frame, is_path, rows_in_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -331,7 +331,7 @@ def _rows_of(
 ) -> Iterable[Callable[[], Rows]]:
     """The rows of a frame at once, or those of a file block by block."""
     if is_path(table):
-        return read_blocks(table, model.schema, carried)
+        return rows_in_blocks(table, model.schema, carried)
     frame = as_frame(table, model.schema)
     check_carried(carried, list(frame.columns))
     return [lambda: Rows(model.schema.encode(frame), frame)]

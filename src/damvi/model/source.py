@@ -5,16 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import __version__
+from ..hashing import row_bits
 from ..outofcore import ParquetTable
-from ..tables import Schema, read_table
+from ..outofcore.parquet import RowGroup
+from ..tables import Rows, Schema, label_texts, read_blocks, read_table
+from ..tables.labels import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +29,9 @@ MEMORY_SHARE = 1 / 3
 """Of the memory that a table may take as doubles: voters and their votes need the rest."""
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Where a container says how much memory it may have."""
+MOST_GROUPS = 64
+"""Row groups that a sample is taken from."""
+SAMPLE_SEED = 2**31 * 301
 PACKAGES = ("numpy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost")
 """Whose versions a model file tells."""
 
@@ -109,6 +118,96 @@ def why_in_blocks(data: Any, asked: bool = False) -> str | None:
     if there is None or size <= MEMORY_SHARE * there:
         return None
     return f"{about}, and the memory has {_bytes_in_words(there)}"
+
+
+class DatasetRows:
+    """The rows of a parquet dataset as frames, for a model: few at a time.
+
+    Parameters
+    ----------
+    path : path
+        A file, a folder or a pattern.
+    schema : Schema
+        Of the model.
+    more : sequence of str
+        Columns beside those that it uses, such as the target.
+    also : sequence of str
+        More of them, as far as they are there.
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        schema: Schema,
+        more: Collection[str] = (),
+        also: Collection[str] = (),
+    ) -> None:
+        self.table = ParquetTable(path)
+        self.names = [str(name) for name in self.table.schema.names]
+        for name in more:
+            if name not in self.names:
+                raise ValueError(
+                    f"there is no column {name!r} in {path}; it has {listed(self.names)}"
+                )
+        try:
+            schema.check(self.names)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        used = [column.name for column in schema.used]
+        there = [name for name in also if name in self.names]
+        self.columns = list(dict.fromkeys([*used, *more, *there]))
+        if not self.table.n_rows:
+            raise ValueError(f"{path} has no rows")
+
+    def parts(self, target: str) -> list[Callable[[], Iterator[pd.DataFrame]]]:
+        """Those of each row group that have an answer."""
+        return [partial(self._answered, group, target) for group in self.table.groups]
+
+    def _answered(self, group: RowGroup, target: str) -> Iterator[pd.DataFrame]:
+        for batch in group.batches(self.columns):
+            frame = batch.to_pandas().reset_index(drop=True)
+            known = label_texts(frame[target]).notna()
+            yield frame if known.all() else frame.loc[known].reset_index(drop=True)
+
+    def sample(self, most: int) -> pd.DataFrame:
+        """About so many of the rows at the most, with all columns, in their order.
+
+        They come from some row groups, which are spread evenly.
+        """
+        import pyarrow as pa
+
+        groups = self.table.groups
+        places = np.unique(np.linspace(0, len(groups) - 1, MOST_GROUPS).round())
+        chosen = [int(place) for place in places]
+        rate = most / sum(groups[place].n_rows for place in chosen)
+        starts = np.cumsum([0, *(group.n_rows for group in groups)])
+        found = []
+        for place in chosen:
+            start = int(starts[place])
+            for batch in groups[place].batches(self.names):
+                rows = np.arange(start, start + batch.num_rows, dtype=np.int64)
+                drawn = np.ldexp(row_bits(rows, SAMPLE_SEED).astype(np.float64), -64) < rate
+                found.append(batch.take(pa.array(np.flatnonzero(drawn))))
+                start += batch.num_rows
+        frame: pd.DataFrame = pa.Table.from_batches(found).to_pandas()
+        return frame.reset_index(drop=True)
+
+
+def rows_in_blocks(
+    path: Any, schema: Schema, carried: Collection[str] = ()
+) -> Iterator[Callable[[], Rows]]:
+    """As :func:`~damvi.tables.read_blocks`, also of folders and patterns of parquet."""
+    for file in files_of(path):
+        yield from read_blocks(file, schema, carried)
+
+
+def files_of(path: Any) -> list[Path]:
+    """The file itself, or the parquet files of a folder or pattern."""
+    path = Path(path)
+    is_pattern = not path.exists() and any(sign in str(path) for sign in "*?[")
+    if path.is_dir() or is_pattern:
+        return [Path(file) for file in ParquetTable(path).files]
+    return [path]
 
 
 def _bytes_in_words(size: int) -> str:
