@@ -94,11 +94,13 @@ def tables(draw):
 
 
 @settings(max_examples=30, deadline=None)
-@given(tables(), st.booleans())
-def test_own_trees_are_what_the_kernels_do(table, with_categories):
+@given(tables(), st.booleans(), st.sampled_from(["best", "random"]))
+def test_own_trees_are_what_the_kernels_do(table, with_categories, splitter):
     X, y = table
     options = {"categorical_features": [1]} if with_categories else {}
-    model = FastForestClassifier(5, max_features=None, random_state=0, **options).fit(X, y)
+    model = FastForestClassifier(
+        5, splitter=splitter, max_features=None, random_state=0, **options
+    ).fit(X, y)
     forest, binning = model.trees_.forest, model.trees_.features.binning
     trees = read_own_trees(forest, binning, forest.shares[:, 1])
     asked = rows_around(trees, X)

@@ -266,7 +266,9 @@ def test_a_booster_that_is_not_there_is_named(strong, package, tmp_path, monkeyp
 )
 def test_pools(n_classes, options, tmp_path):
     X, labels = DATA[n_classes]
-    pool = [*POOL, ("forest", FastForestClassifier(5)), ("tree", FastTreeClassifier())]
+    extra_trees = FastForestClassifier(5, splitter="random", bootstrap=False)
+    pool = [*POOL, ("forest", FastForestClassifier(5)), ("extra_trees", extra_trees)]
+    pool = [*pool, ("tree", FastTreeClassifier(splitter="random"))]
     model = DAMVIVotingClassifier(pool, **{"cv": 3, "random_state": 0, **options})
     check(model.fit(X, NAMES[labels]), X, tmp_path)
 

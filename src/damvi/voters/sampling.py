@@ -92,7 +92,9 @@ class Stratum:
 
     def _picks(self, rng: np.random.Philox, replace: bool) -> Iterator[NDArray[np.intp]]:
         if not replace:
-            order = np.argsort(rng.random_raw(self.n_rows), kind="stable")
+            keys = rng.random_raw(self.n_rows)
+            everyone = self.n_draws == self.n_rows
+            order = np.arange(self.n_rows) if everyone else np.argsort(keys, kind="stable")
             yield order[: self.n_draws]
         elif self.cumulative is None:
             for start in range(0, self.n_draws, DRAWS_AT_A_TIME):

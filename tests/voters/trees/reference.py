@@ -1,7 +1,8 @@
 """The slow, obvious way to grow a tree, to check the fast one against.
 
-Every cut of every feature is tried. Only the order in which children are visited follows
-the kernel, since their numbers depend on it.
+Every cut of every feature is tried, or with ``random`` cuts the one that is drawn. Only how
+numbers are drawn follows the kernel, and the order in which children are visited, since
+their numbers depend on it.
 """
 
 from __future__ import annotations
@@ -33,11 +34,36 @@ def order_of_rates(rates, weights):
     return np.argsort(rates @ vectors[:, -1], kind="stable")
 
 
+def below(seed, draw, n):
+    """A random number from 0 to n - 1."""
+    return mix(seed, draw + 2) % n
+
+
+def drawn_categories(present, seed):
+    """A random subset, neither none nor all; each size is as likely."""
+    rest = list(present)
+    size = 1 + below(seed, 0, len(rest) - 1)
+    for j in range(size):
+        other = j + below(seed, j + 1, len(rest) - j)
+        rest[j], rest[other] = rest[other], rest[j]
+    return set(rest[:size])
+
+
 def grow_slowly(
-    codes, weights, labels, n_classes, categorical, seed, max_depth=0, min_leaf=1
+    codes,
+    weights,
+    labels,
+    n_classes,
+    categorical,
+    seed,
+    max_depth=0,
+    min_leaf=1,
+    features=None,
+    random=False,
 ):
     """Nodes as (feature, left codes, left child, weights) or (None, weights)."""
     nodes, n_features = [None], codes.shape[1]
+    max_features = features or n_features
 
     def totals(rows):
         return np.bincount(labels[rows], weights[rows], n_classes).astype(np.int64)
@@ -62,6 +88,22 @@ def grow_slowly(
             if i < len(values) - 1 and has_missing:
                 yield low | {0}
 
+    def random_cuts(rows, f, i, seed):
+        """The cut that is drawn, the missing on either side, or them against the rest."""
+        present, draw = sorted(set(codes[rows, f].tolist())), 2 * n_features + i
+        if categorical[f]:
+            yield drawn_categories(present, mix(seed, draw + 2))
+            return
+        values = [code for code in present if code > 0]
+        if len(values) > 1:
+            last = values[0] + below(seed, draw, values[-1] - values[0])
+            low = {code for code in values if code <= last}
+            yield low
+            if 0 in present:
+                yield low | {0}
+        if 0 in present:
+            yield set(values)
+
     def visit(k, rows, depth, active, seed):
         own = totals(rows)
         nodes[k] = (None, own)
@@ -69,12 +111,20 @@ def grow_slowly(
         if (own > 0).sum() < 2 or deep or len(rows) < 2 * min_leaf:
             return
         best, choice, kept, tied = -1.0, None, [], 0
-        for i, f in enumerate(active):
+        order = list(active)
+        for i in range(len(order)):
+            if len(kept) == max_features:
+                kept = kept + order[i:]
+                break
+            if max_features < n_features:
+                j = i + below(seed, i, len(order) - i)
+                order[i], order[j] = order[j], order[i]
+            f = order[i]
             if len(set(codes[rows, f].tolist())) < 2:
                 continue
             kept.append(f)
             value_of_feature, cut_of_feature = -1.0, None
-            for left_codes in cuts(rows, f):
+            for left_codes in random_cuts(rows, f, i, seed) if random else cuts(rows, f):
                 inside = np.isin(codes[rows, f], list(left_codes))
                 if inside.sum() < min_leaf or (~inside).sum() < min_leaf:
                     continue
@@ -85,7 +135,7 @@ def grow_slowly(
                 continue
             tied = 1 if value_of_feature > best else tied + (value_of_feature == best)
             if value_of_feature > best or (
-                value_of_feature == best and mix(seed, n_features + i + 2) % tied == 0
+                value_of_feature == best and below(seed, n_features + i, tied) == 0
             ):
                 best, choice = value_of_feature, cut_of_feature
         if choice is None:

@@ -53,14 +53,14 @@ def grow_fast(
     max_depth=0,
     min_leaf=1,
     features=None,
+    random=False,
     near_rows=2**20,
     size=np.int32,
 ):
-    codes = np.ascontiguousarray(codes)
     labels = np.asarray(labels, np.int64)
     n_codes = codes.max(axis=0).astype(np.int64) + 1
     return grow(
-        codes,
+        np.ascontiguousarray(codes.T if random else codes),
         labels << CLASS_SHIFT | weights,
         np.argsort(labels, kind="stable").astype(np.uint32),
         np.bincount(labels, weights, n_classes).astype(size),
@@ -71,6 +71,7 @@ def grow_fast(
         features or codes.shape[1],
         np.uint64(seed),
         near_rows,
+        random,
     )
 
 
@@ -122,6 +123,57 @@ def assert_same_tree(fast, slow, codes):
 @given(tables(), SEEDS)
 def test_the_tree_is_the_reference_tree(table, seed):
     assert_same_tree(grow_fast(*table, seed), grow_slowly(*table, seed), table[0])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    tables(),
+    SEEDS,
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.sampled_from([0, 0, 3]),
+    st.booleans(),
+)
+def test_random_cuts_and_features_are_those_of_the_reference(
+    table, seed, features, min_leaf, max_depth, random
+):
+    codes, weights, labels, n_classes, categorical = table
+    if random:  # whose subsets have no order
+        categorical = (np.arange(codes.shape[1]) % 3 == 1).astype(np.uint8)
+    table = codes, weights, labels, n_classes, categorical
+    options = {"features": min(features, codes.shape[1]), "random": random}
+    options |= {"min_leaf": min_leaf, "max_depth": max_depth}
+    slow = grow_slowly(*table, seed, **options)
+    assert_same_tree(grow_fast(*table, seed, **options), slow, codes)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 50])
+@pytest.mark.parametrize("max_code", [1, 5, 250])
+@pytest.mark.parametrize("options", [{}, {"features": 2, "min_leaf": 3}])
+def test_random_cuts_of_large_nodes_are_those_of_the_reference(
+    n_classes, max_code, options
+):
+    rng = np.random.default_rng(max_code)
+    codes = rng.integers(0, max_code + 1, (400, 4)).astype(np.uint8)
+    codes[:, 3] = 7  # a constant
+    codes[200:] = codes[:200]  # duplicates
+    labels = np.where(rng.random(400) < 0.5, codes[:, 0] * 7, codes[:, 2]) % n_classes
+    weights = rng.choice([1, 3, 2**20 - 1], 400)
+    categorical = np.array([0, 0, 1, 0], np.uint8)
+    table = codes, weights, labels, n_classes, categorical
+    options = options | {"random": True}
+    slow = grow_slowly(*table, max_code, **options)
+    for size in (np.int32, np.int64):
+        assert_same_tree(grow_fast(*table, max_code, **options, size=size), slow, codes)
+
+
+def test_a_random_cut_falls_anywhere_between_the_least_and_the_greatest_code():
+    codes = np.array([[10], [20], [20]], np.uint8)
+    table = codes, np.ones(3, np.int64), np.array([0, 1, 1]), 2, np.zeros(1, np.uint8)
+    cuts = [grow_fast(*table, seed, random=True)[0][0] for seed in range(1, 400)]
+    codes_left = [node[THRESHOLD] + node[SHIFT] for node in cuts]
+    assert set(codes_left) == set(range(10, 20))
+    assert np.bincount(codes_left)[10:].min() > 20
 
 
 @settings(max_examples=100, deadline=None)

@@ -14,7 +14,8 @@ X = rng.randint(0, 5, (60, 3)).astype(float)
 X[rng.rand(60, 3) < 0.1] = np.nan
 y = (np.nan_to_num(X[:, 0]) + X[:, 1] > 5).astype(int)
 few = {"max_features": 2, "min_samples_leaf": 2}
-for options in ({}, {"categorical_features": [0]}, few):
+names = {"categorical_features": [0]}
+for options in ({}, names, few, {"splitter": "random", **names}):
     tree = FastTreeClassifier(random_state=0, **options)
     model = DAMVIClassifier(tree, n_estimators=4, max_samples=0.8, random_state=0).fit(X, y)
     print(model.vote(X).tolist(), model.weights_.tolist())

@@ -15,6 +15,9 @@ each split, every node below needs all of them in order, so a node of few rows s
 once, and a split deals the keys of each feature out to its children, in order still. Nodes
 are grown depth first, so one block serves all subtrees.
 
+A random cut needs neither: it looks at the codes of a feature once for the least and the
+greatest, and once more for what lies on either side.
+
 Weights are whole numbers, so that every sum is exact and no result depends on the order of
 the rows. The kernels are given whole arrays and places in them, not slices: to make a slice
 takes as long as to look at a dozen rows.
@@ -358,6 +361,85 @@ def sums_of_counts(
         if first == 1:
             sums[N_ROWS, 0] = count[0]
     return m
+
+
+@kernel
+def gather_codes(columns: Any, rows: Any, f: Any, gathered: Any) -> Any:
+    """Write a feature's codes of some rows next to each other, from ``columns`` (d, n).
+
+    Returns the least code, the least of a value that is not missing, and the greatest.
+    """
+    for i in range(len(rows)):
+        gathered[i] = columns[f, rows[i]]
+    least, low, high, one = np.uint8(255), np.uint8(255), np.uint8(0), np.uint8(1)
+    for i in range(len(rows)):  # apart, so that the processor does many at once
+        code = gathered[i]
+        before = np.uint8(code - one)  # the missing go round to 255
+        least = code if code < least else least
+        low = before if before < low else low
+        high = code if code > high else high
+    return np.int64(least), np.int64(low) + 1, np.int64(high)
+
+
+@kernel
+def sums_of_sides(
+    gathered: Any,
+    tags: Any,
+    n: Any,
+    last: Any,
+    first: Any,
+    factors: Any,
+    weights: Any,
+    k: Any,
+    by_class: Any,
+    sums: Any,
+) -> None:
+    """The sums after two bins: the codes of n rows up to ``last``, and those above.
+
+    With ``first`` = 1 there are missing values, which are bin 0. ``tags`` are those of the
+    rows, and the k-th ``weights`` their sums by class.
+    """
+    two, limit, one = len(factors) == 2, np.uint8(last - 1), np.uint8(1)
+    n_left, n_missing, zero = np.int64(0), np.int64(0), np.int64(0)
+    for c in range(len(factors)):
+        by_class[LEFT_WEIGHTS, c], by_class[MISSING, c] = 0, 0
+    if two:
+        left, positives = np.int64(0), np.int64(0)
+        for i in range(n):
+            inside = np.uint8(gathered[i] - one) <= limit
+            weight = tags[i] & WEIGHT_MASK if inside else zero
+            left += weight
+            positives += weight if tags[i] > WEIGHT_MASK else zero
+            n_left += 1 if inside else 0
+        by_class[LEFT_WEIGHTS, 0], by_class[LEFT_WEIGHTS, 1] = left - positives, positives
+    else:
+        for i in range(n):
+            inside = np.uint8(gathered[i] - one) <= limit
+            weight = tags[i] & WEIGHT_MASK if inside else zero
+            by_class[LEFT_WEIGHTS, np.uint64(tags[i] >> CLASS_SHIFT)] += weight
+            n_left += 1 if inside else 0
+    if first == 1:
+        for i in range(n):
+            if gathered[i] == 0:
+                own = np.uint64(tags[i] >> CLASS_SHIFT)
+                by_class[MISSING, own] += tags[i] & WEIGHT_MASK
+                n_missing += 1
+        sums_of_missing(factors, n_missing, by_class, sums)
+    for j in range(SUMS):
+        sums[j, first], sums[j, first + 1] = 0, 0
+    for c in range(len(factors)):
+        below, missing = by_class[LEFT_WEIGHTS, c], by_class[MISSING, c]
+        known = weights[k, c] - missing
+        sums[PRODUCTS, first] += below * factors[c]
+        sums[PRODUCTS, first + 1] += known * factors[c]
+        sums[WEIGHT, first] += below
+        sums[WEIGHT, first + 1] += known
+        if not two:
+            sums[SQUARES, first] += below * below
+            sums[SQUARES, first + 1] += known * known
+            sums[MIXED, first] += below * missing
+            sums[MIXED, first + 1] += known * missing
+    sums[N_ROWS, first], sums[N_ROWS, first + 1] = n_left, n - n_missing
 
 
 @kernel

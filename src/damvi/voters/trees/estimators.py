@@ -36,6 +36,12 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
+    splitter : {"best", "random"}, default="best"
+        How a feature is cut at a node: at the best place, or at one drawn at random
+        between the least and the greatest value there, as in extra-trees [1]_; the best of
+        the features' cuts splits the node. Places are drawn among the feature's bins, which
+        are narrow where rows of the rare class are many. Of categories, a subset is drawn.
+        Missing values go to the better side, or to one of their own.
     max_depth : int, default=None
         None grows until the leaves are pure.
     min_samples_leaf : int, default=1
@@ -49,7 +55,8 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         subsets; with more it is a good one, cut along the first principal component of
         the categories' class rates.
     random_state : int, RandomState instance or None, default=None
-        Breaks ties between equal splits, and draws features if ``max_features`` is set.
+        Breaks ties between equal splits, and draws features if ``max_features`` is set, and
+        random cuts.
 
     Attributes
     ----------
@@ -64,6 +71,11 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
     sends them with the larger child where it has seen none. So it does with categories
     that it has not seen.
 
+    References
+    ----------
+    .. [1] P. Geurts, D. Ernst and L. Wehenkel (2006), Extremely randomized trees. Machine
+       Learning 63.
+
     Examples
     --------
     >>> from sklearn.datasets import make_classification
@@ -75,6 +87,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "splitter": [StrOptions({"best", "random"})],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "max_features": [
@@ -92,12 +105,14 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
+        splitter: str = "best",
         max_depth: int | None = None,
         min_samples_leaf: int = 1,
         max_features: int | float | str | None = None,
         categorical_features: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        self.splitter = splitter
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
@@ -251,20 +266,26 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
 class FastForestClassifier(ClassifierMixin, BaseEstimator):
     """A random forest: the mean of many trees, each on a bootstrap of the rows.
 
-    One model of a pool, or a quick random forest on its own. The features are binned once
-    for all trees; see :class:`~damvi.FastTreeClassifier` for what they do with missing
-    values and categories.
+    One model of a pool, or a quick random forest on its own; with ``splitter="random"`` and
+    ``bootstrap=False``, extra-trees. The features are binned once for all trees; see
+    :class:`~damvi.FastTreeClassifier` for what they do with missing values and categories.
 
     Parameters
     ----------
     n_estimators : int, default=100
     max_samples : float or int, default=1.0
-        Rows drawn for each tree, with replacement: a fraction or a count.
+        Rows drawn for each tree: a fraction or a count.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement; with False and ``max_samples=1.0`` each
+        tree sees all rows.
     balanced : bool, default=False
         Draw all classes alike, from as many rows as twice the rarer one has (or, of C
         classes, C times the rarest): a balanced random forest [1]_, which trains fast and
         looks at the classes from nearby. Its
-        probabilities are then those of balanced classes; calibrate them.
+        probabilities are then those of balanced classes; calibrate them. It needs
+        ``bootstrap=True``.
+    splitter : {"best", "random"}, default="best"
+        See :class:`~damvi.FastTreeClassifier`.
     max_features : int, float, {"sqrt", "log2"} or None, default="sqrt"
     max_depth : int, default=None
     min_samples_leaf : int, default=1
@@ -292,6 +313,11 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
     >>> X, y = make_classification(500, weights=[0.9], random_state=0)
     >>> FastForestClassifier(20, random_state=0).fit(X, y).score(X, y) > 0.95
     True
+    >>> extra_trees = FastForestClassifier(
+    ...     100, bootstrap=False, splitter="random", min_samples_leaf=2, random_state=0
+    ... )
+    >>> extra_trees.fit(X, y).score(X, y) > 0.95
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -301,6 +327,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
         ],
+        "bootstrap": ["boolean"],
         "balanced": ["boolean"],
         "n_jobs": [Integral, None],
     }
@@ -312,7 +339,9 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         n_estimators: int = 100,
         *,
         max_samples: float | int = 1.0,
+        bootstrap: bool = True,
         balanced: bool = False,
+        splitter: str = "best",
         max_features: int | float | str | None = "sqrt",
         max_depth: int | None = None,
         min_samples_leaf: int = 1,
@@ -322,7 +351,9 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.n_estimators = n_estimators
         self.max_samples = max_samples
+        self.bootstrap = bootstrap
         self.balanced = balanced
+        self.splitter = splitter
         self.max_features = max_features
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
@@ -342,7 +373,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         y : array of shape (n,)
             Labels of 2 to 256 classes.
         sample_weight : array of shape (n,), optional
-            How likely each row is to be drawn.
+            How likely each row is to be drawn, or without a bootstrap, how much it counts.
 
         Returns
         -------
@@ -351,6 +382,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         from .voters import TreeVoters
 
         tree = FastTreeClassifier(
+            splitter=self.splitter,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
@@ -377,6 +409,11 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         self, labels: NDArray[np.intp], weights: NDArray[np.float64] | None, seed: int
     ) -> BootstrapSampling:
         size = self.max_samples
+        if self.balanced and not self.bootstrap:
+            raise ValueError(
+                "balanced=True draws rows with replacement; set bootstrap=True, or "
+                "balanced=False"
+            )
         if self.balanced:
             own = np.ones(len(labels)) if weights is None else weights
             classes = [own[labels == c] for c in range(len(self.classes_))]
@@ -386,7 +423,11 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
             if not isinstance(size, Integral):
                 size = max(1, round(float(size) * len(rows) * min(rows)))
         return BootstrapSampling.plan(
-            labels, max_samples=size, seed=seed, sample_weight=weights
+            labels,
+            max_samples=size,
+            seed=seed,
+            replace=self.bootstrap,
+            sample_weight=weights,
         )
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -447,6 +488,7 @@ def _as_sklearn_tree(tree: FastTreeClassifier) -> DecisionTreeClassifier:
         n_features=tree.n_features_in_,
     )
     model = DecisionTreeClassifier(
+        splitter=tree.splitter,
         max_depth=tree.max_depth,
         min_samples_leaf=tree.min_samples_leaf,
         max_features=tree.max_features,

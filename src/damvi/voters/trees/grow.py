@@ -4,6 +4,7 @@ A row's features are one byte each: 0 for a missing value, 1, 2, ... for the bin
 (or the categories). Large nodes keep histograms of all features and classes, and the larger
 child gets its own by subtraction. Small nodes sort the rows they have (see :mod:`.keys`).
 Where few features are tried, or leaves must be large, a node counts one feature at a time.
+Where cuts are random, it draws one for each feature, and counts its two sides.
 
 All weights are whole numbers (draws of a bootstrap, or sample weights in fixed point), so
 no result depends on the order of the rows, nor on which of these ways is taken.
@@ -20,6 +21,7 @@ from .cuts import (
     CLASS_SHIFT,
     CODE_SHIFT,
     CUT_FACTS,
+    LAST,
     LEFT_PRODUCTS,
     LEFT_WEIGHT,
     NODE_FACTS,
@@ -35,6 +37,7 @@ from .cuts import (
     count_feature,
     count_keys,
     deal_keys,
+    gather_codes,
     keys_of_few_rows,
     keys_of_rows,
     list_bins,
@@ -44,6 +47,7 @@ from .cuts import (
     rows_to_sort,
     sums_of_counts,
     sums_of_keys,
+    sums_of_sides,
     sums_of_two,
     write_split,
 )
@@ -96,6 +100,32 @@ def mix(seed: Any, branch: Any) -> Any:
 def random_below(seed: Any, draw: Any, n: Any) -> Any:
     """A random number from 0 to n - 1: the node's draw of that number."""
     return np.int64(mix(seed, draw + 2) % np.uint64(n))
+
+
+@kernel
+def draw_subset(gathered: Any, n: Any, seed: Any, named: Any) -> Any:
+    """Draw some of the categories of n rows, at least one and not all of them.
+
+    Each number of them is as likely, so that one against the rest comes up. Returns how
+    many categories there are, and the place of the last that was drawn: ``named`` has them
+    all, those drawn first. Their rows' codes become 1, those of the others 2.
+    """
+    sides = np.zeros(N_CODES, np.uint8)
+    for i in range(n):
+        sides[gathered[i]] = 2
+    m = 0
+    for code in range(N_CODES):
+        if sides[code] > 0:
+            named[m] = code
+            m += 1
+    last = random_below(seed, 0, m - 1)
+    for j in range(last + 1):
+        other = j + random_below(seed, j + 1, m - j)
+        named[j], named[other] = named[other], named[j]
+        sides[named[j]] = 1
+    for i in range(n):
+        gathered[i] = sides[gathered[i]]
+    return m, last
 
 
 @kernel
@@ -204,7 +234,14 @@ def count_rows(
 
 @kernel
 def partition(
-    codes: Any, rows: Any, f: Any, threshold: Any, shift: Any, sets: Any, spare: Any
+    codes: Any,
+    by_column: Any,
+    rows: Any,
+    f: Any,
+    threshold: Any,
+    shift: Any,
+    sets: Any,
+    spare: Any,
 ) -> Any:
     """Move the rows that go left to the front and return how many they are.
 
@@ -213,7 +250,8 @@ def partition(
     n_left = 0
     for i in range(len(rows)):
         row = rows[i]
-        left = goes_left(codes[row, f], threshold, shift, sets)
+        code = codes[f, row] if by_column else codes[row, f]
+        left = goes_left(code, threshold, shift, sets)
         # Both are written and one place moves on: no branch to guess.
         rows[n_left] = row
         spare[i - n_left] = row
@@ -236,6 +274,7 @@ def grow(
     max_features: Any,
     seed: Any,
     near_rows: Any,
+    random: Any,
 ) -> Any:
     """Grow a tree on the rows of ``codes`` (r, d).
 
@@ -243,11 +282,12 @@ def grow(
     numbers in the order of the classes. ``totals`` (C) are the weights of the classes, of a
     type that holds their sum: 32 bits, where they do, are faster than 64. ``starts``
     (d + 1) says where each feature's bins start in a histogram. Tables of more than
-    ``near_rows`` rows are too large for the caches (see :func:`settle`). Returns the nodes,
-    their class weights and rows, the sets of categories, and the decrease of impurity by
-    feature.
+    ``near_rows`` rows are too large for the caches (see :func:`settle`). With ``random``
+    cuts a feature's codes are read apart from the others', and ``codes`` are (d, r).
+    Returns the nodes, their class weights and rows, the sets of categories, and the
+    decrease of impurity by feature.
     """
-    n_rows, n_features = codes.shape
+    n_rows, n_features = len(rows), len(categorical)
     n_classes = len(totals)
     two = n_classes == 2
     n_bins = np.int64(starts[n_features])
@@ -260,7 +300,7 @@ def grow(
 
     # Histograms of all features pay off where all are tried. A node that splits has two
     # classes at least.
-    use_histograms = max_features == n_features and min_leaf == 1
+    use_histograms = max_features == n_features and min_leaf == 1 and not random
     least = max(1, 2 * n_bins // HISTOGRAM_GAIN)
     slots = histograms_at_once(n_rows * n_features, least) if use_histograms else 0
     # Two slots more, for one feature alone and for its categories in order, and a line more
@@ -279,11 +319,15 @@ def grow(
 
     tables, level = np.zeros((MAX_TABLES, TABLE_COLUMNS), np.int64), 0
     tables[0, ROWS] = n_rows
-    room = room_for_tables(n_rows, near_rows)
+    room = 0 if random else room_for_tables(n_rows, near_rows)
     block, block_tags = np.empty((room, n_features), np.uint8), np.empty(room, np.int64)
     all_codes, all_tags = codes, tags
 
-    few_rows = min(rows_to_sort(n_features), n_rows) if max_features == n_features else 0
+    few_rows = 0
+    if max_features == n_features and not random:
+        few_rows = min(rows_to_sort(n_features), n_rows)
+    gathered = np.empty(n_rows if random else 0, np.uint8)
+    own_tags = np.empty(n_rows if random else 0, np.int64)
     # The keys of one feature, and behind them those of small subtrees.
     block_start = max(n_rows, N_CODES + 1)
     # An odd number of cache lines a feature, lest all fall on the same few.
@@ -344,6 +388,9 @@ def grow(
                     f = varying[n_stack, i]
                     keys_of_rows(codes, tags, own, f, ends, keys, block_start + f * stride)
                 slot, sorted_at = SORTED, block_start - start
+            elif random:
+                for i in range(own_rows):
+                    own_tags[i] = tags[own[i]]
             elif slot >= NO_SLOT and should_move(own_rows, tables[level], near_rows):
                 level = settle(codes, tags, own, n_stack, tables, level, block, block_tags)
                 codes, tags = block, block_tags
@@ -368,7 +415,38 @@ def grow(
                 elif slot == NO_SLOT and own_rows > SORT_ROWS:
                     n_codes = np.int64(starts[f + 1]) - np.int64(starts[f])
                     by_counts |= own_rows * HISTOGRAM_GAIN > n_codes * n_present
-                if by_counts:
+                if random:
+                    smallest, lowest, highest = gather_codes(codes, own, f, gathered)
+                    if smallest == highest:
+                        continue
+                    first, draw = 0, 2 * n_features + i
+                    if categorical[f]:
+                        own_seed = mix(node_seed, draw + 2)
+                        m, drawn = draw_subset(gathered, own_rows, own_seed, named)
+                        last, n_sides = 1, 2
+                    else:
+                        gap = highest - lowest
+                        first = 1 if smallest == 0 else 0
+                        last = lowest + random_below(node_seed, draw, max(gap, 1))
+                        m = first + min(gap, 1) + 1
+                        bins[0], bins[first], bins[first + 1] = 0, last, last + 1
+                        drawn, n_sides = 0, m
+                    sums_of_sides(
+                        gathered,
+                        own_tags,
+                        own_rows,
+                        last,
+                        first,
+                        factors,
+                        node_weights,
+                        k,
+                        by_class,
+                        sums,
+                    )
+                    value = best_cut(sums, first, n_sides, two, node, min_leaf, values, cut)
+                    if categorical[f]:
+                        cut[LAST] = drawn
+                elif by_counts:
                     at, low, high = slot, np.uint64(starts[f]), np.uint64(starts[f + 1])
                     if slot < 0:
                         at, low, high = slots, np.uint64(0), high - low
@@ -446,7 +524,7 @@ def grow(
                     best, best_feature, best_first, best_m = value, f, first, m
                     for j in range(CUT_FACTS):
                         winner[j] = cut[j]
-                    if not by_counts:
+                    if not by_counts and not random:
                         best_m = list_bins(keys, begin, stop, best_bins)
                     else:
                         for j in range(m):
@@ -484,7 +562,9 @@ def grow(
             )
         else:
             own = rows[start:end]
-            middle = start + partition(codes, own, f, split[0], split[1], sets, spare)
+            middle = start + partition(
+                codes, random, own, f, split[0], split[1], sets, spare
+            )
             if two:
                 node_weights[left, 0] = winner[LEFT_WEIGHT] - winner[LEFT_PRODUCTS]
                 node_weights[left, 1] = winner[LEFT_PRODUCTS]

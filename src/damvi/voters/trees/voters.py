@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -131,8 +131,9 @@ class TreeVoters:
         """The trees, from codes."""
         trees = [] if known is None else [known.forest.tree(k) for k in range(len(known))]
         grow_one = partial(grow_tree, estimator, features, n_classes)
+        order: Literal["C", "F"] = "F" if estimator.splitter == "random" else "C"
         work = (
-            partial(_grow_some, grow_one, codes, labels, draws, share, own_weight)
+            partial(_grow_some, grow_one, codes, labels, draws, share, own_weight, order)
             for share in _shares(len(trees), n_voters, effective_n_jobs(n_jobs))
         )
         grown: Iterable[Forest] = (
@@ -262,7 +263,10 @@ def grow_tree(
     labels: NDArray[Any],
     seed: int,
 ) -> Forest:
-    """One tree on all the rows of ``codes``."""
+    """One tree on all the rows of ``codes``.
+
+    For random cuts they are best in the order of the columns ("F").
+    """
     if len(codes) == 0:
         # A voter that drew nothing knows nothing, and says what a tie would.
         codes = np.zeros((1, len(features)), np.uint8)
@@ -271,8 +275,9 @@ def grow_tree(
     totals = np.bincount(labels, weights, n_classes)
     # Only sample weights in fixed point add up to more than 32 bits hold.
     size = np.int32 if totals.sum() < 2**30 else np.int64
+    random = estimator.splitter == "random"
     nodes, class_weights, *rest = grow(
-        codes,
+        np.ascontiguousarray(codes.T if random else codes),
         labels.astype(np.int64) << CLASS_SHIFT | weights,
         by_class,
         totals.astype(size),
@@ -283,6 +288,7 @@ def grow_tree(
         estimator.features_to_try(len(features)),
         np.uint64(seed + 1),
         NEAR_CELLS // len(features),
+        random,
     )
     if n_classes > 2:
         class_weights = class_weights.astype(np.int32)
@@ -316,9 +322,11 @@ def _grow_some(
     draws: Sampling,
     voters: range,
     own_weight: NDArray[np.int64] | None,
+    order: Literal["C", "F"],
 ) -> list[Forest]:
-    """Grow some of the trees."""
-    trees = []
+    """Grow some of the trees; those of all rows, on codes in the order that they like."""
+    trees: list[Forest] = []
+    whole: NDArray[np.uint8] | None = None
     # One array for all of them: new ones would leave holes between what is kept.
     room = np.empty((draws.most_rows, codes.shape[1]), dtype=np.uint8)
     for k in voters:
@@ -330,7 +338,12 @@ def _grow_some(
         if len(rows) > len(room):
             room = np.empty((len(rows), codes.shape[1]), dtype=np.uint8)
         own = room[: len(rows)]
-        np.take(codes, rows, axis=0, out=own, mode="clip")  # other modes make a copy
+        if len(rows) < len(codes):
+            np.take(codes, rows, axis=0, out=own, mode="clip")  # other modes make a copy
+        elif whole is None:
+            own = whole = np.asarray(codes, order=order)
+        else:
+            own = whole
         try:
             tree = grow_one(own, weights, labels[rows], seed)
         except SystemError as error:
