@@ -183,8 +183,10 @@ class Models:
     # Outcomes.
 
     def check(self, case: Case) -> str:
+        from damvi.evaluation import class_names
         from damvi.io import ModelFileError, ModelParts, summarize
         from damvi.io.files import _load
+        from damvi.model.evaluation import evaluate
         from damvi.model.prediction import find_drift
 
         path = self.scratch / f"{os.getpid()}.damvi"
@@ -202,6 +204,9 @@ class Models:
                     summarize(path)
                     if model.profile is not None:
                         find_drift(model, fresh).page()
+                    names = class_names(model.target)
+                    truth = [names[row % len(names)] for row in range(len(fresh))]
+                    evaluate(model, fresh.assign(**{model.target.name: truth})).as_dict()
                     fresh = model.schema.encode(fresh)
                     model = model.classifier
                 answers = _ask(model, fresh)
