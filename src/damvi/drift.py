@@ -22,7 +22,7 @@ from scipy.special import ndtr, xlogy
 
 from ._files import write_whole
 from .io import Target
-from .report.charts import Drawing
+from .report.charts import Drawing, plain
 from .report.page import digest
 from .report.words import percent
 from .tables.profile import Profile, Tally
@@ -550,7 +550,7 @@ def _lines(name: str, column: ColumnDrift) -> str:
         "rows with at most that",
         shown,
         [0.0, 0.2, 0.4, 0.6, 0.8, 1.0],
-        lambda k: column.labels[int(k)],
+        lambda k: plain(float(column.labels[int(k)].replace(",", ""))),
         percent,
     )
     then, now = (list(enumerate(shares.tolist())) for shares in column.shares)
@@ -568,15 +568,16 @@ def _bars(name: str, column: ColumnDrift) -> str:
         "Two bars for each category: its share in training, in blue, and now, in orange.",
         x=(0, top * 1.02),
         y=(len(order), 0),
-        height=62 + 34 * len(order),
-        left=110,
+        height=62 + 54 * len(order),
+        left=6,
     )
-    drawing.axes("share of the rows", "", [0, top / 2, top], [], percent)
+    drawing.axes("share of the rows", "", [top / 2, top], [], percent)
     for place, c in enumerate(order):
+        # Names stand above their bars, so that long ones fit.
         label = column.labels[c]
-        short = label if len(label) <= 14 else label[:13] + "…"
-        drawing.words(-0.01 * top, place + 0.6, short, "tick", "end")
-        for share, up, kind in ((then[c], 0.1, "negative"), (now[c], 0.5, "positive")):
+        short = label if len(label) <= 40 else label[:39] + "…"
+        drawing.words(0, place + 0.36, short)
+        for share, up, kind in ((then[c], 0.44, "negative"), (now[c], 0.7, "positive")):
             says = f"{label}: {percent(float(share))}"
-            drawing.bar(0, float(share), place + up + 0.36, place + up, f"bar-{kind}", says)
+            drawing.bar(0, float(share), place + up + 0.22, place + up, f"bar-{kind}", says)
     return drawing.svg()

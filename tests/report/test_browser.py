@@ -1,4 +1,4 @@
-"""Both pages in a real browser: Debian's Chromium, driven by playwright.
+"""The pages in a real browser: Debian's Chromium, driven by playwright.
 
 ``make test-browser`` installs both; without them these tests are skipped.
 """
@@ -7,17 +7,21 @@ import csv
 import os
 import re
 import shutil
+import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from damvi.drift import DriftWarning
 from damvi.evaluation import share
 from damvi.report import write_report
 from damvi.report.curves import OWN, STEPS, offer_cuts
 from damvi.report.page import RATIOS
 from damvi.report.words import lead, per_hundred
+from damvi.tables.profile import Profile
 
 from .test_page import many_classes
 from .toy import (
@@ -93,7 +97,7 @@ def contrast(one, other):
     return max(light(one), light(other)) / min(light(one), light(other))
 
 
-def check_contrasts(page):
+def check_contrasts(page, least=100):
     """Every text stands out from its ground."""
     found = page.evaluate(
         """() => {
@@ -105,9 +109,28 @@ def check_contrasts(page):
             .filter((e) => e.textContent.trim() && e.offsetWidth > 1)
             .map((e) => [getComputedStyle(e).color, ground(e)]); }"""
     )
-    assert len(found) > 100
+    assert len(found) > least
     for pair in {tuple(pair) for pair in found}:
         assert contrast(*map(tones, pair)) >= 4.5, pair
+
+
+def check_chart_texts(page, least=50):
+    """Names in charts fit and can be read."""
+    texts = page.evaluate(
+        """() => [...document.querySelectorAll("main svg text")]
+          .filter((text) => text.textContent && text.checkVisibility())
+          .map((text) => {
+            const own = text.getBoundingClientRect();
+            const svg = text.ownerSVGElement, all = svg.getBoundingClientRect();
+            const scale = all.width / svg.viewBox.baseVal.width;
+            const size = parseFloat(getComputedStyle(text).fontSize) * scale;
+            const room = [own.left - all.left, all.right - own.right];
+            return [text.textContent, ...room, size]; })"""
+    )
+    assert len(texts) > least
+    for text, left, right, size in texts:
+        assert min(left, right) >= -1, text
+        assert size >= 10, text
 
 
 @pytest.fixture(scope="module")
@@ -587,21 +610,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(each_page):
 def test_names_in_charts_fit_and_can_be_read(each_page, width, scheme):
     each_page.set_viewport_size({"width": width, "height": 740})
     each_page.emulate_media(color_scheme=scheme)
-    texts = each_page.evaluate(
-        """() => [...document.querySelectorAll("main svg text")]
-          .filter((text) => text.textContent && text.checkVisibility())
-          .map((text) => {
-            const own = text.getBoundingClientRect();
-            const svg = text.ownerSVGElement, all = svg.getBoundingClientRect();
-            const scale = all.width / svg.viewBox.baseVal.width;
-            const size = parseFloat(getComputedStyle(text).fontSize) * scale;
-            const room = [own.left - all.left, all.right - own.right];
-            return [text.textContent, ...room, size]; })"""
-    )
-    assert len(texts) > 50
-    for text, left, right, size in texts:
-        assert min(left, right) >= -1, text
-        assert size >= 10, text
+    check_chart_texts(each_page)
 
 
 def test_the_first_box_is_one_line(each_page):
@@ -614,3 +623,62 @@ def test_the_first_box_is_one_line(each_page):
               return new Set([...range.getClientRects()].map((r) => r.top)).size; }"""
         )
         assert text <= lines
+
+
+@pytest.fixture(scope="module")
+def drift_page(tmp_path_factory):
+    """What changed, with hostile names: a scale, gaps, new categories and unread cells."""
+    model = make_model(make_table(1500, amount=HOSTILE))
+    before = make_table(1500, amount=HOSTILE)
+    profile = Profile.learn(model.schema, model.schema.encode(before), before)
+    decided = np.arange(1500) % 8 == 0
+    model = replace(model, profile=profile.with_decisions(decided.astype(int), 2))
+    new = make_table(1000, seed=1, amount=HOSTILE)
+    new[HOSTILE] = 3 + 10 * new[HOSTILE]
+    new["noise"] = new["noise"].astype(object)
+    new.loc[:200, "noise"] = "n.a.!"
+    new.loc[300:600, "noise"] = np.nan
+    new.loc[::3, "kind"] = "a kind with <i>a very long name</i> that nobody has seen before"
+    path = tmp_path_factory.mktemp("drift") / "drift.html"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DriftWarning)
+        found = model.drift(new)
+    found.save(path, name=HOSTILE, command=f"damvi drift {HOSTILE}")
+    return path, found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_of_drift(browser, drift_page, width, scheme):
+    path, found = drift_page
+    assert len(found.warnings) >= 3
+    with silent_page(browser, path) as page:
+        page.set_viewport_size({"width": width, "height": 740})
+        page.emulate_media(color_scheme=scheme)
+        ink, paper = colours(page)
+        assert contrast(ink, paper) > 7
+        assert (max(paper) < 60) == (scheme == "dark")
+        check_contrasts(page, least=50)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        shown = page.locator("main li").all_inner_texts()
+        assert shown[: len(found.warnings)] == found.warnings
+        names = page.locator("main tbody th").all_inner_texts()
+        assert names == [column.name for column in found.columns]
+        assert page.locator("main figure").count() >= 3
+        check_chart_texts(page, least=10)
+        pictures = os.environ.get("PICTURES")  # a folder, to look at them
+        if pictures:
+            name = f"{pictures}/drift-{width}-{scheme}.png"
+            page.screenshot(path=name, full_page=True)
+
+
+def test_the_page_of_drift_without_a_change(browser, tmp_path):
+    model = make_model(make_table(600))
+    before = make_table(600)
+    profile = Profile.learn(model.schema, model.schema.encode(before), before)
+    model = replace(model, profile=profile)
+    path = tmp_path / "drift.html"
+    model.drift(before).save(path)
+    with silent_page(browser, path) as page:
+        assert "Nothing that is both certain" in page.inner_text("main")
+        assert page.locator("main figure").count() == 0
