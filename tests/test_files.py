@@ -250,3 +250,13 @@ until = time.monotonic() + 1
 while time.monotonic() < until:
     module["write_whole"](path, bytes([int(sys.argv[3])]) * 300_000)
 """
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path):
+    target = tmp_path / "missing" / "report.html"
+    with (
+        pytest.raises(OSError, match=r"report\.html") as raised,
+        whole_file(target) as file,
+    ):
+        file.write(b"x")
+    assert ".part" not in str(raised.value)

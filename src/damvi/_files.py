@@ -180,6 +180,8 @@ def _open_part(
             _parts.discard(part)
             if isinstance(error, FileExistsError):
                 continue
+            if isinstance(error, OSError):
+                error.filename = os.fspath(target)  # the name that the user knows
             raise
         if fcntl is None:
             return open(opened, "wb"), part, None

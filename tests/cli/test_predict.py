@@ -213,12 +213,13 @@ def test_a_stream_from_and_to_other_commands(made, folder):
     )
     assert len(run.stdout.splitlines()) == 4
     assert b"200 rows judged" in run.stderr
-    run = subprocess.run([*command, "-o", "p.csv"], input=text, capture_output=True)
-    assert b"Saved p.csv" in run.stdout
+    words = [*command, "-o", "p.csv", "--id", "payment_id"]
+    run = subprocess.run(words, input=text, capture_output=True)
+    assert b"Saved p.csv: payment_id, score, probability" in run.stdout
     assert len(pd.read_csv("p.csv")) == 200
     run = subprocess.run(command, input=b"", capture_output=True)
     assert run.returncode == 1
-    assert b"is empty" in run.stderr
+    assert b"the standard input is empty" in run.stderr
     assert not run.stdout
 
 

@@ -358,3 +358,34 @@ def test_a_folder_of_parquet_is_read_in_blocks(tmp_path):
     assert found.target.as_given() == [0, 1]
     with pytest.raises(ValueError, match="group needs all rows in memory"):
         damvi.fit(tmp_path, "y", group="a")
+
+
+def test_messages_are_in_the_words_of_python():
+    frame = numbers().assign(kind=np.arange(300) % 3)
+    with pytest.raises(ValueError, match=r"name the class to find with pos_label=$"):
+        damvi.fit(frame, "kind", threshold="ap")
+    labels = np.where(frame["y"] == 1, "Bad", "good")
+    labels[np.flatnonzero(frame["y"] == 1)[:5]] = "bad"
+    frame = frame.drop(columns=["y", "kind"]).assign(y=labels)
+    with pytest.warns(UserWarning, match="merge them with merge_labels=True"):
+        damvi.fit(frame, "y", pos_label="Bad", pool="trees")
+    days = pd.date_range("2024-01-01", periods=300).astype(str)
+    with pytest.warns(UserWarning, match="merge them"):
+        model = damvi.fit(frame.assign(day=days), "y", pos_label="Bad", pool="trees")
+    assert "give shuffle=True." in repr(model)
+    assert "--" not in repr(model)
+
+
+def test_a_lazy_table_is_collected_first():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"give table.collect\(\)"):
+        damvi.fit(polars.DataFrame(numbers().to_dict("list")).lazy(), "y")
+
+
+def test_early_rows_without_weight_and_few_groups():
+    frame = numbers(400).assign(t=np.arange(400), w=1.0 * (np.arange(400) > 200))
+    how = {"pool": "trees", "sample_weight": "w", "drop": ["g"]}
+    with pytest.raises(ValueError, match=r"all weigh 0.*shuffle=True"):
+        damvi.fit(frame.assign(g=0), "y", time="t", **how)
+    with pytest.warns(UserWarning, match="only 3 groups"):
+        damvi.fit(frame.assign(g=np.arange(400) % 3), "y", group="g", pool="trees")

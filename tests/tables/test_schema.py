@@ -8,6 +8,7 @@ import pytest
 
 from damvi.tables import Schema, read_blocks, read_table
 from damvi.tables.schema import OTHER
+from damvi.tables.values import in_words
 
 N = 200
 
@@ -330,3 +331,29 @@ def test_missing_dates_and_durations_are_missing(tmp_path, zone):
         assert encoded.isna().all(axis=1).tolist() == [i == 3 for i in range(N)]
         assert encoded["when (day)"][0] == 19723  # since both are to be kept
         assert encoded.abs().max().max() < 1e7
+
+
+def test_postal_codes_are_no_numbers():
+    rng = np.random.default_rng(0)
+    towns = np.char.zfill(rng.integers(500, 99_999, 150).astype(str), 5)
+    frame = pd.DataFrame({"zip": rng.choice(towns, 600), "y": np.arange(600) % 2})
+    [column] = Schema.infer(frame, "y").columns
+    assert column.kind in ("category", "levels")
+    # Amounts that were filled up to one width are numbers.
+    padded = np.char.zfill(rng.integers(0, 900, 600).astype(str), 6)
+    [column] = Schema.infer(pd.DataFrame({"v": padded, "y": frame["y"]}), "y").columns
+    assert column.kind == "number"
+
+
+def test_notes_on_how_values_are_written():
+    def note(texts):
+        frame = pd.DataFrame({"v": texts * 10, "y": [0, 1] * (5 * len(texts))})
+        return Schema.infer(frame, "y").columns[0].reason
+
+    amounts = [f"{k}.234,5{k % 10} €" for k in range(1, 30)]
+    assert note(amounts) == "the comma is the decimal point; points part thousands; in €"
+    assert "in kWh" in note([f"{k}.5 KWH" for k in range(30)])
+    assert "in CHF" in note([f"{k}.5 CHF" for k in range(30)])
+    accounts = [f"({k},234)" if k % 3 else f"{k},500" for k in range(1, 30)]
+    assert "numbers in parentheses are negative" in note(accounts)
+    assert in_words("%d/%m/%Y %Hh%M") == "day/month/year hour h minute"

@@ -115,6 +115,8 @@ class _Stop:
         if self.number is not None:  # asked twice
             _end(number)
         self.number = number
+        # From a callback of a compiler, say, the exception does not come through.
+        sys.unraisablehook = lambda _: None
         timer = Timer(GRACE, _end, (number,))
         timer.daemon = True
         timer.start()

@@ -259,6 +259,9 @@ def fit_file(
         def say(self, text: str) -> None:
             output.note(text)
 
+        def worded(self, text: str) -> str:
+            return text
+
     jobs, here = options.get("n_jobs"), nullcontext()
     where: Any = here if cluster is None else cluster_client(cluster, jobs, output)
     command = shlex.join(["damvi", *sys.argv[1:]])

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from .._files import discarded, remove_at_end, whole_file
-from .console import Output, check_output_file, current_output, no_formula
+from .console import Output, check_output_file, current_output, no_formula, printable
 from .loading import load_whole, without_garbage_collection
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ def predict(
         words = f"{flagged:,} flagged as {loaded.target.positive!r} ({flagged / n:.2%})"
         say(f"{judged}, {words}.")
         if out != STREAM:
-            say(f"Saved {out}: {best}score, probability and decision.")
+            told = ", ".join([*map(printable, carried), "score", "probability"])
+            say(f"Saved {out}: {best}{told} and decision.")
     else:
         decided = {"decisions": counts}
         if out == STREAM:
@@ -137,7 +138,9 @@ def predict(
 
             say(f"{judged}:\n")
             output.show(count_table(list(counts), list(counts.values()), mark=False))
-            say(f"\nSaved {out}: the decision, and probability and score of each class.")
+            told = "".join(f"{printable(name)}, " for name in carried)
+            told += "the decision, and probability and score of each class"
+            say(f"\nSaved {out}: {told}.")
     changed = [] if drift is None else drift.warnings
     output.result(
         {"out": str(out), "rows": n, "written": written, **decided, "changed": changed}
@@ -182,7 +185,11 @@ def _input(data: Path) -> Iterator[Path]:
         path = Path(folder) / "input.csv"
         with open(path, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield path
+        try:
+            yield path
+        except ValueError as error:  # nobody knows the file
+            error.args = (str(error).replace(str(path), "the standard input"),)
+            raise
     discarded(Path(folder))
 
 

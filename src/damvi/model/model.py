@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -244,7 +245,9 @@ class Model(ModelParts):
         table : DataFrame
             Indexed by the names of the voters, with the columns ``AP``, ``F1`` and ``cost``
             (a row), all out of sample; ``seconds`` that the trainings took, the folds
-            included; and ``weight``. Of three or more classes AP and F1 are macro means.
+            included, and what was compiled for them in a new process; and ``weight``. Of
+            three or more classes AP and F1 are macro means. Trees that are judged in the
+            order of time have no figures one by one: whole fits judge the rows there.
             Without costs any mistake costs 1. A single model that is picked from the top of
             this table was lucky too; "best single model" counts that, since it is chosen
             without the rows that it is judged on.
@@ -285,7 +288,8 @@ class Model(ModelParts):
         return {MEASURES[name]: own[name] for name in headlines(own)}
 
     def _notes(self) -> list[str]:
-        return [*self.scores.get("warnings", []), *self.scores.get("notes", [])]
+        told = [*self.scores.get("warnings", []), *self.scores.get("notes", [])]
+        return [_in_python(text) for text in told]
 
     def __repr__(self) -> str:
         told = [f"{name} {one['value']:.3f}" for name, one in self._figures().items()]
@@ -382,7 +386,31 @@ def fit(
     """
     given = dict(locals())
     del given["table"]
-    return train(table, **given, command=_command(table, given)).model
+    try:
+        return train(table, **given, command=_command(table, given)).model
+    except ValueError as error:
+        error.args = (_in_python(str(error)), *error.args[1:])
+        raise
+
+
+IN_PYTHON = {
+    r"--[\w-]+(?: \w+)? \((?:in Python )?(\w+=[^)]*)\)": r"\1",
+    r"--\w+, (\w+=True)": r"\1",
+    r"--cost-miss 20 --cost-false-alarm 1": "threshold={'cost': (1, 20)}",
+    r"--group (\S+?)(?=[.,;]?(?:\s|$))": r"group='\1'",
+    r"--positive\b": "pos_label=",
+    r"--merge-labels\b": "merge_labels=True",
+    r"--shuffle\b": "shuffle=True",
+    r"--(time|keep|drop)\b": r"\1=",
+}
+"""What options of the command are in Python."""
+
+
+def _in_python(text: str) -> str:
+    """A message with the parameters of :func:`fit` in place of the command's options."""
+    for option, parameter in IN_PYTHON.items():
+        text = re.sub(option, parameter, text)
+    return text
 
 
 def _command(table: Any, given: dict[str, Any]) -> str:
@@ -404,10 +432,14 @@ class Watch:
     def table(self, found: Prepared) -> None:
         """Before the work."""
         for text in found.warnings:
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(self.worded(text), UserWarning, stacklevel=4)
 
     def say(self, text: str) -> None:
         """Of what was decided on the way."""
+
+    def worded(self, text: str) -> str:
+        """A message in the words of whoever is told."""
+        return _in_python(text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -518,7 +550,7 @@ def train(
             **how,
         )
         for text in table.warnings[n_told:]:
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warnings.warn(watch.worded(text), UserWarning, stacklevel=3)
     else:
         _refuse_in_blocks(
             time=time,

@@ -69,6 +69,8 @@ def as_frame(
     if is_path(table):
         return read_table(table, schema, as_text=as_text)
     if not isinstance(table, pd.DataFrame):
+        if type(table).__name__ == "LazyFrame":
+            raise TypeError("a LazyFrame of polars has no rows yet; give table.collect()")
         if isinstance(table, pd.Series) or not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(
                 f"a table is a DataFrame of pandas or polars, an Arrow table or the path "

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 2
 """Of each class: one to learn from, one to judge by."""
+FEW_GROUPS = 6
+"""Below which the models that judge a group have learned from next to no others."""
 FEW_NUMBERS = 20
 """Numbers that are classes without a question."""
 
@@ -177,6 +179,10 @@ def prepare(
         time, times, words = _find_times(frame, schema, y, groups)
         in_order = times is not None or time is None
         (notes if in_order else warnings).extend(words)
+    if groups is not None:
+        warnings += _few_groups(groups, str(group))
+    if times is not None and weights is not None:
+        _refuse_weightless(times, y, groups, weights)
     alike = {"time": time if times is not None else None, "group": group}
     return Prepared(
         X,
@@ -194,6 +200,29 @@ def prepare(
     )
 
 
+def _few_groups(groups: NDArray[Any], name: str) -> list[str]:
+    n = len(np.unique(groups))
+    if n >= FEW_GROUPS:
+        return []
+    return [
+        f"{name!r} has only {n} groups: what judges one of them has learned from few "
+        f"others, so the scores are rough, and more often too low than too high"
+    ]
+
+
+def _refuse_weightless(
+    times: NDArray[Any], y: NDArray[Any], groups: Any, weights: NDArray[np.float64]
+) -> None:
+    """An error if all that comes before some rows weighs nothing."""
+    for train, _ in forward_splits(times, y, groups):
+        if len(np.unique(y[train][weights[train] > 0])) < 2:
+            raise ValueError(
+                "the earliest rows of one class all weigh 0, so there is nothing to learn "
+                "from before the rows that are judged first; give weights above 0, leave "
+                "these rows out, or judge rows in any order with --shuffle"
+            )
+
+
 def _find_times(
     frame: pd.DataFrame, schema: Schema, y: NDArray[Any], groups: Any
 ) -> tuple[str | None, NDArray[Any] | None, list[str]]:
@@ -209,9 +238,8 @@ def _find_times(
         return None, None, []
     if name is None:
         told = (
-            f"If {dates[0]!r} says when each row was, give it as --time (in Python time=): "
-            f"rows are then judged by what was learned from earlier ones, as new rows will "
-            f"be."
+            f"If {dates[0]!r} says when each row was, give it as --time: rows are then "
+            f"judged by what was learned from earlier ones, as new rows will be."
         )
         return None, None, [told]
     # A row without a date goes with the one before it.
@@ -227,7 +255,7 @@ def _find_times(
     told = (
         f"The rows are in the order of {name!r}, so they are judged by what was learned "
         f"from earlier ones alone, as new rows will be. To judge them in any order, give "
-        f"--shuffle (in Python shuffle=True)."
+        f"--shuffle."
     )
     return name, times, [told]
 

@@ -78,6 +78,8 @@ MOST_CATEGORIES = 100
 """Categories that are told apart; the rarest share one."""
 LEAST_ROWS = 10
 """Rows that a category needs for a place of its own, where there are too many."""
+LEAST_DIGITS = 5
+"""Of codes that are no numbers although there are many of them, such as postal codes."""
 FEW_CODES = 20
 MOST_DATES = 6
 """Columns of dates between which days are counted, each with each."""
@@ -438,8 +440,9 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
     if not known:
         return None
     stripped = some.str.strip(BLANKS)
-    if stripped.str.fullmatch(r"0\d+").any() and stripped.nunique() <= FEW_CODES:
-        return None  # codes such as 01 and 02
+    padded = stripped.str.fullmatch(r"0\d+")
+    if padded.any() and (stripped.nunique() <= FEW_CODES or _are_codes(stripped, padded)):
+        return None  # codes such as 01 and 02, and of towns
     limits = stripped[stripped.str.contains(LIMIT.replace("([", "(?:["))]
     if (odd.any() or len(limits)) and some.nunique() <= FEW_CODES:
         return None
@@ -449,6 +452,8 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
     if writing == PLAIN and (form := _date_in_numbers(name, values)):
         return _date(name, text, form, keep)
     notes = list(in_what(writing))
+    if stripped.str.fullmatch(r"\(.*\)").any():
+        notes.append("numbers in parentheses are negative")
     if len(limits):
         notes.append(f"{limits.iloc[0]!r} is read as the limit itself")
     if odd.any():
@@ -458,6 +463,16 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
         mark = str(text[np.isnan(values) & text.notna().to_numpy()].iloc[0])
         notes.append(f"{mark!r} counts as missing")
     return _number(name, values, keep, "; ".join(notes), writing, found.doubt)
+
+
+def _are_codes(texts: pd.Series, padded: pd.Series) -> bool:
+    """Whether all have as many digits, five or more, and some of them begin with 0.
+
+    Where most begin with 0 they may be amounts that were filled up to one width.
+    """
+    width = int(texts.str.len().max())
+    same = texts.str.fullmatch(rf"\d{{{width}}}").all()
+    return bool(width >= LEAST_DIGITS and same and padded.mean() < 0.5)
 
 
 def _date(name: str, column: pd.Series, form: str, keep: bool) -> Column:

@@ -115,6 +115,16 @@ SAME = {
 CODES = "chf cny sek nok dkk isk huf ron bgn nzd mxn ars clp cop zar aed sar egp kes pkr"
 SHORT = "kr rm rp fr"
 """Currencies that stand apart from a number before which they are written."""
+SPELLED = {
+    **{unit: unit[0] + unit[1:].capitalize() for unit in ("hpa", "kpa", "khz", "kw", "db")},
+    **{unit: unit.upper() for unit in ("kb", "mb", "gb", "tb")},
+    "kwh": "kWh",
+    "mwh": "MWh",
+    "hz": "Hz",
+    "mhz": "MHz",
+    "ghz": "GHz",
+}
+"""Units as people write them; they are told apart without heed to case."""
 CURRENCIES = {*SAME.values(), *CODES.split(), *SHORT.split()}
 BEFORE = [word for word in [*SAME, *CODES.split()] if len(word) == 3 or word == "rs"]
 LIMIT = r"^[<>≤≥] ?([0-9.,])"
@@ -414,11 +424,14 @@ def in_what(writing: Writing) -> Iterator[str]:
     """What is special about a way of writing, for the user to read."""
     words = {",": "commas", ".": "points", " ": "blanks", "'": "quotes"}
     if writing.decimal == ",":
-        yield "commas read as decimal points"
+        yield "the comma is the decimal point"
     if writing.group:
-        yield f"{words[writing.group]} read as thousands"
+        yield f"{words[writing.group]} part thousands"
     if writing.unit:
-        yield "per cent" if writing.unit == "%" else f"in {writing.unit}"
+        unit = writing.unit
+        if unit in CURRENCIES and len(unit) == 3:
+            unit = unit.upper()
+        yield "per cent" if unit == "%" else f"in {SPELLED.get(unit, unit)}"
 
 
 class _Amounts(NamedTuple):
@@ -717,7 +730,11 @@ def in_words(form: str) -> str:
     words |= {"%S": "second", "%b": "month", "%B": "month", "%y": "year", "%I": "hour"}
     words |= {"%p": "AM/PM", "%a": "weekday", "%A": "weekday", "%z": "zone"}
     if form in NUMBERS:
-        return f"{form} since 1970" if NUMBERS[form] else "yearmonthday"
-    for code, word in words.items():
-        form = form.replace(code, word)
-    return form
+        return f"{form} since 1970" if NUMBERS[form] else "a number of year, month and day"
+    parts = [words.get(part, part) for part in re.split("(%[a-zA-Z])", form)]
+    # What stands between the parts stays, with blanks around letters: hour h minute.
+    told = "".join(
+        f" {part} " if place % 2 == 0 and part.strip().isalpha() else part
+        for place, part in enumerate(parts)
+    )
+    return " ".join(told.split())
