@@ -53,7 +53,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     target = _followed(Path(path))
     before = _status(target)
     _remove_abandoned(target)
-    file, part, lock = _open_part(target, before)
+    try:
+        file, part, lock = _open_part(target, before)
+    except OSError as error:
+        error.filename = os.fspath(path)  # the name that the user knows
+        raise
     try:
         with file:
             yield file
@@ -180,8 +184,6 @@ def _open_part(
             _parts.discard(part)
             if isinstance(error, FileExistsError):
                 continue
-            if isinstance(error, OSError):
-                error.filename = os.fspath(target)  # the name that the user knows
             raise
         if fcntl is None:
             return open(opened, "wb"), part, None
