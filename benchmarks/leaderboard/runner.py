@@ -61,8 +61,8 @@ class Key:
     budget: int | None
 
     def __str__(self) -> str:
-        limit = "no limit" if self.budget is None else f"{self.budget} s"
-        return f"{self.dataset}, split {self.split}, {self.contender}, {limit}"
+        limit = "" if self.budget is None else f", {self.budget} s"
+        return f"{self.dataset}, split {self.split}, {self.contender}{limit}"
 
 
 def planned(budgets: Sequence[int | None], contenders: Sequence[str]) -> Iterator[Key]:
