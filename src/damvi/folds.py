@@ -326,8 +326,10 @@ def alike_blocks(
         ``times``, a group is in the stretch of its first row.
     n_blocks : int, default=12
         The stretches of time. They must be few to be longer than what rows share, which
-        nobody knows, and many enough to tell how they differ: in simulations 12 held the
-        truth for campaigns of up to a twelfth of the time (``benchmarks/promises.py``).
+        nobody knows, and many enough to tell how they differ. In simulations of campaigns
+        of very uneven size 90 % intervals by 12 stretches held the truth in 68 to 75 of
+        100, and those by single rows in 25 to 50; without campaigns both did in 85
+        (``results/promises/intervals.txt``).
 
     Returns
     -------
