@@ -7,13 +7,14 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier
-from damvi.voters import strong_pool
+from damvi.voters import NumberEncoder, strong_pool
 
 NAMES = ["a", "b", "c", "d"]
 KINDS = {
@@ -150,10 +151,11 @@ def test_sparse_tables_are_refused_where_the_voters_do_not_take_them(table):
 def small_pool():
     """Voters that read categories in three ways: as sets, as numbers, as indicators."""
     pool = dict(strong_pool(0))
-    pool["hist_boosting"].set_params(histgradientboostingclassifier__max_iter=5)
-    pool["forest"].set_params(n_estimators=5)
-    names = ("forest", "hist_boosting", "linear")
-    return DAMVIVotingClassifier([(name, pool[name]) for name in names], cv=2)
+    pool["balanced_forest"].set_params(n_estimators=5)
+    names = ("balanced_forest", "spline_linear", "kernel_linear")
+    boosted = make_pipeline(NumberEncoder(), HistGradientBoostingClassifier(max_iter=5))
+    named = [("boosted", boosted), *((name, pool[name]) for name in names)]
+    return DAMVIVotingClassifier(named, cv=2)
 
 
 @pytest.mark.parametrize("estimator", [model(), small_pool()], ids=["trees", "pool"])

@@ -31,8 +31,7 @@ def small_pool(random_state=None, y=None, **_):
     from lightgbm import LGBMClassifier
     from sklearn.pipeline import make_pipeline
 
-    from damvi.voters import FastForestClassifier
-    from damvi.voters.portfolio import NumberEncoder
+    from damvi.voters import FastForestClassifier, NumberEncoder
 
     seed = random_state
     boosted = LGBMClassifier(n_estimators=20, n_jobs=1, random_state=seed, verbose=-1)

@@ -268,7 +268,7 @@ def _strong() -> Any:
         "xgbclassifier__max_depth": 3,
     }
     pool = []
-    for name, voter in strong_pool(0):
+    for name, voter in strong_pool(0, extended=True):
         known = voter.get_params()
         small = {key: value for key, value in smaller.items() if key in known}
         pool.append((name, voter.set_params(**small)))

@@ -51,7 +51,7 @@ def small_strong_pool():
         "xgbclassifier__n_estimators": 5,
     }
     pool = []
-    for name, voter in strong_pool(0):
+    for name, voter in strong_pool(0, extended=True):
         known = voter.get_params()
         small = {key: value for key, value in smaller.items() if key in known}
         pool.append((name, voter.set_params(**small)))

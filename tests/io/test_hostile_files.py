@@ -41,7 +41,8 @@ from damvi.io.container import (
     pack,
     unpack,
 )
-from damvi.voters import FastForestClassifier, strong_pool
+from damvi.voters import FastForestClassifier, NumberEncoder, strong_pool
+from damvi.voters.columns import scaled_table
 
 from .models import DATA, X4, Y4, X, Y, frame, same, whole_model
 from .test_round_trips import check
@@ -367,9 +368,11 @@ def test_boosting_with_categories(tmp_path):
 @pytest.fixture(scope="module")
 def linear(tmp_path_factory):
     """A linear model of the strong pool, with its preprocessing."""
-    voters = dict(strong_pool(0))
-    named = [(name, voters[name]) for name in ("linear", "rank_linear", "extra_trees")]
-    named[2][1].set_params(extratreesclassifier__n_estimators=2)
+    voters = dict(strong_pool(0, extended=True))
+    linear = make_pipeline(scaled_table(), LogisticRegression())
+    named = [("linear", linear), ("spline_linear", voters["spline_linear"])]
+    trees = make_pipeline(NumberEncoder(), ExtraTreesClassifier(2, random_state=0))
+    named.append(("extra_trees", trees))
     model = DAMVIVotingClassifier(named, cv=2, random_state=0).fit(frame(), Y)
     return content_of(model, tmp_path_factory)
 

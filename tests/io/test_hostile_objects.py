@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, QuantileTransformer, StandardScaler
@@ -14,6 +15,7 @@ from damvi import DAMVIClassifier, DAMVIVotingClassifier, load, save
 from damvi.io import ModelFileError
 from damvi.io.container import array_from_bytes, array_to_bytes
 from damvi.voters import strong_pool
+from damvi.voters.columns import scaled_table
 
 from .models import X4, Y4, X, Y, frame
 from .test_hostile_files import (
@@ -35,8 +37,8 @@ NUMBER = 10**6
 @pytest.fixture(scope="module")
 def linear(tmp_path_factory):
     """Pipelines of the strong pool, of two classes; Platt's curves."""
-    voters = dict(strong_pool(0))
-    named = [(name, voters[name]) for name in ("linear", "rank_linear")]
+    named = [one for one in strong_pool(0) if one[0].endswith("linear")]
+    named.append(("linear", make_pipeline(scaled_table(), LogisticRegression())))
     model = DAMVIVotingClassifier(named, cv=2, random_state=0).fit(frame(), Y)
     return content_of(model, tmp_path_factory)
 

@@ -22,7 +22,7 @@ from damvi.voters import FastForestClassifier, strong_pool
 from .running import agree, weighted
 from .tables import FRAMES, FULL4, NAMES, Y4, classes_of, frame
 
-VOTERS = [name for name, _ in strong_pool(0)]
+VOTERS = [name for name, _ in strong_pool(0, extended=True)]
 SMALLER = {
     "catboostclassifier__iterations": 40,
     "extratreesclassifier__n_estimators": 20,
@@ -42,7 +42,7 @@ def smaller(voter):
 def strong(request):
     """A strong pool and a table with surprises."""
     X, y = FRAMES[request.param](500, seed=0)
-    pool = [(name, smaller(voter)) for name, voter in strong_pool(0)]
+    pool = [(name, smaller(voter)) for name, voter in strong_pool(0, extended=True)]
     model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(X, y)
     return model, FRAMES[request.param](400, seed=1, surprises=True)[0]
 
@@ -72,14 +72,20 @@ def test_the_strong_pool_by_skops(strong, tmp_path):
 def test_pools_on_arrays_with_values_of_any_size():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3)) * [1.0, 1e30, 1e-30]
-    pool = [(name, model) for name, model in strong_pool(0) if name in QUICK]
+    pool = [(name, model) for name, model in strong_pool(0, extended=True) if name in QUICK]
     model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(X, X[:, 0] > 1)
     weights = np.full(len(pool), 1 / len(pool))
     fresh = rng.standard_normal((300, 3)) * [1e3, 1e33, 1e-33]
     agree(weighted(model, weights), np.concatenate([X, fresh]), atol=1e-6)
 
 
-QUICK = ("extra_trees", "lightgbm", "balanced_forest", "rank_linear", "linear")
+QUICK = (
+    "extra_trees",
+    "lightgbm_pairs",
+    "balanced_forest",
+    "spline_linear",
+    "kernel_linear",
+)
 
 SMALL = [
     ("forest", FastForestClassifier(9, random_state=0)),
@@ -153,8 +159,10 @@ def test_a_class_of_one_row():
     """Models that have not met it learn other numbers for the rest."""
     y = np.where(Y4 == 1, 0, Y4)
     y[np.flatnonzero(y == 0)[0]] = 1
-    chosen = ("lightgbm", "xgboost", "catboost", "hist_boosting", "linear")
-    for voter in (smaller(voter) for name, voter in strong_pool(0) if name in chosen):
+    chosen = ("lightgbm", "xgboost", "catboost", "spline_linear")
+    for voter in (
+        smaller(voter) for name, voter in strong_pool(0, extended=True) if name in chosen
+    ):
         model = DAMVIClassifier(voter, n_estimators=3, max_samples=0.2, random_state=0)
         with pytest.warns(UserWarning, match="drew none of the"):
             model.fit(FULL4, y)

@@ -32,6 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 import damvi
 from damvi import DAMVIClassifier, FastTreeClassifier, ParquetTable, Unlabeled, VoteStream
 from damvi.voters import FastForestClassifier, strong_pool
+from damvi.voters.portfolio import BOOSTERS
 
 Found = dict[str, Any]
 
@@ -442,8 +443,9 @@ def strong() -> Found:
     table, new = frame(300, 26), frame(200, 27)
     X, y, _ = parted(table)
     new, _, _ = parted(new)
-    boosters = {"lightgbm", "xgboost", "catboost"}
-    members = [(name, one) for name, one in strong_pool(0) if name not in boosters]
+    others = {"hist_boosting", *BOOSTERS}
+    pool = strong_pool(0, extended=True)
+    members = [(name, one) for name, one in pool if name not in others]
     found = seen(pooled(members, cv=3).fit(X, y), new)
     found["members"] = np.array([name for name, _ in members])
     return found

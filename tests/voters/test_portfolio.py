@@ -13,31 +13,18 @@ from sklearn.metrics import average_precision_score
 
 from damvi import DAMVIVotingClassifier, load, save
 from damvi.voters import PoolVoters, out_of_fold_votes, portfolio
+from damvi.voters.columns import NumberEncoder, RankScaler, scaled_table
 from damvi.voters.estimators import weight_name
-from damvi.voters.portfolio import (
-    BOOSTERS,
-    NumberEncoder,
-    RankScaler,
-    scaled_table,
-    strong_pool,
-)
+from damvi.voters.portfolio import BOOSTERS, strong_pool
 
-ALWAYS = {
-    "hist_boosting",
-    "extra_trees",
-    "forest",
-    "random_forest",
-    "balanced_forest",
-    "rank_linear",
-    "linear",
-    "balanced_linear",
-}
+ALWAYS = {"spline_linear", "kernel_linear", "balanced_forest"}
+WITHOUT_LIGHTGBM = {"hist_boosting", "random_forest"}
 SMALL = {"n_estimators": 8, "max_iter": 8, "iterations": 8}
 
 
 def small_pool(**options):
-    """The same pool with a few trees and rounds each."""
-    pool = strong_pool(random_state=0, **options)
+    """The whole pool with a few trees and rounds each."""
+    pool = strong_pool(random_state=0, extended=True, **options)
     for _, model in pool:
         steps = getattr(model, "steps", [("", model)])
         last = steps[-1][1]
@@ -58,19 +45,38 @@ def only_finds(*packages):
     return find_spec
 
 
+def names_of(**options):
+    return [name for name, _ in strong_pool(**options)]
+
+
 def test_it_holds_what_is_installed():
-    assert {name for name, _ in strong_pool()} == ALWAYS | installed()
+    boosters = {"lightgbm", "lightgbm_pairs"} & installed()
+    assert set(names_of()) == ALWAYS | (boosters or WITHOUT_LIGHTGBM)
+    assert set(names_of(extended=True)) >= ALWAYS | installed() | {"extra_trees", "forest"}
+
+
+@pytest.mark.parametrize("packages", [(), ("lightgbm",)])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_more_time_adds_voters_at_the_end(monkeypatch, packages, sparse):
+    monkeypatch.setattr(portfolio, "find_spec", only_finds(*packages))
+    few = strong_pool(0, sparse=sparse)
+    more = strong_pool(0, sparse=sparse, extended=True)
+    assert len(more) > len(few) >= 4
+    assert [name for name, _ in more[: len(few)]] == [name for name, _ in few]
+    assert [repr(one) for _, one in more[: len(few)]] == [repr(one) for _, one in few]
 
 
 @pytest.mark.parametrize("packages", [(), ("lightgbm",), ("xgboost", "lightgbm")])
 def test_missing_packages_are_left_out(monkeypatch, packages):
     monkeypatch.setattr(portfolio, "find_spec", only_finds(*packages))
-    present = installed() & set(packages)
-    assert {name for name, _ in strong_pool()} == ALWAYS | present
+    present = {name for name in installed() if BOOSTERS[name] in packages}
+    here = set(names_of(extended=True))
+    assert here & set(BOOSTERS) == present
+    assert here >= ALWAYS | (set() if "lightgbm" in present else WITHOUT_LIGHTGBM)
 
 
 def test_names_differ_and_models_can_be_cloned_seeded_and_weighted():
-    pool = strong_pool(random_state=3)
+    pool = strong_pool(random_state=3, extended=True)
     assert len({name for name, _ in pool}) == len(pool)
     for name, model in pool:
         clone(model)
@@ -151,7 +157,8 @@ def test_sparse_tables_are_taken(tables):
     X, y, Z, _ = tables
     X, Z = (sparse.csr_array(np.nan_to_num(one).clip(0)) for one in (X, Z))
     pool = small_pool(sparse=True)
-    assert not {"hist_boosting", "rank_linear"} & set(dict(pool))
+    assert not portfolio.DENSE_ONLY & set(dict(pool))
+    assert {"linear", "balanced_linear"} <= set(dict(pool))
     voters, _, _ = PoolVoters.train(pool, X, y, seed=0, cv=2)
     assert voters.votes(Z).shape == (600, len(pool))
 
@@ -190,13 +197,13 @@ def rare_cluster(n, seed):
     return X, y.astype(np.int8)
 
 
-@pytest.mark.parametrize("name", sorted({"lightgbm", "xgboost"} & installed()))
+@pytest.mark.parametrize("name", sorted(installed() - {"catboost"}))
 def test_boosters_bear_rare_positives(name):
     found = []
     for seed in (0, 2):
         X, y = rare_cluster(10_000, seed)
         Z, z = rare_cluster(20_000, seed + 100)
-        model = dict(strong_pool(0, y))[name].fit(X, y)
+        model = dict(strong_pool(0, y, extended=True))[name].fit(X, y)
         found.append(average_precision_score(z, model.predict_proba(Z)[:, 1]))
     assert np.mean(found) > 0.8  # LightGBM had 0.44
 
@@ -204,7 +211,7 @@ def test_boosters_bear_rare_positives(name):
 @pytest.mark.skipif("lightgbm" not in installed(), reason="needs LightGBM")
 def test_the_start_is_that_of_all_rows_and_kept_in_a_file(monkeypatch, tmp_path):
     def two(*given, **options):
-        pool = strong_pool(*given, **options)
+        pool = strong_pool(*given, extended=True, **options)
         kept = [(name, model) for name, model in pool if name in ("lightgbm", "xgboost")]
         for _, model in kept:
             model[-1].set_params(n_estimators=5)

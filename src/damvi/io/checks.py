@@ -27,8 +27,15 @@ from ..decision.calibration import (
     ProbabilityCurve,
 )
 from ..tables.encoding import N_BUCKETS, N_DIRECTIONS, Levels, Words
+from ..voters.columns import (
+    KNOTS,
+    Landmarks,
+    NumberEncoder,
+    PairColumns,
+    RankScaler,
+    RankSplines,
+)
 from ..voters.estimators import Relabelled
-from ..voters.portfolio import NumberEncoder, RankScaler
 from ..voters.rates import RateEncoder, Rates
 from . import trees
 from .container import ModelFileError
@@ -130,6 +137,36 @@ def _check_ranks(scaler: RankScaler) -> None:
         _require(_is_column(heights, len(values)), "knots without heights")
         _require(_rises(values), "knots out of order")
         _require(np.isfinite(heights).all() and _rises(heights), "heights out of order")
+
+
+def _check_splines(model: RankSplines) -> None:
+    state = vars(model)
+    if "bent_" not in state:
+        return
+    _require(isinstance(state.get("ranks_"), RankScaler), "splines without ranks")
+    trees.require_array(model.bent_, np.bool_, (len(model.ranks_.knots_),), "splines")
+
+
+def _check_landmarks(model: Landmarks) -> None:
+    state = vars(model)
+    if "rows_" not in state:
+        return
+    trees.require_array(model.rows_, np.float64, (None, None), "landmarks")
+    n = len(model.rows_)
+    trees.require_array(state.get("whitening_"), np.float64, (n, n), "kernels")
+    finite = np.isfinite(model.rows_).all() and np.isfinite(model.whitening_).all()
+    _require(n > 0 and finite, "landmarks that are no numbers")
+
+
+def _check_pairs(model: PairColumns) -> None:
+    state = vars(model)
+    if "pairs_" not in state:
+        return
+    trees.require_array(model.pairs_, np.int64, (None, 2), "pairs of columns")
+    n = state.get("n_features_in_")
+    _require(type(n) is int, "pairs of no known columns")
+    in_range = ((model.pairs_ >= 0) & (model.pairs_ < n)).all()
+    _require(in_range and len(model.pairs_) <= n * n, "pairs of columns out of range")
 
 
 def _check_levels(levels: Levels) -> None:
@@ -278,6 +315,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "Isotonic": _check_isotonic,
     "Knots": _check_knots,
     "Line": _check_line,
+    "Landmarks": _check_landmarks,
     "OneHotEncoder": _check_categories,
     "OrdinalEncoder": _check_categories,
     "Platt": _check_line,
@@ -287,7 +325,9 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "Levels": _check_levels,
     "Words": _check_words,
     "QuantileTransformer": _check_quantiles,
+    "PairColumns": _check_pairs,
     "RankScaler": _check_ranks,
+    "RankSplines": _check_splines,
     "RateEncoder": _check_rate_encoder,
     "Rates": _check_rates,
     "Relabelled": _check_relabelled,
@@ -331,6 +371,15 @@ def check_width(model: Any, n_in: int | None) -> int | None:
     if isinstance(model, RankScaler) and "knots_" in state:
         _same_width(name, n_in, len(model.knots_))
         return n_in
+    if isinstance(model, RankSplines) and "bent_" in state:
+        check_width(model.ranks_, n_in)
+        return None if n_in is None else n_in + len(KNOTS) * int(model.bent_.sum())
+    if isinstance(model, Landmarks) and "rows_" in state:
+        _same_width(name, n_in, model.rows_.shape[1])
+        return len(model.rows_)
+    if isinstance(model, PairColumns) and "pairs_" in state:
+        _same_width(name, n_in, model.n_features_in_)
+        return None if n_in is None else n_in + 3 * len(model.pairs_)
     expected = _columns_in(model)
     _same_width(name, n_in, expected)
     if name == "ColumnTransformer" and "transformers_" in state:

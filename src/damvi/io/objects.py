@@ -44,13 +44,16 @@ from ..voters import (
     FastTreeClassifier,
     PoolVoters,
 )
-from ..voters.estimators import Relabelled
-from ..voters.portfolio import (
+from ..voters.columns import (
+    Landmarks,
     NumberEncoder,
+    PairColumns,
     RankScaler,
+    RankSplines,
     categorical_columns,
     numeric_columns,
 )
+from ..voters.estimators import Relabelled
 from ..voters.rates import RateEncoder, Rates
 from ..voters.trees.binning import Binning, Features
 from ..voters.trees.features import Categories, HashedCategories
@@ -121,7 +124,16 @@ def _by_name(*values: Any) -> dict[str, Any]:
     return {f"damvi.{value.__name__}": value for value in values}
 
 
-OURS = _by_name(FastForestClassifier, NumberEncoder, RankScaler, RateEncoder, Relabelled)
+OURS = _by_name(
+    FastForestClassifier,
+    Landmarks,
+    NumberEncoder,
+    PairColumns,
+    RankScaler,
+    RankSplines,
+    RateEncoder,
+    Relabelled,
+)
 """Stored by their attributes."""
 RECORDS = _by_name(
     BaggedVoters,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..voters import FastForestClassifier, FastTreeClassifier
+from ..voters.columns import KNOTS
 from ..voters.estimators import Relabelled
 from ..voters.trees.features import Categories, HashedCategories
 from ..voters.trees.voters import TreeVoters
@@ -304,6 +305,43 @@ def _ranks(graph: Graph, scaler: Any, data: Data) -> Matrix:
     return Matrix(graph, middle, matrix.width)
 
 
+def _splines(graph: Graph, splines: Any, data: Data) -> Matrix:
+    scores = _ranks(graph, splines.ranks_, data)
+    parts, bent = [scores.name], np.flatnonzero(splines.bent_).tolist()
+    if bent:
+        some = graph.column(scores.name, bent)
+        for knot in KNOTS:
+            above = graph.add("Sub", some, graph.constant(knot))
+            parts.append(graph.add("Max", above, graph.constant(0.0)))
+    width = scores.width + len(KNOTS) * len(bent)
+    return Matrix(graph, graph.add("Concat", *parts, axis=1), width)
+
+
+def _landmarks(graph: Graph, model: Any, data: Data) -> Matrix:
+    """Squared distances by products, as scikit-learn has them."""
+    X, rows = data.numbers(), model.rows_
+    own = graph.add("ReduceSumSquare", X.name, graph.constant([1], np.int64), keepdims=1)
+    products = graph.add("MatMul", X.name, graph.constant(-2.0 * rows.T))
+    apart = graph.add(
+        "Add", graph.add("Add", own, products), graph.constant((rows**2).sum(1))
+    )
+    apart = graph.add("Max", apart, graph.constant(0.0))
+    near = graph.add("Exp", graph.add("Mul", apart, graph.constant(-1.0 / X.width)))
+    name = graph.add("MatMul", near, graph.constant(model.whitening_))
+    return Matrix(graph, name, len(rows))
+
+
+def _pairs(graph: Graph, model: Any, data: Data) -> Matrix:
+    X = data.numbers()
+    if len(model.pairs_) == 0:
+        return X
+    first, second = (graph.column(X.name, own.tolist()) for own in model.pairs_.T)
+    made = [graph.add(kind, first, second) for kind in ("Sub", "Mul", "Div")]
+    joined = without_infinities(graph, graph.add("Concat", *made, axis=1))
+    width = X.width + 3 * len(model.pairs_)
+    return Matrix(graph, graph.add("Concat", X.name, joined, axis=1), width)
+
+
 def _fill(graph: Graph, imputer: Any, data: Data) -> Matrix:
     matrix = data.numbers()
     plain = np.isscalar(imputer.missing_values) and np.isnan(imputer.missing_values)
@@ -404,10 +442,13 @@ def _indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]
 WRITERS: dict[str, Callable[[Graph, Any, Data], Data]] = {
     "ColumnTransformer": _columns,
     "FunctionTransformer": _same,
+    "Landmarks": _landmarks,
     "NumberEncoder": _numbers,
     "OneHotEncoder": _indicators,
+    "PairColumns": _pairs,
     "Pipeline": _pipeline,
     "RankScaler": _ranks,
+    "RankSplines": _splines,
     "SimpleImputer": _fill,
     "StandardScaler": _scale,
 }

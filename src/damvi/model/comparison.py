@@ -407,7 +407,8 @@ def peer_votes(
     n_classes = classifier.labels_.n_classes
     boosts = find_spec("lightgbm") is not None and n_classes <= MOST_CLASSES
     names = [name for name in PEERS if name != "lightgbm" or boosts]
-    pool = dict(strong_pool(seed, targets, rates=bool(many_categories(X))))
+    rates = bool(many_categories(X))
+    pool = dict(strong_pool(seed, targets, rates=rates, extended=True))
     splits = cv or [
         (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
         for fold in range(int(folds.max()) + 1)
