@@ -1,0 +1,249 @@
+"""Voters that were tried for the strong pool; benchmarks/portfolio.py weighs them.
+
+Each is made from a seed and the labels, as the voters of ``damvi.voters.strong_pool`` are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
+
+from damvi.voters import FastForestClassifier, NumberEncoder
+from damvi.voters.columns import (
+    Landmarks,
+    PairColumns,
+    RankScaler,
+    RankSplines,
+    scaled_table,
+)
+from damvi.voters.portfolio import FEW, LEAST_HESSIAN, RARE
+
+Make = Callable[[int | None, NDArray[Any]], Any]
+
+
+def _lightgbm(*steps: Any, sqrt: bool = False, even: bool = False, **options: Any) -> Make:
+    def make(seed: int | None, y: NDArray[Any]) -> Any:
+        from lightgbm import LGBMClassifier
+
+        rate = float(np.mean(y))
+        told: dict[str, Any] = {
+            "n_estimators": 100,
+            "learning_rate": 0.1,
+            "num_leaves": 31,
+            "min_child_samples": FEW,
+            "min_child_weight": LEAST_HESSIAN,
+            "subsample": 0.8,
+            "subsample_freq": 1,
+            "colsample_bytree": 0.8,
+            "max_bin": 63,
+            "n_jobs": 1,
+            "random_state": seed,
+            "verbose": -1,
+            **({"boost_from_average": False} if rate < RARE else {}),
+            **({"scale_pos_weight": ((1 - rate) / rate) ** 0.5} if sqrt else {}),
+            **options,
+        }
+        told = {name: value for name, value in told.items() if value is not None}
+        if even:
+            told |= {
+                "subsample": 1.0,
+                "pos_bagging_fraction": 0.95,
+                "neg_bagging_fraction": float(np.clip(5 * rate, 0.1, 0.8)),
+            }
+        return make_pipeline(NumberEncoder(), *steps, LGBMClassifier(**told))
+
+    return make
+
+
+def _xgboost(**options: Any) -> Make:
+    def make(seed: int | None, y: NDArray[Any]) -> Any:
+        from xgboost import XGBClassifier
+
+        told = {
+            "n_estimators": 100,
+            "learning_rate": 0.1,
+            "max_depth": 6,
+            "min_child_weight": LEAST_HESSIAN,
+            "subsample": 0.8,
+            "colsample_bytree": 0.8,
+            "max_bin": 64,
+            "n_jobs": 1,
+            "random_state": seed,
+            **options,
+        }
+        return make_pipeline(NumberEncoder(), XGBClassifier(**told))
+
+    return make
+
+
+def _catboost(**options: Any) -> Make:
+    def make(seed: int | None, y: NDArray[Any]) -> Any:
+        from catboost import CatBoostClassifier
+
+        told: dict[str, Any] = {
+            "iterations": 150,
+            "learning_rate": 0.1,
+            "depth": 6,
+            "boosting_type": "Plain",
+            "border_count": 32,
+            "thread_count": 1,
+            "random_state": 0 if seed is None else seed,
+            "verbose": False,
+            "allow_writing_files": False,
+            **options,
+        }
+        told = {name: value for name, value in told.items() if value is not None}
+        return make_pipeline(NumberEncoder(), CatBoostClassifier(**told))
+
+    return make
+
+
+def _hist(**options: Any) -> Make:
+    def make(seed: int | None, y: NDArray[Any]) -> Any:
+        told = {
+            "learning_rate": 0.1,
+            "max_iter": 100,
+            "max_leaf_nodes": 15,
+            "max_bins": 63,
+            "max_features": 0.7,
+            "min_samples_leaf": FEW,
+            "l2_regularization": 1.0,
+            "early_stopping": False,
+            "random_state": seed,
+            **options,
+        }
+        return make_pipeline(NumberEncoder(), HistGradientBoostingClassifier(**told))
+
+    return make
+
+
+def _forest(n_trees: int = 100, **options: Any) -> Make:
+    def make(seed: int | None, y: NDArray[Any]) -> Any:
+        return FastForestClassifier(n_trees, n_jobs=1, random_state=seed, **options)
+
+    return make
+
+
+def _extra(n_trees: int, **options: Any) -> Make:
+    def make(seed: int | None, y: NDArray[Any]) -> Any:
+        model = ExtraTreesClassifier(n_trees, n_jobs=1, random_state=seed, **options)
+        return make_pipeline(NumberEncoder(), model)
+
+    return make
+
+
+def _on_ranks(*steps: Callable[[int | None, int], Any]) -> Make:
+    def make(seed: int | None, y: NDArray[Any]) -> Any:
+        return make_pipeline(
+            scaled_table(RankScaler()), *(step(seed, len(y)) for step in steps)
+        )
+
+    return make
+
+
+def _logistic(C: float = 1.0) -> Callable[[int | None, int], Any]:
+    return lambda seed, n: LogisticRegression(C=C, max_iter=300, random_state=seed)
+
+
+def _network(width: int, **options: Any) -> Callable[[int | None, int], Any]:
+    def make(seed: int | None, n: int) -> Any:
+        # About a thousand steps, whatever the number of rows; a tolerance that nothing
+        # passes ends training after these epochs, with no warning.
+        epochs = int(np.clip(1000 * 200 / n, 10, 60))
+        told = {"alpha": 0.01, "learning_rate_init": 0.005, **options}
+        return MLPClassifier(
+            (width,), n_iter_no_change=epochs, tol=1e6, random_state=seed, **told
+        )
+
+    return make
+
+
+def _linear(ranks: bool = False, **options: Any) -> Make:
+    def make(seed: int | None, y: NDArray[Any]) -> Any:
+        model = LogisticRegression(max_iter=1000, random_state=seed, **options)
+        return make_pipeline(scaled_table(RankScaler() if ranks else None), model)
+
+    return make
+
+
+BEFORE: dict[str, Make] = {
+    "lightgbm": _lightgbm(
+        n_estimators=200, learning_rate=0.05, colsample_bytree=0.8, max_bin=None
+    ),
+    "xgboost": _xgboost(
+        n_estimators=200, learning_rate=0.05, colsample_bytree=0.8, max_bin=None
+    ),
+    "catboost": _catboost(
+        iterations=300, learning_rate=0.05, boosting_type=None, border_count=None
+    ),
+    "hist_boosting": _hist(
+        learning_rate=0.05, max_iter=200, max_bins=255, max_features=1.0
+    ),
+    "extra_trees": _extra(100, min_samples_leaf=2),
+    "forest": _forest(200),
+    "random_forest": _forest(200, max_features=1),
+    "balanced_forest": _forest(200, balanced=True),
+    "linear": _linear(),
+    "balanced_linear": _linear(class_weight="balanced"),
+    "rank_linear": _linear(ranks=True),
+}
+"""The pool of results/pools/again, whose votes are in the same folder."""
+CANDIDATES: dict[str, Make] = {
+    "lgb_fast": _lightgbm(),
+    "lgb_regular": _lightgbm(n_estimators=150, learning_rate=0.07, reg_lambda=1.0),
+    "lgb_even": _lightgbm(even=True, n_estimators=150, learning_rate=0.07),
+    "lgb_stumps": _lightgbm(n_estimators=300, num_leaves=2, colsample_bytree=0.5),
+    "lgb_small": _lightgbm(n_estimators=200, num_leaves=7),
+    "lgb_extra": _lightgbm(
+        extra_trees=True, num_leaves=63, colsample_bytree=1.0, learning_rate=0.15
+    ),
+    "lgb_sqrt": _lightgbm(sqrt=True, num_leaves=15),
+    "lgb_deep": _lightgbm(
+        num_leaves=63, feature_fraction_bynode=0.5, min_child_samples=2, reg_lambda=1.0
+    ),
+    "lgb_pairs": _lightgbm(PairColumns()),
+    "lgb_pairs_slow": _lightgbm(
+        PairColumns(), n_estimators=200, learning_rate=0.05, max_bin=None
+    ),
+    "xgb_fast": _xgboost(),
+    "xgb_shallow": _xgboost(n_estimators=150, learning_rate=0.15, max_depth=3),
+    "xgb_deep": _xgboost(max_depth=10, colsample_bynode=0.5, reg_lambda=5.0),
+    "cat_fast": _catboost(rsm=0.7),
+    "cat_plain": _catboost(iterations=300, learning_rate=0.05, border_count=64),
+    "hist_fast": _hist(),
+    "forest_100": _forest(),
+    "extra_50": _extra(50, min_samples_leaf=2),
+    "bayes": _on_ranks(lambda seed, n: GaussianNB()),
+    "splines": _on_ranks(
+        lambda seed, n: SplineTransformer(n_knots=4, degree=2, sparse_output=True),
+        _logistic(0.3),
+    ),
+    "nystroem": _on_ranks(
+        lambda seed, n: Nystroem(n_components=200, random_state=seed), _logistic(10)
+    ),
+    "kernel": _on_ranks(lambda seed, n: Landmarks(300, random_state=seed), _logistic(10)),
+    "kernel_30": _on_ranks(
+        lambda seed, n: Landmarks(300, random_state=seed), _logistic(30)
+    ),
+    "bends": lambda seed, y: make_pipeline(
+        NumberEncoder(), RankSplines(), _logistic(0.3)(seed, len(y))
+    ),
+    "fourier": _on_ranks(
+        lambda seed, n: RBFSampler(gamma="scale", n_components=300, random_state=seed),
+        _logistic(10),
+    ),
+    "network": _on_ranks(_network(32)),
+    "scaled_network": lambda seed, y: make_pipeline(
+        scaled_table(), _network(32)(seed, len(y))
+    ),
+}
