@@ -3,12 +3,15 @@
     python benchmarks/portfolio.py train --votes FOLDER [--data FOLDER] [--splits 2]
         [--datasets ...] [--only CANDIDATE ...]
     python benchmarks/portfolio.py search --votes FOLDER [--out results/portfolio]
-        [--splits 2] [--budget 12]
+        [--splits 2] [--only CANDIDATE ...] [--budgets 12 50]
+    python benchmarks/portfolio.py pool --votes FOLDER [--out results/portfolio]
+        [--splits 5]
 
 ``train`` adds to the folder of votes of benchmarks/pools.py, whose splits and names it
 shares, and goes on where it stopped. ``search`` chooses voters for their gain in average
 precision (on rows that neither voters nor weights have seen) per CPU second, from all
 datasets but one at a time, and judges what it chose on the test rows of the one left out.
+``pool`` judges the strong pool as it is, with and without each of its voters.
 """
 
 from __future__ import annotations
@@ -17,11 +20,11 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pool_contenders import (
@@ -34,9 +37,12 @@ from pool_contenders import (
 )
 from pools import FOLDS, digest, keep_votes, kept_votes, load_kernels, read, split_of
 from portfolio_candidates import BEFORE, CANDIDATES
+from sklearn.metrics import f1_score
 
 from damvi.crossfit import crossfit_weights
+from damvi.decision import tune_threshold
 from damvi.moments import ClassMoments
+from damvi.solvers import solve
 
 CHEAPEST_FIRST = (
     "abalone_19",
@@ -168,6 +174,15 @@ def train_one(place: Place, name: str, make: Any) -> dict[str, Any]:
     }
 
 
+class Figures(NamedTuple):
+    """Average precision on unseen training rows; AP and F1 on test rows; CPU seconds."""
+
+    unseen: float
+    ap: float
+    f1: float
+    seconds: float
+
+
 @dataclass(eq=False)
 class Cell:
     """The calibrated votes of all voters on a split, to be tried in any combination."""
@@ -177,7 +192,7 @@ class Cell:
     pool: Pool
     truth: Any
     seconds: dict[str, float]
-    known: dict[frozenset[str], float] = field(default_factory=dict)
+    known: dict[Any, Figures] = field(default_factory=dict)
 
     @cached_property
     def others(self) -> list[ClassMoments]:
@@ -190,42 +205,46 @@ class Cell:
     def fold_rows(self) -> list[Any]:
         return [np.flatnonzero(self.pool.folds == f) for f in range(FOLDS)]
 
-    def unseen_ap(self, names: frozenset[str]) -> float:
-        """Average precision of the cross-fitted vote of some voters."""
-        if names not in self.known:
+    def figures(self, names: Sequence[str], shrinkage: float | None = None) -> Figures:
+        """What the C-bound's vote of some voters is worth, the plain vote left aside."""
+        key = frozenset(names), shrinkage
+        if key not in self.known:
             usual = default_setting().of_weights
+            if shrinkage is not None:
+                usual = usual._replace(shrinkage=shrinkage)
             some = np.array([k for k, n in enumerate(self.pool.names) if n in names])
-            learned = [
-                usual.moments(
-                    ClassMoments(
-                        one.negatives.restricted(some), one.positives.restricted(some)
-                    )
-                )
+            others = [
+                ClassMoments(one.negatives.restricted(some), one.positives.restricted(some))
                 for one in self.others
             ]
+            learned = [usual.moments(one) for one in others]
             vote = np.empty(len(self.pool.targets))
             for rows, found in zip(
                 self.fold_rows, crossfit_weights(learned, "exact"), strict=True
             ):
                 weights = found.weights / found.weights.sum()
                 vote[rows] = self.pool.unseen[np.ix_(rows, some)] @ weights
-            self.known[names] = average_precision(vote, self.pool.targets == 1)
-        return self.known[names]
+            # The sum of what is learned without each fold is a multiple of the whole.
+            whole = usual.moments(sum(others[1:], start=others[0]))
+            test = self.pool.test[:, some] @ solve(whole).weights
+            flagged = test > tune_threshold(vote, self.pool.targets, "f1")
+            self.known[key] = Figures(
+                average_precision(vote, self.pool.targets == 1),
+                average_precision(test, self.truth == 1),
+                float(f1_score(self.truth, flagged, zero_division=0)),
+                sum(self.seconds[name] for name in names),
+            )
+        return self.known[key]
 
-    def judged(self, names: Sequence[str], **changes: Any) -> dict[str, float]:
-        """What the vote of these voters is worth on the test rows, and its seconds."""
-        setting = default_setting()._replace(**changes)
+    def whole_figures(self, names: Sequence[str]) -> Figures:
+        """The same by all that DAMVIVotingClassifier does with these votes."""
+        setting = default_setting()
         some = self.pool.take(lambda name: name in names)
-        vote = weigh_by_c_bound(
-            votes_of(some, setting.balance), some.test, setting.of_weights
-        )
+        votes = votes_of(some, setting.balance)
+        vote = weigh_by_c_bound(votes, some.test, setting.of_weights)
         found = score(vote, self.pool.targets, self.truth)
-        return {
-            "ap": found["ap"],
-            "f1": found["f1"],
-            "log_loss": found["log_loss"],
-            "seconds": sum(self.seconds[name] for name in names),
-        }
+        seconds = sum(self.seconds[name] for name in names)
+        return Figures(found["out_of_fold_ap"], found["ap"], found["f1"], seconds)
 
 
 def cells_of(args: argparse.Namespace, makers: dict[str, Any]) -> list[Cell]:
@@ -270,7 +289,7 @@ def by_dataset(cells: Sequence[Cell], value: Any) -> dict[str, list[float]]:
 
 
 def unseen_ap(cells: Sequence[Cell], names: Sequence[str]) -> float:
-    return mean_of(by_dataset(cells, lambda cell: cell.unseen_ap(frozenset(names))))
+    return mean_of(by_dataset(cells, lambda cell: cell.figures(names).unseen))
 
 
 def costs(cells: Sequence[Cell]) -> dict[str, float]:
@@ -312,8 +331,6 @@ def grow(
 
 # What a choice of voters is worth on datasets that had no part in it.
 
-FIGURES = ("ap", "f1", "log_loss", "seconds")
-
 
 def left_out(cells: Sequence[Cell], choose: Any) -> list[tuple[Cell, list[str]]]:
     """Each cell, with the voters that are chosen without its dataset."""
@@ -324,36 +341,36 @@ def left_out(cells: Sequence[Cell], choose: Any) -> list[tuple[Cell, list[str]]]
     return found
 
 
-def judged(
-    pairs: Sequence[tuple[Cell, Sequence[str]]],
-) -> dict[str, dict[str, list[float]]]:
-    """Figures on the test rows, by figure and dataset."""
-    found: dict[str, dict[str, list[float]]] = {figure: {} for figure in FIGURES}
+Judged = dict[str, list[Figures]]
+
+
+def judged(pairs: Iterable[tuple[Cell, Sequence[str]]], *, whole: bool = False) -> Judged:
+    """The figures of the vote, by dataset."""
+    found: Judged = {}
     for cell, names in pairs:
-        own = cell.judged(names)
-        for figure in FIGURES:
-            found[figure].setdefault(cell.dataset, []).append(own[figure])
+        own = cell.whole_figures(names) if whole else cell.figures(names)
+        found.setdefault(cell.dataset, []).append(own)
     return found
 
 
-def row(label: str, found: Any, base: Any) -> list[str]:
+def means(found: Judged) -> np.ndarray:
+    """(datasets, figures)"""
+    return np.array([np.mean(own, axis=0) for own in found.values()])
+
+
+def row(label: str, found: Judged, base: Judged) -> list[str]:
     """A row of a table: the means, and their differences to those of ``base``."""
     from pool_report import paired, plus_minus
 
+    own, others = means(found), means(base)
     cells = [label]
-    for figure in ("ap", "f1"):
-        apart = [
-            np.mean(found[figure][name]) - np.mean(base[figure][name])
-            for name in found[figure]
-        ]
-        cells += [
-            f"{mean_of(found[figure]):.4f}",
-            "" if found is base else plus_minus(*paired(np.array(apart))),
-        ]
-    return [*cells, f"{mean_of(found['log_loss']):.5f}", f"{mean_of(found['seconds']):.1f}"]
+    for figure in (1, 2):
+        apart = plus_minus(*paired(own[:, figure] - others[:, figure]))
+        cells += [f"{own[:, figure].mean():.4f}", "" if found is base else apart]
+    return [*cells, f"{own[:, 0].mean():.4f}", f"{own[:, 3].mean():.1f}"]
 
 
-HEAD = ("", "AP", "difference", "F1", "difference", "log loss", "CPU s")
+HEAD = ("", "AP", "difference", "F1", "difference", "AP, unseen rows", "CPU s")
 
 
 def search_page(cells: Sequence[Cell], budgets: Sequence[float]) -> list[str]:
@@ -363,7 +380,7 @@ def search_page(cells: Sequence[Cell], budgets: Sequence[float]) -> list[str]:
     names, cost = cells[0].pool.names, costs(cells)
     base = judged([(cell, list(BEFORE)) for cell in cells])
     alone = {name: judged([(cell, [name]) for cell in cells]) for name in names}
-    ordered = sorted(names, key=lambda name: -mean_of(alone[name]["ap"]))
+    ordered = sorted(names, key=lambda name: -means(alone[name])[:, 1].mean())
     lines = ["## Alone", "", *markdown(HEAD, [row(n, alone[n], base) for n in ordered]), ""]
     rows = [row("the pool before", base, base)]
     for budget in budgets:
@@ -391,45 +408,125 @@ def pool_page(cells: Sequence[Cell], default: Sequence[str], names: Sequence[str
     """The pool as it is: with and without each voter, by budget, without boosters."""
     from pool_report import markdown
 
-    base = judged([(cell, list(BEFORE)) for cell in cells])
+    def of(chosen: Sequence[str], *, whole: bool = False) -> Judged:
+        return judged(((cell, chosen) for cell in cells), whole=whole)
 
-    def line(label: str, chosen: Sequence[str], against: Any = base) -> list[str]:
-        return row(label, judged([(cell, chosen) for cell in cells]), against)
-
-    rows = [row("the pool before", base, base)]
-    rows += [line("`strong_pool()`", default)]
-    rows += [line("`strong_pool(extended=True)`", names)]
-    few = [name for name in default if not name.startswith(BOOSTED_NAMES)]
-    rows += [line("`strong_pool()` without boosters", few)]
-    some = [name for name in BEFORE if name not in ("lightgbm", "xgboost", "catboost")]
-    rows += [line("the pool before, without boosters", some)]
-    lines = ["## The pool", "", *markdown(HEAD, rows), "", "## In order", ""]
-    rows = [line(f"+ {names[k]}", names[: k + 1]) for k in range(len(names))]
-    lines += [*markdown(HEAD, rows), ""]
+    without = [name for name in default if not name.startswith(BOOSTED_NAMES)]
+    pools = {
+        "the pool before": list(BEFORE),
+        "`strong_pool()`": default,
+        "`strong_pool(extended=True)`": names,
+        "`strong_pool()` without boosters": [*without, "hist_boosting", "random_forest"],
+        "before, without boosters": [n for n in BEFORE if n not in THEIRS],
+        "LightGBM alone": ["lightgbm"],
+    }
+    base = of(list(BEFORE), whole=True)
+    rows = [
+        row(label, base if label == "the pool before" else of(own, whole=True), base)
+        for label, own in pools.items()
+    ]
+    lines = ["## The pool", "", *markdown(HEAD, rows), ""]
+    base = of(list(BEFORE))
+    rows = [row(f"+ {names[k]}", of(names[: k + 1]), base) for k in range(len(names))]
+    lines += ["## In order, against the pool before", "", *markdown(HEAD, rows), ""]
     for label, pool in (("default", default), ("extended", names)):
-        own = judged([(cell, pool) for cell in cells])
+        own = of(pool)
         rows = [row(f"the {label} pool", own, own)]
-        rows += [
-            line(f"without {name}", [one for one in pool if one != name], own)
-            for name in pool
-        ]
-        lines += [f"## Without one, {label} pool", "", *markdown(HEAD, rows), ""]
-    return lines
+        for name in pool:
+            rows.append(row(f"without {name}", of([n for n in pool if n != name]), own))
+        if label == "default":
+            others = [n for n in cells[0].pool.names if n not in pool]
+            rows += [row(f"with {name}", of([*pool, name]), own) for name in others]
+        lines += [f"## With and without one, {label} pool", "", *markdown(HEAD, rows), ""]
+    return [*lines, *shrinkage_lines(cells, {"default": default, "extended": names})]
+
+
+SHRINKAGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
+THEIRS = ("lightgbm", "xgboost", "catboost")
+
+
+def shrinkage_lines(cells: Sequence[Cell], pools: dict[str, Sequence[str]]) -> list[str]:
+    """Shrinkage by pool, and what a choice without each dataset is worth on it."""
+    from pool_report import markdown, paired, plus_minus
+
+    rows = []
+    for label, pool in pools.items():
+        by = np.stack([means(_by(cells, pool, one)) for one in SHRINKAGES])
+        usual = SHRINKAGES.index(default_setting().shrinkage)
+        for one, own in zip(SHRINKAGES, by, strict=True):
+            apart = own - by[usual]
+            rows.append(
+                [
+                    f"{label} pool, {one:g}",
+                    f"{own[:, 1].mean():.4f}",
+                    plus_minus(*paired(apart[:, 1])),
+                    f"{own[:, 2].mean():.4f}",
+                    plus_minus(*paired(apart[:, 2])),
+                ]
+            )
+        best = [np.delete(by[:, :, 1], k, 1).mean(1).argmax() for k in range(by.shape[1])]
+        honest = by[best, np.arange(by.shape[1])] - by[usual]
+        chosen = sorted({SHRINKAGES[k] for k in best})
+        rows.append(
+            [
+                f"{label} pool, chosen by AP without each dataset: {chosen}",
+                "",
+                plus_minus(*paired(honest[:, 1])),
+                "",
+                plus_minus(*paired(honest[:, 2])),
+            ]
+        )
+    return ["## Shrinkage", "", *markdown(HEAD[:5], rows), ""]
+
+
+def _by(cells: Sequence[Cell], pool: Sequence[str], shrinkage: float) -> Judged:
+    found: Judged = {}
+    for cell in cells:
+        found.setdefault(cell.dataset, []).append(cell.figures(pool, shrinkage))
+    return found
+
+
+def search(args: argparse.Namespace) -> None:
+    """Write search.md, by candidates, and pool.md, by the voters of the pool as it is."""
+    from pools import versions
+
+    from damvi.voters import strong_pool
+
+    head = [f"{name} {number}" for name, number in sorted(versions().items())]
+    intro = (
+        f"{len(args.datasets)} datasets, splits {args.first_split} to {args.splits - 1} of "
+        f"those of results/pools (70/30, at most {ROWS:,} rows with all positives). Means "
+        f"over datasets; differences ± one standard error over them. CPU seconds on one "
+        f"core, the folds included, as measured beside other work. {', '.join(head)}."
+    )
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.what == "search":
+        makers = {**BEFORE, **{name: CANDIDATES[name] for name in args.only or CANDIDATES}}
+        lines = search_page(cells_of(args, makers), args.budgets)
+    else:
+        names = [name for name, _ in strong_pool(extended=True)]
+        default = [name for name, _ in strong_pool()]
+        own = {name: of_pool(name) for name in names}
+        lines = pool_page(cells_of(args, {**BEFORE, **own}), default, names)
+    page = [f"# The strong pool: {args.what}", "", intro, "", *lines]
+    (args.out / f"{args.what}.md").write_text("\n".join(page).rstrip() + "\n")
 
 
 def main() -> int:
     from setting import add_data_option
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("train",))
+    parser.add_argument("what", choices=("train", "search", "pool"))
     add_data_option(parser)
     parser.add_argument("--votes", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("results/portfolio"))
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--first-split", type=int, default=0)
     parser.add_argument("--datasets", nargs="*", default=CHEAPEST_FIRST)
-    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--only", nargs="*", metavar="CANDIDATE")
+    parser.add_argument("--budgets", nargs="*", type=float, default=[12.0, 50.0])
     args = parser.parse_args()
-    train(args)
+    train(args) if args.what == "train" else search(args)
     return 0
 
 

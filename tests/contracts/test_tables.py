@@ -14,7 +14,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier
-from damvi.voters import NumberEncoder, strong_pool
+from damvi.voters import FastForestClassifier, NumberEncoder
+from damvi.voters.columns import scaled_table
 
 NAMES = ["a", "b", "c", "d"]
 KINDS = {
@@ -150,11 +151,12 @@ def test_sparse_tables_are_refused_where_the_voters_do_not_take_them(table):
 
 def small_pool():
     """Voters that read categories in three ways: as sets, as numbers, as indicators."""
-    pool = dict(strong_pool(0))
-    pool["balanced_forest"].set_params(n_estimators=5)
-    names = ("balanced_forest", "spline_linear", "kernel_linear")
-    boosted = make_pipeline(NumberEncoder(), HistGradientBoostingClassifier(max_iter=5))
-    named = [("boosted", boosted), *((name, pool[name]) for name in names)]
+    boosted = HistGradientBoostingClassifier(max_iter=5)
+    named = [
+        ("forest", FastForestClassifier(5)),
+        ("hist_boosting", make_pipeline(NumberEncoder(), boosted)),
+        ("linear", make_pipeline(scaled_table(), LogisticRegression())),
+    ]
     return DAMVIVotingClassifier(named, cv=2)
 
 

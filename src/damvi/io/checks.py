@@ -163,7 +163,7 @@ def _check_pairs(model: PairColumns) -> None:
     if "pairs_" not in state:
         return
     trees.require_array(model.pairs_, np.int64, (None, 2), "pairs of columns")
-    n = state.get("n_features_in_")
+    n: Any = state.get("n_features_in_")
     _require(type(n) is int, "pairs of no known columns")
     in_range = ((model.pairs_ >= 0) & (model.pairs_ < n)).all()
     _require(in_range and len(model.pairs_) <= n * n, "pairs of columns out of range")
