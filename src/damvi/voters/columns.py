@@ -116,6 +116,10 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The scores."""
         check_is_fitted(self)
+        return self.scores(X)
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """The same, as an array whatever scikit-learn is told to hand out."""
         X = np.asarray(X, dtype=np.float64)
         scores = np.empty(X.shape)
         for j, (values, heights) in enumerate(self.knots_):
@@ -160,7 +164,7 @@ class RankSplines(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The scores of all columns, then knot by knot what is above it."""
         check_is_fitted(self)
-        scores = self.ranks_.transform(X)
+        scores = self.ranks_.scores(X)
         bent = scores[:, self.bent_]
         return np.hstack([scores, *(np.maximum(bent - knot, 0.0) for knot in KNOTS)])
 
