@@ -27,6 +27,7 @@ __all__ = [
     "boosting_nodes",
     "fit_boosting_columns",
     "fit_context",
+    "is_compiled",
     "make_sklearn_tree",
     "refuse_params",
     "routing_enabled",
@@ -44,6 +45,15 @@ def use_source_stamp(dispatcher: Any, stamp: str) -> None:
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = stamp
+
+
+def is_compiled(dispatcher: Any) -> bool:
+    """Whether numba has a kernel compiled from these sources, here or on disk."""
+    signatures = getattr(dispatcher, "signatures", None)
+    if signatures is None or signatures:  # plain Python, or in this process already
+        return True
+    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    return hasattr(cache_file, "_load_index") and bool(cache_file._load_index())
 
 
 def validate_params(estimator: Any) -> None:

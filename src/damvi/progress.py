@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -10,25 +11,43 @@ def progress_bar(what: str) -> Callable[[Iterable[Any], int], Iterator[Any]]:
     """A function that passes an iterable of known length on, and shows how it goes."""
 
     def follow(items: Iterable[Any], length: int) -> Iterator[Any]:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left:"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=Console(stderr=True)) as bar:
+        with _bar() as bar:
             yield from bar.track(items, total=length, description=what)
 
     return follow
+
+
+@contextmanager
+def progress_lines(what: str) -> Iterator[Callable[[float, float, str | None], None]]:
+    """A bar, and lines above it: a function of what is done, of how much, and a line."""
+    with _bar() as bar:
+        task = bar.add_task(what)
+
+        def show(done: float, total: float, line: str | None = None) -> None:
+            bar.update(task, completed=done, total=total)
+            if line is not None:
+                bar.console.print(line, highlight=False)
+
+        yield show
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=Console(stderr=True))

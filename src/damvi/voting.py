@@ -6,6 +6,10 @@ trained once on all rows; the votes that its weight is learned from are out of f
 
 from __future__ import annotations
 
+import time
+import warnings
+from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
@@ -28,7 +32,6 @@ from .decision import (
     Decision,
     Objective,
     Tuning,
-    calibrate_votes,
     choose_threshold,
     parse_objective,
 )
@@ -36,7 +39,7 @@ from .folds import Split, asks_for_groups, split_rows
 from .hashing import training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .outofcore import ParquetTable, PoolFit, TrainedPool
-from .progress import progress_bar
+from .progress import progress_lines
 from .reweighting import emphasize_missed_positives
 from .selection import (
     EMPHASES,
@@ -56,8 +59,10 @@ from .validation import (
     read_weights,
     set_tags,
 )
-from .voters import PoolVoters, many_categories, strong_pool
+from .voters import PoolVoters, VoteReader, many_categories, strong_pool
+from .voters.budget import Budget, Judge, train_in_time
 from .voters.estimators import weighted_importances
+from .voters.pool import Training, train_all
 from .votes import Votes
 from .weighting import PlainVoteComparison, Settings, minimize_c_bound, set_fitted
 
@@ -79,7 +84,9 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     ----------
     estimators : "strong" or list of (str, classifier), default="strong"
         The pool. "strong" is :func:`~damvi.voters.strong_pool`: forests, boosted trees and
-        linear models. A voter can be set to "drop" with ``set_params``.
+        linear models; those whose first two folds show that they would have no weight are
+        trained no further (``left_out_``). A voter can be set to "drop" with
+        ``set_params``.
     voting : {"soft", "hard"}, default="soft"
         What a voter says: its probability p, as 2p - 1 (with three or more classes the
         probability of each), or its decision.
@@ -123,8 +130,15 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     pos_label : label, default=None
         The positive class. None: the rarer one (of two equal ones, the last in order).
         Only for two classes.
+    time_limit : float, default=None
+        Seconds for ``fit``, on the cores that ``n_jobs`` allows. Voters are tried in the
+        order of the list, and left out where there is no time for all of their folds;
+        "strong" has more to try then than without a limit. At least one is trained, if
+        need be on some of the rows. Who took part depends on the clock;
+        ``estimators_used_`` tells. Rows must be in memory.
     n_jobs : int, default=None
-        Voters trained or asked at a time. No result depends on it.
+        Voters trained or asked at a time. No result depends on it, unless there is a
+        ``time_limit``.
     random_state : int, RandomState instance or None, default=None
         The seed of the folds and of the voters. An int makes the fit repeatable;
         on other CPUs, or with another BLAS, up to the last bits.
@@ -162,6 +176,14 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
         The decision function on each training row, out of fold, with weights learned on
         other rows. NaN where ``cv`` has a row judged by nobody.
+    estimators_used_ : list of (str, classifier)
+        The voters before they were trained. Given as ``estimators``, with the same
+        ``random_state`` and no ``time_limit``, they make the same model, to the last bit.
+        Only of rows in memory, and not saved with the model.
+    left_out_ : dict of str to str
+        Voters that have no part, and why: those that there was no time for, and of "strong"
+        those that would have had no weight by their first two folds. Not saved with the
+        model.
     seconds_ : dict of str to float
         What the trainings of each voter took, by its name, the folds included. It is not
         saved with the model.
@@ -212,6 +234,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         "threshold": "no_validation",  # type: ignore[dict-item]
         "unlabeled_weight": [Interval(Real, 0, 1, closed="left")],
         "pos_label": "no_validation",  # type: ignore[dict-item]
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -226,6 +249,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     classes_: NDArray[Any]
     pos_label_: Any
     n_features_in_: int
+    left_out_: dict[str, str]
     row_hashes_: NDArray[np.uint64]
     row_hash_step_: int
 
@@ -244,6 +268,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         threshold: Any = "auto",
         unlabeled_weight: float = 0.0,
         pos_label: Any = None,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -260,6 +285,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         self.threshold = threshold
         self.unlabeled_weight = unlabeled_weight
         self.pos_label = pos_label
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -300,44 +326,34 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         -------
         self
         """
+        budget = None
+        if self.time_limit is not None:
+            clock = time.perf_counter
+            budget = Budget(self.time_limit, clock(), clock)
         named = self._named()
         # 1. Voters, all different, and their votes on rows they were not trained on.
         table = ParquetTable(X) if isinstance(X, str | PathLike) else X
         unlabeled = None
         if hasattr(table, "train_pool"):  # on disk, or on a cluster
-            more = {"X_unlabeled": X_unlabeled} if X_unlabeled is not None else {}
+            only_in_memory = {"X_unlabeled": X_unlabeled, "time_limit": self.time_limit}
+            more = {name: one for name, one in only_in_memory.items() if one is not None}
             trained = self._train_on_blocks(
                 named, table, y, sample_weight, more | fit_params
             )
         else:
             trained, unlabeled = self._train_in_memory(
-                named, X, y, sample_weight, X_unlabeled, fit_params
+                named, X, y, sample_weight, X_unlabeled, fit_params, budget
             )
         labels, targets, weights, voters, votes, split = trained[:6]
-        totals = labels.totals(targets, weights)
-        class_weight = labels.class_weight(totals, self.balance)
-        if self.voting == "soft" and self.calibration is not None:
-            counts = (class_weight / class_weight.max())[targets]
-            votes, calibrators = calibrate_votes(
-                votes,
-                targets,
-                split.folds,
-                forward=split.forward,
-                method=self.calibration,
-                sample_weight=counts if weights is None else counts * weights,
-                overwrite=True,
-            )
-            voters = voters.calibrated(calibrators)
+        judge = self._judge(labels, targets, weights, split)
+        if judge.method is not None and voters.calibrators is None:
+            for k in range(len(voters)):
+                judge.calibrate(votes, k)
+            voters = voters.calibrated(list(judge.calibrators.values()))
         self.labels_, self.voters_, self.seconds_ = labels, voters, trained.seconds
-        self.votes_ = Votes(
-            votes,
-            targets,
-            split.folds,
-            sample_weight=weights,
-            class_weight=class_weight,
-            reweighted=labels.reweighted(totals),
-            forward=split.forward,
-        ).with_unlabeled(voters, unlabeled, self.n_jobs)
+        self.votes_ = replace(judge.like, votes=votes).with_unlabeled(
+            voters, unlabeled, self.n_jobs
+        )
         self.row_hashes_, self.row_hash_step_ = trained.row_hashes, trained.row_hash_step
 
         # 2. Lean on the positives that the plain vote misses.
@@ -369,6 +385,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         sample_weight: Any,
         X_unlabeled: Any,
         fit_params: dict[str, Any],
+        budget: Budget | None,
     ) -> tuple[TrainedPool, Any]:
         """Step 1 on an array, a sparse matrix or a dataframe, and the unlabelled rows."""
         refuse_missing_labels(y)
@@ -387,64 +404,118 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             allow_nan=True,
             stacklevel=5,
         )
+        seed = new_seed(self.random_state)
+        if isinstance(self.estimators, str):
+            named = self._strong(X, targets, weights, seed)
+        groups, own_params = self._route(named, fit_params)
+        cv = N_FOLDS if self._is_prefit or self.cv is None else self.cv
+        split = split_rows(cv, X, targets, groups, seed=seed)
         seconds: dict[str, float] = {}
-        voters, votes, split = self._train(
-            named, X, labels, targets, weights, fit_params, seconds
-        )
+        if self._is_prefit:
+            voters = PoolVoters.prefit(named, classes=labels.by_target, voting=self.voting)
+            votes = voters.votes(X, self.n_jobs)
+            self.left_out_, self.estimators_used_ = {}, named
+        else:
+            training = Training.of(
+                named,
+                X,
+                targets,
+                VoteReader(np.arange(labels.n_classes), self.voting),
+                seed=seed,
+                cv=split,
+                sample_weight=weights,
+                fit_params=own_params,
+            )
+            judge = self._judge(labels, targets, weights, split)
+            voters, votes = self._train(training, judge, budget)
+            seconds = training.seconds
         hashes = training_hashes(X, targets, unlabeled)
         trained = TrainedPool(
             labels, targets, weights, voters, votes, split, hashes, 1, seconds
         )
         return trained, unlabeled
 
-    def _train(
+    def _judge(
         self,
-        named: list[tuple[str, Any]],
-        X: Any,
         labels: Labels,
         targets: NDArray[Any],
         weights: NDArray[np.float64] | None,
-        fit_params: dict[str, Any],
-        seconds: dict[str, float],
-    ) -> tuple[PoolVoters, NDArray[Any], Split]:
-        """The voters, their votes on rows they were not trained on, and the folds."""
-        seed = new_seed(self.random_state)
-        if self._is_prefit and isinstance(self.estimators, str):
+        split: Split,
+    ) -> Judge:
+        """What votes are calibrated and weighted by."""
+        totals = labels.totals(targets, weights)
+        class_weight = labels.class_weight(totals, self.balance)
+        like = Votes(
+            np.empty((len(targets), 0)),
+            targets,
+            split.folds,
+            sample_weight=weights,
+            class_weight=class_weight,
+            reweighted=labels.reweighted(totals),
+            forward=split.forward,
+        )
+        counts = (class_weight / class_weight.max())[targets]
+        return Judge(
+            like,
+            Settings.of(self),
+            self.calibration if self.voting == "soft" else None,
+            counts if weights is None else counts * weights,
+        )
+
+    def _strong(
+        self,
+        X: Any,
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        seed: int,
+    ) -> list[tuple[str, Any]]:
+        """The strong pool for this table."""
+        if self._is_prefit:
             raise ValueError(
                 f"cv='prefit' weighs models that are fitted already, and estimators="
                 f"{self.estimators!r} are yet to be; give a list of (name, fitted model)"
             )
-        if isinstance(self.estimators, str):
-            is_sparse = hasattr(X, "tocsr")
-            named = strong_pool(
-                seed,
-                targets,
-                sample_weight=weights,
-                sparse=is_sparse,
-                rates=bool(many_categories(X)),
-            )
-        groups, own_params = self._route(named, fit_params)
-        is_default = self._is_prefit or self.cv is None
-        cv = N_FOLDS if is_default else self.cv
-        split = split_rows(cv, X, targets, groups, seed=seed)
-        if self._is_prefit:
-            voters = PoolVoters.prefit(named, classes=labels.by_target, voting=self.voting)
-            return voters, voters.votes(X, self.n_jobs), split
-        voters, votes, _ = PoolVoters.train(
-            named,
-            X,
+        return strong_pool(
+            seed,
             targets,
-            n_classes=labels.n_classes,
-            seed=seed,
-            cv=split,
-            voting=self.voting,
             sample_weight=weights,
-            fit_params=own_params,
-            n_jobs=self.n_jobs,
-            progress=progress_bar("Training voters") if self.verbose else None,
-            seconds=seconds,
+            sparse=hasattr(X, "tocsr"),
+            rates=bool(many_categories(X)),
+            extended=self.time_limit is not None,
         )
-        return voters, votes, split
+
+    def _train(
+        self, training: Training, judge: Judge, budget: Budget | None
+    ) -> tuple[PoolVoters, NDArray[Any]]:
+        """The pool trained, or as much of it as there is time for, and calibrated votes."""
+        n_tasks = len(training.rows_of) * len(training.named)
+        bar: Any = progress_lines("Training voters") if self.verbose else nullcontext()
+        with bar as show:
+
+            def follow(training: Training, k: int, whole: bool) -> None:
+                if whole:
+                    judge.calibrate(training.votes, k)
+                if show is not None:
+                    done: tuple[float, float] = len(training.done), n_tasks
+                    if budget is not None:
+                        done = round(budget.limit - budget.left), budget.limit
+                    show(*done, judge.describe(training, k) if whole else None)
+
+            if budget is not None:
+                train_in_time(training, budget, judge, self.n_jobs, follow, say=_warn)
+            else:
+                screens = isinstance(self.estimators, str) and judge.can_screen
+                train_all(training, self.n_jobs, judge if screens else None, follow)
+            self.left_out_ = training.left_out
+            for name, why in self.left_out_.items() if self.verbose else ():
+                show(*(1, 1), f"Left out {name}: {why}.")
+        whole = training.whole
+        self.estimators_used_ = [training.named[k] for k in whole]
+        voters = training.voters
+        if judge.method is not None:
+            voters = voters.calibrated([judge.calibrators[k] for k in whole])
+        everybody = len(whole) == len(training.named)
+        return voters, training.votes if everybody else training.votes_of(whole)
 
     def _train_on_blocks(
         self,
@@ -482,6 +553,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             y,
             sample_weight,
         )
+        self.left_out_ = {}
+        self.__dict__.pop("estimators_used_", None)
         self.n_features_in_ = trained.n_features
         self.__dict__.pop("feature_names_in_", None)
         if trained.columns is not None:
@@ -737,6 +810,10 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "votes_"}
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def _is_drop(voter: Any) -> bool:

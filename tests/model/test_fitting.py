@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damvi import DAMVIVotingClassifier
-from damvi.model import comparison, fit_table, fitting, parse_metric, prepare
+from damvi import DAMVIVotingClassifier, voting
+from damvi.model import comparison, fit_table, parse_metric, prepare
 from damvi.voters import FastForestClassifier
 from damvi.weighting import PlainVoteComparison
 
@@ -100,33 +100,45 @@ def test_coin_flips_are_worth_nothing_by_all_models():
 
 
 def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
-    def pool(seed, y, **options):
-        return [
-            ("forest", FastForestClassifier(20, n_jobs=1)),
-            ("other", FastForestClassifier(20, n_jobs=1, balanced=True)),
-        ]
-
-    # Half the pool is within the time, by a trial that says so.
-    monkeypatch.setattr(fitting, "strong_pool", pool)
-    monkeypatch.setattr(
-        fitting, "voters_in_time", lambda named, *rest, **more: (named, ["catboost"])
-    )
-    monkeypatch.setattr(
-        comparison.PoolVoters, "train", classmethod(counted(comparison.PoolVoters.train))
-    )
-    said = []
+    pool = [
+        ("forest", FastForestClassifier(20, n_jobs=1)),
+        ("other", FastForestClassifier(20, n_jobs=1, balanced=True)),
+    ]
+    # No second cross-validation.
+    monkeypatch.setattr(comparison, "out_of_fold_votes", None)
     groups = table().assign(who=np.arange(400) // 4)
     prepared = prepare(groups, "y", group="who")
     model, found = fit_table(
-        prepared, parse_metric("recall@0.8"), time_limit=5, say=said.append
+        prepared, parse_metric("recall@0.8"), pool=pool, time_limit=300
     )
-    assert TRAININGS == [1]  # no second cross-validation
     assert set(found.figures) == {"DAMVI", "plain forest", "best single model"}
-    assert "left out catboost" in said[0]
-    assert model.made["left_out"] == ["catboost"]
+    assert model.classifier.time_limit == 300
+    assert model.made["left_out"] == []
     assert "who" not in [column.name for column in model.schema.used]
     folds = model.classifier.votes_.folds.reshape(-1, 4)
     assert (folds == folds[:, :1]).all()
+
+
+def test_who_is_left_out_is_told(monkeypatch):
+    monkeypatch.setattr(
+        DAMVIVotingClassifier, "_train", with_left_out(DAMVIVotingClassifier._train)
+    )
+    said = []
+    pool = [("forest", FastForestClassifier(5, n_jobs=1))]
+    model, _ = fit_table(
+        prepare(table(), "y"), parse_metric("f1"), pool=pool, say=said.append
+    )
+    assert said == ["Left out catboost: too slow."]
+    assert model.made["left_out"] == ["catboost"]
+
+
+def with_left_out(train):
+    def trained(self, *arguments):
+        found = train(self, *arguments)
+        self.left_out_ = {"catboost": "too slow"}
+        return found
+
+    return trained
 
 
 def test_a_pool_that_kept_the_plain_vote_says_so(monkeypatch):
@@ -134,54 +146,10 @@ def test_a_pool_that_kept_the_plain_vote_says_so(monkeypatch):
         return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]
 
     behind = PlainVoteComparison(0.31, 0.42, 0.02, plain_kept=True)
-    monkeypatch.setattr(fitting, "strong_pool", pool)
+    monkeypatch.setattr(voting, "strong_pool", pool)
     monkeypatch.setattr(DAMVIVotingClassifier, "comparison_", behind)
     _, found = fit_table(prepare(table(), "y"), parse_metric("f1"))
     assert found.verdicts[-1] == (
         "All voters weigh the same: learned weights had average precision 0.310 out of "
         "fold, and equal ones 0.420."
     )
-
-
-TRAININGS = []
-
-
-def counted(train):
-    function = train.__func__
-
-    def counting(cls, *arguments, **options):
-        TRAININGS.append(1)
-        return function(cls, *arguments, **options)
-
-    return counting
-
-
-class Slow(FastForestClassifier):
-    """Says how long it takes by the clock of the test."""
-
-    clock = 0.0
-
-    def fit(self, X, y):
-        Slow.clock += self.n_estimators
-        return self
-
-
-def test_the_slowest_voters_are_left_out_first(monkeypatch):
-    prepared = prepare(table(4000), "y")
-    monkeypatch.setattr(Slow, "clock", 0.0)
-    monkeypatch.setattr(fitting.time, "perf_counter", lambda: Slow.clock)
-    named = [("slow", Slow(9)), ("quick", Slow(1)), ("middle", Slow(4))]
-    options = {"n_jobs": 1, "seed": 0}
-
-    def left(seconds):
-        chosen, dropped = fitting.voters_in_time(
-            named, prepared.X, prepared.y, seconds, **options
-        )
-        assert {name for name, _ in chosen} | set(dropped) == {"slow", "quick", "middle"}
-        return dropped
-
-    # On half of the rows they take 14; six trainings on all take 12 times as long.
-    assert left(1000) == []
-    assert left(110) == ["slow"]
-    assert left(40) == ["slow", "middle"]
-    assert left(5) == ["slow", "quick", "middle"]

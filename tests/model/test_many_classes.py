@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
-from damvi.model import comparison, fit_table, fitting, metric_for, parse_metric, prepare
+from damvi.model import comparison, fit_table, metric_for, parse_metric, prepare
 from damvi.voters import FastForestClassifier
 
 COUNTS = {"10": 260, "2": 100, "x": 40}
@@ -114,40 +114,19 @@ def test_classes_of_two_rows(monkeypatch):
 
 
 def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
-    trained = []
-
-    def train(cls, *arguments, **options):
-        trained.append(1)
-        return original(cls, *arguments, **options)
-
-    original = comparison.PoolVoters.train.__func__
     pool = [
         ("forest", FastForestClassifier(20, n_jobs=1)),
         ("other", FastForestClassifier(20, n_jobs=1, balanced=True)),
     ]
-    monkeypatch.setattr(fitting, "strong_pool", lambda seed, y, **options: pool)
-    monkeypatch.setattr(
-        fitting, "voters_in_time", lambda named, *a, **k: (named, ["catboost"])
-    )
-    monkeypatch.setattr(comparison.PoolVoters, "train", classmethod(train))
-    said = []
+    monkeypatch.setattr(comparison, "out_of_fold_votes", None)  # no second one
     prepared = prepare(table().assign(who=np.arange(400) // 4), "y", group="who")
     model, found = fit_table(
-        prepared, metric_for(prepared.target), time_limit=5, say=said.append
+        prepared, metric_for(prepared.target), pool=pool, time_limit=300
     )
-    assert trained == [1]  # no second cross-validation
     assert set(found.figures) == {"DAMVI", "plain forest", "best single model"}
-    assert "left out catboost" in said[0]
     assert found.figures["DAMVI"]["macro_f1"].value == pytest.approx(
         model.classifier.tuning_.honest_value
     )
-
-
-def test_a_trial_has_rows_of_every_class():
-    y = np.repeat(np.arange(5), [6000, 900, 80, 12, 2])
-    rows = fitting.trial_rows(y, seed=0)
-    assert np.bincount(y[rows]).tolist() == [1708, 257, 23, 10, 2]
-    assert len(np.unique(rows)) == len(rows)
 
 
 def test_beside_trees_lightgbm_is_left_out_where_classes_are_many(monkeypatch):

@@ -294,18 +294,6 @@ def test_fit_params_go_to_their_voter_row_by_row(table):
         assert any(np.array_equal(note, rows) for note in notes)
 
 
-def test_progress_follows_every_training(table):
-    seen = []
-
-    def progress(results, length):
-        for result in results:
-            seen.append(length)
-            yield result
-
-    trained(POOL[:2], *table, progress=progress)
-    assert seen == [8] * 8
-
-
 @pytest.mark.parametrize(
     "kind",
     [

@@ -211,7 +211,7 @@ def test_boosters_bear_rare_positives(name):
 @pytest.mark.skipif("lightgbm" not in installed(), reason="needs LightGBM")
 def test_the_start_is_that_of_all_rows_and_kept_in_a_file(monkeypatch, tmp_path):
     def two(*given, **options):
-        pool = strong_pool(*given, extended=True, **options)
+        pool = strong_pool(*given, **options | {"extended": True})
         kept = [(name, model) for name, model in pool if name in ("lightgbm", "xgboost")]
         for _, model in kept:
             model[-1].set_params(n_estimators=5)

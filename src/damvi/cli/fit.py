@@ -66,7 +66,8 @@ COST = click.FloatRange(0, min_open=True)
     "--time-limit",
     type=click.FloatRange(1),
     metavar="SECONDS",
-    help="Leave out the slowest voters, by an estimate, to train in about this time.",
+    help="Train for about this long: as many voters as there is time for. Short limits are "
+    "kept by fewer voters, or fewer rows for the first.",
 )
 @click.option(
     "--unlabeled",

@@ -53,7 +53,7 @@ from ..voters.columns import (
     categorical_columns,
     numeric_columns,
 )
-from ..voters.estimators import Relabelled
+from ..voters.estimators import Relabelled, SomeRows
 from ..voters.rates import RateEncoder, Rates
 from ..voters.trees.binning import Binning, Features
 from ..voters.trees.features import Categories, HashedCategories
@@ -133,6 +133,7 @@ OURS = _by_name(
     RankSplines,
     RateEncoder,
     Relabelled,
+    SomeRows,
 )
 """Stored by their attributes."""
 RECORDS = _by_name(

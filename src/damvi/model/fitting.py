@@ -10,11 +10,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from .._threads import in_threads, one_openmp_thread
+from .._threads import in_threads
 from ..classifier import DAMVIClassifier
 from ..decision.decision import AVERAGE_PRECISION
 from ..evaluation import FittedVote, voters_of_fit
@@ -25,7 +23,6 @@ from ..selection import best_alone, take_alone
 from ..tables import too_good
 from ..tables.profile import Profile
 from ..unlabeled import Unlabeled
-from ..voters import many_categories, strong_pool
 from ..voting import DAMVIVotingClassifier
 from .comparison import (
     BEST,
@@ -42,12 +39,7 @@ from .comparison import (
 from .dataset import EncodedGroup, EncodedTable
 from .table import Prepared, describe_unlabeled
 
-TRIAL_ROWS = 2000
-TRAININGS = 6
-"""Of each voter: five folds and all rows."""
 POOLS = ("strong", "trees", "best")
-PLANNED_SHARE = 0.8
-"""Of a time limit, the share that the plan may fill: estimates err."""
 
 
 def fit_table(
@@ -75,8 +67,8 @@ def fit_table(
         Different strong models, or the paper's trees: a fraction of the time; of the
         strong models the one that is best alone; or models of your own.
     time_limit : float, optional
-        Seconds for the training. Voters of the strong pool that do not fit are left out,
-        and if next to none does, trees are used.
+        Seconds for the training of a pool; see
+        :class:`~damvi.DAMVIVotingClassifier`. Trees take none.
     unlabeled_weight : float, optional
         How much the voters' disagreement on rows without a label counts, from 0 to 1
         (excluded); by default they are left out.
@@ -104,7 +96,7 @@ def fit_table(
     unlabeled = describe_unlabeled(table, unlabeled_weight)
     common = _parameters(table, metric, seed, n_jobs, verbose)
     common["unlabeled_weight"] = unlabeled_weight or 0.0
-    estimators, dropped = _choose_pool(table, pool, time_limit, seed, n_jobs, say)
+    estimators = _choose_pool(pool)
     splits = None
     if table.times is not None:
         splits = forward_splits(table.times, table.y, table.groups)
@@ -119,7 +111,7 @@ def fit_table(
     if estimators is None:  # very rare classes must reach every tree
         classifier = DAMVIClassifier(stratified=True, **common)
     else:
-        classifier = DAMVIVotingClassifier(estimators, **common)
+        classifier = DAMVIVotingClassifier(estimators, time_limit=time_limit, **common)
     if unlabeled:
         say(unlabeled)
     more: dict[str, Any] = {} if table.groups is None else {"groups": table.groups}
@@ -130,6 +122,9 @@ def fit_table(
     start = time.perf_counter()
     classifier.fit(table.X, table.y, **more)
     seconds = {WEIGHTED: time.perf_counter() - start, **getattr(classifier, "seconds_", {})}
+    left_out = getattr(classifier, "left_out_", {})
+    for name, why in left_out.items():
+        say(f"Left out {name}: {why}.")
     targets = table.y.astype(np.intp)
     peers = peer_votes(classifier, table.X, targets, seed, seconds, splits)
     alone = None
@@ -164,7 +159,7 @@ def fit_table(
         table.target,
         training,
         scores,
-        {**(made or {}), **how, "left_out": dropped, "seconds": seconds},
+        {**(made or {}), **how, "left_out": list(left_out), "seconds": seconds},
         _profile(table, classifier),
     )
     if table.unlabeled is not None:
@@ -232,99 +227,13 @@ def _scores(
     }
 
 
-def _choose_pool(
-    table: Prepared,
-    pool: str | list[tuple[str, Any]],
-    time_limit: float | None,
-    seed: int,
-    n_jobs: int | None,
-    say: Callable[[str], None],
-) -> tuple[Any, list[str]]:
-    """The estimators of the pool, None for trees, and the names of those left out."""
+def _choose_pool(pool: str | list[tuple[str, Any]]) -> Any:
+    """The estimators of the pool, None for trees."""
     if isinstance(pool, str) and pool not in POOLS:
         raise ValueError(f"pool={pool!r} is not known; give {', '.join(POOLS)} or a list")
     if pool == "trees":
-        return None, []
-    whole = "strong" if isinstance(pool, str) else pool
-    if time_limit is None:
-        return whole, []
-    rates = bool(many_categories(table.X))
-    named = strong_pool(seed, table.y, rates=rates) if isinstance(pool, str) else pool
-    chosen, dropped = voters_in_time(
-        named, table.X, table.y, time_limit, n_jobs=n_jobs, seed=seed
-    )
-    if not dropped:
-        return whole, []
-    if len(chosen) < 2:
-        say(
-            f"Time limit of {time_limit:g} s: too short for the pool, so trees are "
-            f"used instead. Figures may be lower."
-        )
-        return None, [name for name, _ in named]
-    say(
-        f"Time limit of {time_limit:g} s: left out {', '.join(dropped)} as too slow. "
-        f"Figures may be lower."
-    )
-    return chosen, dropped
-
-
-def voters_in_time(
-    named: list[tuple[str, Any]],
-    X: Any,
-    y: NDArray[Any],
-    seconds: float,
-    *,
-    n_jobs: int | None,
-    seed: int,
-) -> tuple[list[tuple[str, Any]], list[str]]:
-    """The voters that can be trained in time, and the names of the others.
-
-    Each is trained once, on some of the rows; its time is taken to grow with the rows,
-    which is what the models of the strong pool do. The slowest are left out first. The
-    trial counts against the time too; where it runs out, the voters not tried are left
-    out.
-    """
-    start = time.perf_counter()
-    rows = trial_rows(y, seed)
-    trial, labels = X.iloc[rows], y[rows].astype(np.uint8)
-    growth = TRAININGS * len(y) / len(rows) / max(1, effective_n_jobs(n_jobs))
-    cost: dict[str, float] = {}
-    # The quick ones come last in the pool, and are tried first.
-    for name, model in reversed(named):
-        if time.perf_counter() - start > seconds * (1 - PLANNED_SHARE):
-            break
-        begun = time.perf_counter()
-        with one_openmp_thread():
-            clone(model).fit(trial, labels)
-        cost[name] = (time.perf_counter() - begun) * growth
-    left = seconds * PLANNED_SHARE - (time.perf_counter() - start)
-    chosen: set[str] = set()
-    for name, needed in sorted(cost.items(), key=lambda item: item[1]):
-        left -= needed
-        if left < 0:
-            break
-        chosen.add(name)
-    return (
-        [(name, model) for name, model in named if name in chosen],
-        [name for name, _ in named if name not in chosen],
-    )
-
-
-def trial_rows(y: NDArray[Any], seed: int) -> NDArray[np.intp]:
-    """Rows of all classes, in their proportions as far as the rare ones have enough."""
-    if len(y) <= TRIAL_ROWS:
-        return np.arange(len(y))
-    rng = np.random.RandomState([seed, 17])
-    classes, counts = np.unique(y, return_counts=True)
-    *rarer, largest = np.argsort(counts, kind="stable").tolist()
-    taken, room = [], TRIAL_ROWS
-    for c in rarer:
-        n = min(int(counts[c]), max(10, round(TRIAL_ROWS * int(counts[c]) / len(y))))
-        taken.append(rng.choice(np.flatnonzero(y == classes[c]), n, replace=False))
-        room -= n
-    n = min(int(counts[largest]), max(10, room))
-    taken.append(rng.choice(np.flatnonzero(y == classes[largest]), n, replace=False))
-    return np.sort(np.concatenate(taken))
+        return None
+    return "strong" if isinstance(pool, str) else pool
 
 
 def fit_dataset(

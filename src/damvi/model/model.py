@@ -374,7 +374,8 @@ def fit(
     shuffle : bool, default=False
         Judge rows by folds at random even if the rows are in the order of time.
     time_limit : float, optional
-        Seconds: the slowest voters are left out, by an estimate.
+        Seconds for the training: voters are tried in the order of what they add for their
+        price, as many as there is time for. Trees take no heed of it.
     n_jobs : int, optional
         Threads; by default all cores.
     random_state : int, optional

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .bagging import BaggedVoters
 from .columns import NumberEncoder
-from .estimators import VoteReader, Voters
+from .estimators import SomeRows, VoteReader, Voters
 from .pool import PoolVoters, out_of_fold_votes
 from .portfolio import strong_pool
 from .rates import RateEncoder, many_categories
@@ -22,6 +22,7 @@ __all__ = [
     "PoolVoters",
     "RateEncoder",
     "Sampling",
+    "SomeRows",
     "VoteReader",
     "Voters",
     "many_categories",

@@ -15,6 +15,7 @@ from scipy.special import expit, softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import has_fit_parameter
@@ -119,6 +120,15 @@ def fit_on_rows(
     ``weights`` has one entry for each of ``rows``. ``params`` go to ``fit``; values with
     one entry for each row of ``X`` are taken there.
     """
+    if isinstance(estimator, SomeRows):
+        some, factor = estimator.draw(targets[rows])
+        rows = rows[some]
+        if factor is not None:
+            weights = factor if weights is None else factor * weights[some]
+        elif weights is not None:
+            weights = weights[some]
+        # A voter is the classifier itself: what it was trained on, it need not know.
+        return fit_on_rows(estimator.estimator, X, targets, rows, weights, params)
     own_params = params_of_rows(params, rows, len(targets))
     # Some models insist on labels 0, 1, ... without gaps, and not all classes are here.
     present, numbers = np.unique(targets[rows], return_inverse=True)
@@ -148,6 +158,8 @@ def _is_per_row(value: Any, n_rows: int) -> bool:
 
 def weight_name(estimator: Any) -> str | None:
     """What ``fit`` calls the rows' weights, in a pipeline those of its last step."""
+    if isinstance(estimator, SomeRows):
+        return weight_name(estimator.estimator)
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
     if isinstance(estimator, Pipeline):
@@ -224,6 +236,93 @@ class Relabelled(ClassifierMixin, BaseEstimator):
     def feature_importances_(self) -> Any:
         """Those of the estimator, if it has any."""
         return self.estimator.feature_importances_
+
+
+class SomeRows(ClassifierMixin, BaseEstimator):
+    """A classifier that learns from some of the rows it is given, for want of time.
+
+    All rows of the rarer classes are kept, as long as they are at most half of
+    ``max_rows``; those of the largest are drawn, and weighted back to their number. A
+    classifier that takes no ``sample_weight`` gets all classes in proportion.
+
+    Parameters
+    ----------
+    estimator : classifier
+    max_rows : int, default=10000
+    random_state : int, default=0
+        The seed of the draw.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted. A pool keeps this alone.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = make_classification(5000, weights=[0.95], random_state=0)
+    >>> model = SomeRows(GaussianNB(), max_rows=1000).fit(X, y)
+    >>> model.estimator_.estimator.class_count_.sum().round()
+    np.float64(5000.0)
+    """
+
+    def __init__(self, estimator: Any, max_rows: int = 10_000, random_state: int = 0):
+        self.estimator = estimator
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def draw(self, y: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
+        """Numbers of rows in order, and how many each stands for, if that can be told."""
+        _, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if len(y) <= self.max_rows:
+            return np.arange(len(y)), None
+        weighted = weight_name(self.estimator) is not None
+        largest = int(np.argmax(counts))
+        rarer = len(y) - int(counts[largest])
+        if weighted and rarer <= self.max_rows / 2:
+            kept = counts.copy()
+            kept[largest] = self.max_rows - rarer
+        else:
+            kept = np.clip(np.round(counts * (self.max_rows / len(y))), 2, counts)
+        rng = np.random.RandomState([self.random_state, 19])
+        drawn = [
+            rng.choice(np.flatnonzero(numbers == c), int(n), replace=False)
+            for c, n in enumerate(kept)
+        ]
+        some = np.sort(np.concatenate(drawn))
+        return some, (counts / kept)[numbers[some]] if weighted else None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Draw rows, and fit the classifier on them."""
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        rows = np.arange(len(numbers))
+        model = clone(self)
+        fitted = fit_on_rows(model, X, numbers.astype(np.intp), rows, weights, {})
+        self.estimator_ = Relabelled(fitted, self.classes_)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row."""
+        return self.estimator_.predict(X)
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """The probabilities of ``classes_``."""
+        return self.estimator_.predict_proba(X)
+
+    @available_if(lambda self: hasattr(self.estimator, "decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """The scores of ``classes_``, or of the second of two."""
+        return self.estimator_.decision_function(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        own = get_tags(self.estimator)
+        tags.input_tags = own.input_tags
+        tags.classifier_tags = own.classifier_tags
+        return tags
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from .._compat import take_rows
 from .._threads import one_blas_thread, one_openmp_thread
 from ..folds import refuse_single_class, split_rows
 from .estimators import (
-    Progress,
     VoteReader,
     Voting,
     check_can_vote,
@@ -30,6 +29,8 @@ from .estimators import (
 
 Named = Sequence[tuple[str, Any]]
 Calibrator = Callable[[NDArray[Any]], NDArray[np.float32]]
+Follower = Callable[["Training", int, bool], None]
+"""Told which voter of a training was trained once more, and whether it is whole."""
 FEW_ROWS = 10
 """On which a voter is tried once it is trained."""
 ALL_ROWS = -1
@@ -88,7 +89,6 @@ class PoolVoters:
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: Mapping[str, Mapping[str, Any]] | None = None,
         n_jobs: int | None = None,
-        progress: Progress | None = None,
         seconds: dict[str, float] | None = None,
     ) -> tuple[PoolVoters, NDArray[Any], NDArray[np.int32]]:
         """Train the pool on all rows, with each voter's votes by models of the folds.
@@ -119,8 +119,6 @@ class PoolVoters:
             Models trained at a time, in threads (``joblib.parallel_config`` can choose
             processes). No result depends on it. Each model runs on one thread, unless
             its own ``n_jobs`` asks for more: leave that at 1 here.
-        progress : callable, optional
-            Follows the trainings, (folds + 1) times K of them.
         seconds : dict, optional
             Filled with what the trainings of each voter took, by its name.
 
@@ -133,24 +131,21 @@ class PoolVoters:
         folds : ndarray of shape (n,)
             The fold of each row, -1 for those that nobody judges.
         """
-        names = check_pool(named)
-        classes = np.arange(n_classes)
-        models, votes, folds = _train_out_of_fold(
+        training = Training.of(
             named,
             X,
             targets,
-            VoteReader(classes, voting),
-            refit=True,
+            VoteReader(np.arange(n_classes), voting),
             seed=seed,
             cv=cv,
             groups=groups,
             sample_weight=sample_weight,
-            fit_params=fit_params or {},
-            n_jobs=n_jobs,
-            progress=progress,
-            seconds=seconds,
+            fit_params=fit_params,
         )
-        return cls(names, models, classes, voting), votes, folds
+        train_all(training, n_jobs)
+        if seconds is not None:
+            seconds |= training.seconds
+        return training.voters, training.votes, training.folds
 
     @classmethod
     def prefit(cls, named: Named, *, classes: Any, voting: Voting = "soft") -> PoolVoters:
@@ -258,8 +253,7 @@ def out_of_fold_votes(
     seconds: dict[str, float] | None = None,
 ) -> NDArray[np.float32]:
     """The soft votes of :meth:`PoolVoters.train`, without models to keep."""
-    check_pool(named)
-    _, votes, _ = _train_out_of_fold(
+    training = Training.of(
         named,
         X,
         targets,
@@ -267,77 +261,214 @@ def out_of_fold_votes(
         refit=False,
         seed=seed,
         cv=cv,
-        groups=None,
-        sample_weight=None,
-        fit_params={},
-        n_jobs=n_jobs,
-        progress=None,
-        seconds=seconds,
     )
-    return votes
+    train_all(training, n_jobs)
+    if seconds is not None:
+        seconds |= training.seconds
+    return training.votes
 
 
-def _train_out_of_fold(
-    named: Named,
-    X: Any,
-    targets: NDArray[Any],
-    read: VoteReader,
-    *,
-    refit: bool,
-    seed: int,
-    cv: Any,
-    groups: Any,
-    sample_weight: NDArray[np.float64] | None,
-    fit_params: Mapping[str, Mapping[str, Any]],
-    n_jobs: int | None,
-    progress: Progress | None,
-    seconds: dict[str, float] | None,
-) -> tuple[list[Any], NDArray[Any], NDArray[np.int32]]:
-    """The models of all rows (if ``refit``), the votes out of fold, and the folds."""
-    weights = _weights_for(named, sample_weight)
-    train, folds, _ = split_rows(cv, X, targets, groups, seed=seed)
-    rows_of = dict(enumerate(train))
-    if refit:
-        rows_of[ALL_ROWS] = np.arange(len(targets))
-    if weights is not None:
-        rows_of = {fold: rows[weights[rows] > 0] for fold, rows in rows_of.items()}
-    refuse_single_class([rows_of[fold] for fold in range(len(train))], targets)
-    # The largest tasks first, so that none is left alone at the end.
-    largest_first = sorted(rows_of, key=lambda fold: (-len(rows_of[fold]), fold))
-    tasks = [(k, fold) for fold in largest_first for k in range(len(named))]
-    work = (
-        delayed(_train)(
-            *named[k],
-            fold,
-            X,
-            targets,
-            rows_of[fold],
-            np.flatnonzero(folds == fold),
-            weights,
-            fit_params.get(named[k][0], {}),
-            read,
-            seed,
+@dataclass(eq=False)
+class Training:
+    """A pool in training: who learns from which rows, and what came of it so far.
+
+    Attributes
+    ----------
+    named : list of (str, classifier)
+        In the order in which they are trained.
+    X : array, sparse matrix or dataframe
+    targets : ndarray of shape (n,)
+    read : VoteReader
+    rows_of : dict of int to ndarray
+        The training rows of each fold, and those of :data:`ALL_ROWS`, unless nobody wants
+        models to keep.
+    folds : ndarray of shape (n,)
+    weights : ndarray of shape (n,) or None
+    fit_params : dict of dict
+    seed : int
+    votes : ndarray of shape (n, K) or (n, K, C)
+        Out of fold, as far as they are known.
+    models : dict of int to classifier
+        Those of all rows. Models of folds are not kept.
+    done : set of (int, int)
+        The voters and folds that were trained.
+    left_out : dict of str to str
+        Names of voters that are not trained further, and why.
+    seconds : dict of str to float
+        What the trainings of each voter took.
+    """
+
+    named: list[tuple[str, Any]]
+    X: Any
+    targets: NDArray[Any]
+    read: VoteReader
+    rows_of: dict[int, NDArray[np.intp]]
+    folds: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+    fit_params: Mapping[str, Mapping[str, Any]]
+    seed: int
+    votes: NDArray[Any]
+    models: dict[int, Any] = field(default_factory=dict)
+    done: set[tuple[int, int]] = field(default_factory=set)
+    left_out: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        named: Named,
+        X: Any,
+        targets: NDArray[Any],
+        read: VoteReader,
+        *,
+        refit: bool = True,
+        seed: int,
+        cv: Any,
+        groups: Any = None,
+        sample_weight: NDArray[np.float64] | None = None,
+        fit_params: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> Training:
+        """A training yet to begin; see :meth:`PoolVoters.train`."""
+        check_pool(named)
+        weights = _weights_for(named, sample_weight)
+        train, folds, _ = split_rows(cv, X, targets, groups, seed=seed)
+        rows_of = dict(enumerate(train))
+        if refit:
+            rows_of[ALL_ROWS] = np.arange(len(targets))
+        if weights is not None:
+            rows_of = {fold: rows[weights[rows] > 0] for fold, rows in rows_of.items()}
+        refuse_single_class([rows_of[fold] for fold in range(len(train))], targets)
+        votes = read.empty(len(targets), len(named))
+        votes[folds < 0] = 0  # nobody judges these
+        params = fit_params or {}
+        return cls(
+            list(named), X, targets, read, rows_of, folds, weights, params, seed, votes
         )
-        for k, fold in tasks
-    )
-    votes = read.empty(len(targets), len(named))
-    votes[folds < 0] = 0  # nobody judges these
-    models: dict[int, Any] = {}
+
+    def task(self, k: int, fold: int) -> tuple[Any, ...]:
+        """What :func:`train_task` needs to train this voter on the rows of a fold."""
+        name, estimator = self.named[k]
+        return (
+            name,
+            estimator,
+            fold,
+            self.X,
+            self.targets,
+            self.rows_of[fold],
+            np.flatnonzero(self.folds == fold),
+            self.weights,
+            self.fit_params.get(name, {}),
+            self.read,
+            self.seed,
+        )
+
+    def to_do(self, k: int) -> list[int]:
+        """The folds on which this voter is yet to be trained, the most rows first."""
+        if self.named[k][0] in self.left_out:
+            return []
+        left = [fold for fold in self.rows_of if (k, fold) not in self.done]
+        return sorted(left, key=lambda fold: (-len(self.rows_of[fold]), fold))
+
+    def keep(self, k: int, fold: int, trained: Trained) -> bool:
+        """Note what came of a task, and tell whether it was the voter's last."""
+        name = self.named[k][0]
+        self.seconds[name] = self.seconds.get(name, 0.0) + trained.seconds
+        self.done.add((k, fold))
+        if fold == ALL_ROWS:
+            self.models[k] = trained.model
+        else:
+            self.votes[self.folds == fold, k] = trained.vote
+        return name not in self.left_out and not self.to_do(k)
+
+    def votes_of(self, voters: Sequence[int]) -> NDArray[Any]:
+        """The votes of some voters alone."""
+        votes = self.votes[:, list(voters)]
+        return votes if votes.ndim == 3 else np.asfortranarray(votes)
+
+    def leave_out(self, k: int, why: str) -> None:
+        """Train a voter no further."""
+        self.left_out[self.named[k][0]] = why
+        self.models.pop(k, None)
+
+    @property
+    def whole(self) -> list[int]:
+        """The voters that have all of their votes, and their model if it is wanted."""
+        names = [name for name, _ in self.named]
+        return [
+            k
+            for k, name in enumerate(names)
+            if name not in self.left_out and not self.to_do(k)
+        ]
+
+    @property
+    def voters(self) -> PoolVoters:
+        """Those that are trained."""
+        whole = self.whole
+        return PoolVoters(
+            tuple(self.named[k][0] for k in whole),
+            [self.models[k] for k in whole],
+            self.read.classes,
+            self.read.voting,
+        )
+
+
+class Trained(NamedTuple):
+    """A model of all rows, or a fold's votes: nobody needs both; and what it took.
+
+    ``seconds`` are those of the fit, ``vote_seconds`` those of the votes.
+    """
+
+    model: Any
+    vote: NDArray[Any] | None
+    seconds: float
+    vote_seconds: float
+
+
+class Screen(Protocol):
+    """Who tells, after the first folds of all voters, which are not worth the rest."""
+
+    @property
+    def first_folds(self) -> Sequence[int]: ...
+
+    def screen(self, training: Training) -> None:
+        """Leave them out."""
+
+
+def train_all(
+    training: Training,
+    n_jobs: int | None,
+    screen: Screen | None = None,
+    follow: Follower | None = None,
+) -> None:
+    """Train everybody on all folds, but for those that ``screen`` leaves out.
+
+    It waits for the first folds of all, so that nothing depends on ``n_jobs``.
+    """
+    everyone = range(len(training.named))
+    if screen is not None:
+        first = [(k, fold) for fold in screen.first_folds for k in everyone]
+        _train_tasks(training, first, n_jobs, follow)
+        screen.screen(training)
+    # One voter after the other, so that the first are there to be looked at.
+    tasks = [(k, fold) for k in everyone for fold in training.to_do(k)]
+    _train_tasks(training, tasks, n_jobs, follow)
+
+
+def _train_tasks(
+    training: Training,
+    tasks: list[tuple[int, int]],
+    n_jobs: int | None,
+    follow: Follower | None,
+) -> None:
+    work = (delayed(train_task)(*training.task(k, fold)) for k, fold in tasks)
     with one_blas_thread():
-        results: Any = in_parallel(work, n_jobs)
-        if progress:
-            results = progress(results, len(tasks))
-        for (k, fold), (model, vote, took) in zip(tasks, results, strict=True):
-            if seconds is not None:
-                seconds[named[k][0]] = seconds.get(named[k][0], 0.0) + took
-            if fold == ALL_ROWS:
-                models[k] = model
-            else:
-                votes[folds == fold, k] = vote
-    return [models[k] for k in sorted(models)], votes, folds
+        for (k, fold), trained in zip(tasks, in_parallel(work, n_jobs), strict=True):
+            whole = training.keep(k, fold, trained)
+            if follow is not None:
+                follow(training, k, whole)
 
 
-def _train(
+def train_task(
     name: str,
     estimator: Any,
     fold: int,
@@ -349,8 +480,8 @@ def _train(
     params: Mapping[str, Any],
     read: VoteReader,
     seed: int,
-) -> tuple[Any, NDArray[Any] | None, float]:
-    """The model of all rows, or a fold's votes: nobody needs both; and the seconds."""
+) -> Trained:
+    """One training of one voter; see :class:`Training`."""
     start = time.perf_counter()
     own = None if weights is None else weights[rows]
     model = train_voter(name, estimator, fold, X, targets, rows, own, params, seed)
@@ -359,8 +490,9 @@ def _train(
         if fold == ALL_ROWS:
             # Where its numbers overflowed, now is the time to say so.
             read(model, take_rows(X, rows[:FEW_ROWS]))
-            return model, None, took
-        return None, read(model, take_rows(X, judged)), took
+            return Trained(model, None, took, 0.0)
+        vote = read(model, take_rows(X, judged))
+    return Trained(None, vote, took, time.perf_counter() - start - took)
 
 
 def train_voter(
