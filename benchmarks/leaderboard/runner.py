@@ -305,8 +305,8 @@ def warm_up(cache: Cache, code: str) -> None:
 
     Others come compiled; loading what was compiled counts in every cell.
     """
-    known = cache.folder / "compiled_for.txt"
-    if known.exists() and known.read_text(encoding="utf-8") == code:
+    known, where = cache.folder / "compiled_for.txt", f"{ROOT} {code}"
+    if known.exists() and known.read_text(encoding="utf-8") == where:
         return
     print("compiling our kernels", flush=True)
     for dataset in ("glass6", "mortgages"):
@@ -315,7 +315,7 @@ def warm_up(cache: Cache, code: str) -> None:
                 cell = run_cell(Key(dataset, 0, name, None), cache)
                 if "error" in cell:
                     print(f"{name}: {cell['error']}", flush=True)
-    known.write_text(code, encoding="utf-8")
+    known.write_text(where, encoding="utf-8")
 
 
 def run_missing(folder: Path, cache: Cache, keys: Sequence[Key], renew: bool) -> None:
