@@ -12,12 +12,14 @@ it stopped. Run nothing else meanwhile: seconds are measured.
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 from pathlib import Path
 
 from .contenders import CONTENDERS
 from .data import read_sources
 from .report import write_report
-from .runner import BUDGETS, ROOT, Cache, planned, run_missing
+from .runner import BUDGETS, ROOT, SPLITS, Cache, planned, run_missing
 
 
 def main() -> None:
@@ -32,6 +34,7 @@ def main() -> None:
     parser.add_argument("--budgets", nargs="+", choices=budgets, default=budgets)
     parser.add_argument("--datasets", nargs="+", choices=list(read_sources()))
     parser.add_argument("--contenders", nargs="+", choices=list(CONTENDERS))
+    parser.add_argument("--splits", nargs="+", type=int, choices=range(SPLITS))
     parser.add_argument(
         "--renew",
         action="store_true",
@@ -42,11 +45,18 @@ def main() -> None:
     if not args.report:
         if args.cache is None:
             parser.error("--cache FOLDER is needed to run cells")
+        # So that the cell under way ends with us.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
         contenders = args.contenders or list(CONTENDERS)
         # What has no budget comes first: it says which sources are ranked.
         for budget in args.budgets:
             keys = planned([None if budget == "none" else int(budget)], contenders)
-            wanted = [k for k in keys if k.dataset in (args.datasets or read_sources())]
+            wanted = [
+                key
+                for key in keys
+                if key.dataset in (args.datasets or read_sources())
+                and key.split in (args.splits or range(SPLITS))
+            ]
             run_missing(args.out, Cache(args.cache), wanted, args.renew)
     write_report(args.out)
 

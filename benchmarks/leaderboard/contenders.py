@@ -30,7 +30,7 @@ CORES = 2
 class Contender:
     """How a contender is made, where, and which packages' versions are stored."""
 
-    make: Callable[[float | None, int], Any]
+    make: Callable[..., Any]
     environment: str
     packages: tuple[str, ...]
     has_budget: bool = False
@@ -210,16 +210,24 @@ class _Flaml:
         return self.model.predict(X)
 
 
-PRESETS = {10: "medium_quality", 60: "best_quality", 300: "best_quality"}
-"""Of AutoGluon, by budget."""
+PRESETS: dict[str, dict[str, Any]] = {
+    "medium": {"presets": "medium_quality"},
+    "best": {"presets": "best_quality"},
+    "best, not stacked": {"presets": "best_quality", "num_stack_levels": 0},
+    "best of 1.5": {"presets": "best_quality_v150"},
+}
+"""Of AutoGluon, that may suit a budget; ``presets.py`` tries them on development data."""
+CHOSEN = {10: "medium", 60: "best", 300: "best"}
+"""By budget."""
 
 
 class _AutoGluon:
     """AutoGluon's best preset for the budget; its threshold is calibrated for F1."""
 
-    def __init__(self, budget: float | None, seed: int) -> None:
+    def __init__(self, budget: float | None, seed: int, preset: str = "") -> None:
         assert budget is not None
         self.budget = budget
+        self.settings = PRESETS[preset or CHOSEN[int(budget)]]
 
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> None:
         from autogluon.tabular import TabularPredictor
@@ -233,7 +241,7 @@ class _AutoGluon:
         )
         self.model.fit(
             X.assign(target=y),
-            presets=PRESETS[int(self.budget)],
+            **self.settings,
             time_limit=self.budget,
             num_cpus=CORES,
             num_gpus=0,
@@ -319,7 +327,8 @@ def run(request: dict[str, Any], out: Path) -> None:
     rows, target, asked = X[~test], y[~test], X[test]
     rows, asked = rows.reset_index(drop=True), asked.reset_index(drop=True)
     import_heavy(contender.packages)
-    model = contender.make(request["budget"], request["split"])
+    options = {"preset": request["preset"]} if "preset" in request else {}
+    model = contender.make(request["budget"], request["split"], **options)
 
     start, cpu = time.perf_counter(), cpu_seconds()
     model.fit(rows, target)

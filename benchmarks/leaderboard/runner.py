@@ -61,8 +61,8 @@ class Key:
     budget: int | None
 
     def __str__(self) -> str:
-        limit = "no limit" if self.budget is None else f"{self.budget} s"
-        return f"{self.dataset}, split {self.split}, {self.contender}, {limit}"
+        limit = "" if self.budget is None else f", {self.budget} s"
+        return f"{self.dataset}, split {self.split}, {self.contender}{limit}"
 
 
 def planned(budgets: Sequence[int | None], contenders: Sequence[str]) -> Iterator[Key]:
@@ -175,7 +175,6 @@ def run_cell(key: Key, cache: Cache) -> Cell:
     contender = CONTENDERS[key.contender]
     table = cache.table(data.read_sources()[key.dataset])
     python = cache.python(contender.environment)
-    patience = PATIENCE if key.budget is None else 3.0 * key.budget + 60
     cell: Cell = {
         "key": str(key),
         "dataset": key.dataset,
@@ -186,31 +185,41 @@ def run_cell(key: Key, cache: Cache) -> Cell:
     }
     if contender.environment == "ours":
         cell["code"] = code_version()
+    request = {
+        "contender": key.contender,
+        "table": str(table),
+        "split": key.split,
+        "budget": key.budget,
+    }
+    name = str(key).replace(", ", "__").replace(" ", "_")
+    kept = cache.answers / f"{name}.npz"
+    return {**cell, **answer(request, python, kept, patience_for(key.budget))}
+
+
+def patience_for(budget: int | None) -> float:
+    return PATIENCE if budget is None else 3.0 * budget + 60
+
+
+def answer(
+    request: dict[str, Any], python: Path, kept: Path, patience: float
+) -> dict[str, Any]:
+    """What one fit costs and what its answer is worth; the answer is kept."""
     folder = Path(tempfile.mkdtemp(prefix="leaderboard-"))
     try:
-        request = {
-            "contender": key.contender,
-            "table": str(table),
-            "split": key.split,
-            "budget": key.budget,
-        }
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        cell.update(_watched(python, folder, patience))
-        _, y = data.load(table)
-        truth = y[data.rows_of_test(y, key.split)]
-        if "error" in cell:
-            cell["scores"] = nothing_known(y, key.split)
-        else:
-            answer = np.load(folder / "answer.npz")
-            measured = (folder / "answer.json").read_text(encoding="utf-8")
-            cell.update(json.loads(measured))
-            cell["scores"] = score(truth, answer["chance"], answer["flagged"])
-            cache.answers.mkdir(parents=True, exist_ok=True)
-            name = str(key).replace(", ", "__").replace(" ", "_")
-            shutil.copy(folder / "answer.npz", cache.answers / f"{name}.npz")
+        found = _watched(python, folder, patience)
+        _, y = data.load(Path(request["table"]))
+        if "error" in found:
+            return {**found, "scores": nothing_known(y, request["split"])}
+        measured = (folder / "answer.json").read_text(encoding="utf-8")
+        said = np.load(folder / "answer.npz")
+        truth = y[data.rows_of_test(y, request["split"])]
+        scores = score(truth, said["chance"], said["flagged"])
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(folder / "answer.npz", kept)
+        return {**found, **json.loads(measured), "scores": scores}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return cell
 
 
 def _watched(python: Path, folder: Path, patience: float) -> dict[str, Any]:
