@@ -113,6 +113,10 @@ METHODS: dict[str, Make] = {
     # DAMVI with a step left out or changed.
     "C-bound": _as("DAMVI", reweight=False),
     "SLSQP": _as("DAMVI", solver="slsqp"),
+    # With the threshold of the best F1 out of bag, and weights about a free constant.
+    "uniform-f1": _as("uniform", threshold="f1"),
+    "DAMVI-f1": _as("DAMVI", threshold="f1"),
+    "constant-f1": _as("DAMVI", threshold="f1", fit_intercept=True, shrinkage=0.5),
     # Baselines as the paper may have run them: samples of 20 % of the oversampled rows,
     # which are twice as many, or of all rows; the balanced forest by its defaults of 2020.
     "R-BG-os": _as("R-BG", max_samples=0.4),
@@ -128,7 +132,15 @@ METHODS: dict[str, Make] = {
 """Every method by name, from a seed to an estimator."""
 USUAL = (*PAPER_METHODS, *EXTRA_METHODS)
 """The methods of the tables; the others take part when named."""
-ON_TREES = {"DAMVI", "uniform", "C-bound", "SLSQP"}
+ON_TREES = {
+    "DAMVI",
+    "uniform",
+    "C-bound",
+    "SLSQP",
+    "uniform-f1",
+    "DAMVI-f1",
+    "constant-f1",
+}
 
 
 def make_method(name: str, *, trees: str = "fast", random_state: int = 0) -> Any:
