@@ -193,7 +193,7 @@ def simulated(out: Path, seeds: int) -> None:
 # How many blocks
 
 
-def intervals(path: Path, n: int = 3600, repeats: int = 200) -> None:
+def intervals(path: Path, n: int = 3600, repeats: int = 100) -> None:
     """How often the 90 % interval of AP holds its mean, by the blocks that are drawn.
 
     Votes without a model: those of the positives of one campaign move together.

@@ -20,7 +20,7 @@ from damvi.evaluation import share
 from damvi.report import write_report
 from damvi.report.curves import OWN, STEPS, offer_cuts
 from damvi.report.page import RATIOS
-from damvi.report.words import lead, per_hundred
+from damvi.report.words import lead, per_hundred, range_of_hundred
 from damvi.tables.profile import Profile
 
 from .test_page import many_classes
@@ -269,6 +269,32 @@ def test_it_starts_where_the_model_decides(opened, report):
     assert opened.is_checked("#m-own")
     assert HOSTILE in opened.inner_text(".kicker")
     assert opened.locator("img").count() == 0
+
+
+def test_ranges_allow_for_rows_that_are_alike(browser, tmp_path):
+    """Where the slider starts and where it goes, as in Python."""
+    model = make_model(make_table())
+    model = replace(model, scores={**model.scores, "alike": {"time": "day"}})
+    frame = make_table(500, seed=1)
+    hard = np.arange(500) // 42 % 3 == 0  # stretches in which all goes wrong
+    frame["amount"] = np.where(hard, 0.0, frame["amount"])
+    said = write_report(model, frame, tmp_path / "report.html")
+    effects = said["decision"]["effects"]
+    assert effects["recall"][1] > 1.5
+    with silent_page(browser, tmp_path / "report.html") as page:
+        for step in (None, 2, len(RATIOS) - 2):
+            if step is not None:
+                move(page, "#s-cost", step)
+            found, missed, alarms = (
+                number(page, f"#cell-{cell}") for cell in ("1-1", "1-0", "0-1")
+            )
+            wholes = {"precision": found + alarms, "recall": found + missed}
+            for key, whole in wholes.items():
+                rate = share(found, whole, effects[key][1])
+                shown = page.inner_text(f"#o-{key}-range")
+                assert shown == range_of_hundred(rate), (key, step)
+        page.locator("details").first.evaluate("each => each.open = true")
+        assert "near in time ('day')" in page.inner_text("main")
 
 
 def test_the_cost_slider_finds_the_cheapest_threshold(opened, report):

@@ -47,7 +47,8 @@
     const n = whole / effect, z = 1.6448536269514722, p = part / whole, s = z * z / n;
     const middle = (p + s / 2) / (1 + s);
     const half = z * Math.sqrt(p * (1 - p) / n + s / (4 * n)) / (1 + s);
-    return [Math.max(0, middle - half), Math.min(1, middle + half)];
+    // At 0 and 1 it ends there, whatever the rounding.
+    return [Math.min(Math.max(0, middle - half), p), Math.max(Math.min(1, middle + half), p)];
   };
   const count = (value) => value.toLocaleString("en");
   const hundred = (share) => {
