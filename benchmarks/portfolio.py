@@ -69,8 +69,8 @@ def words(model: Any) -> str:
     plain = [
         f"{name}={value!r}"
         for name, value in told
-        # A parameter that forests got later, at what they did before.
-        if (name, value) != ("splitter", "best")
+        # Parameters that forests got later, at what they did before.
+        if (name, value) not in (("splitter", "best"), ("bootstrap", True))
         and (value is None or isinstance(value, (bool, int, float, str)))
     ]
     return f"{type(model).__name__}({', '.join(plain)})"
@@ -115,7 +115,7 @@ class Place:
         }
 
     def path(self, voter: str, make: Any) -> Path:
-        told = words(make(0, self.y[self.rows[0]]))
+        told, voter = words(make(0, self.y[self.rows[0]])), voter.rstrip("*")
         return self.folder / f"{digest({**self.ground, 'voter': voter, 'words': told})}.npz"
 
 
@@ -418,7 +418,7 @@ def pool_page(cells: Sequence[Cell], default: Sequence[str], names: Sequence[str
         "the pool before": list(BEFORE),
         "`strong_pool()`": default,
         "`strong_pool(extended=True)`": names,
-        "`strong_pool()` without boosters": [*without, "hist_boosting", "random_forest"],
+        "`strong_pool()` without boosters": [*without, "hist_boosting"],
         "before, without boosters": [n for n in BEFORE if n not in THEIRS],
         "LightGBM alone": ["lightgbm"],
     }

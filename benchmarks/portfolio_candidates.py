@@ -6,13 +6,15 @@ Each is made from a seed and the labels, as the voters of ``damvi.voters.strong_
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -20,7 +22,6 @@ from sklearn.preprocessing import SplineTransformer
 
 from damvi.voters import FastForestClassifier, NumberEncoder
 from damvi.voters.columns import (
-    Landmarks,
     PairColumns,
     RankScaler,
     RankSplines,
@@ -168,6 +169,40 @@ def _network(width: int, **options: Any) -> Callable[[int | None, int], Any]:
     return make
 
 
+class Landmarks(TransformerMixin, BaseEstimator):
+    """How near a row is to some training rows, as many of each class.
+
+    Gaussian kernels at the landmarks, whitened (the Nystroem method): a linear model of
+    them is a smooth function of all columns at once. Rare classes have as many landmarks as
+    others, or all their rows.
+    """
+
+    def __init__(self, n_landmarks: int = 200, random_state: int | None = None) -> None:
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        rng = np.random.default_rng(self.random_state)
+        classes, numbers = np.unique(y, return_inverse=True)
+        each = max(1, self.n_landmarks // len(classes))
+        drawn = [
+            rng.permutation(np.flatnonzero(numbers == c))[:each]
+            for c in range(len(classes))
+        ]
+        self.rows_ = X[np.sort(np.concatenate(drawn))]
+        values, vectors = np.linalg.eigh(self._near(self.rows_))
+        self.whitening_ = (vectors / np.sqrt(np.maximum(values, 1e-6))) @ vectors.T
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        near: NDArray[np.float64] = self._near(X) @ self.whitening_
+        return near
+
+    def _near(self, X: Any) -> NDArray[np.float64]:
+        near: NDArray[np.float64] = rbf_kernel(X, self.rows_)  # gamma is 1 / columns
+        return near
+
+
 def _linear(ranks: bool = False, **options: Any) -> Make:
     def make(seed: int | None, y: NDArray[Any]) -> Any:
         model = LogisticRegression(max_iter=1000, random_state=seed, **options)
@@ -189,7 +224,7 @@ BEFORE: dict[str, Make] = {
     "hist_boosting": _hist(
         learning_rate=0.05, max_iter=200, max_bins=255, max_features=1.0
     ),
-    "extra_trees": _extra(100, min_samples_leaf=2),
+    "extra_trees*": _extra(100, min_samples_leaf=2),
     "forest": _forest(200),
     "random_forest": _forest(200, max_features=1),
     "balanced_forest": _forest(200, balanced=True),
@@ -197,7 +232,8 @@ BEFORE: dict[str, Make] = {
     "balanced_linear": _linear(class_weight="balanced"),
     "rank_linear": _linear(ranks=True),
 }
-"""The pool of results/pools/again, whose votes are in the same folder."""
+"""The pool of results/pools/again, whose votes are in the same folder. The extra-trees with
+a star are scikit-learn's."""
 CANDIDATES: dict[str, Make] = {
     "lgb_fast": _lightgbm(),
     "lgb_regular": _lightgbm(n_estimators=150, learning_rate=0.07, reg_lambda=1.0),
@@ -222,6 +258,7 @@ CANDIDATES: dict[str, Make] = {
     "cat_plain": _catboost(iterations=300, learning_rate=0.05, border_count=64),
     "hist_fast": _hist(),
     "forest_100": _forest(),
+    "fast_extra": _forest(100, splitter="random", bootstrap=False, min_samples_leaf=2),
     "extra_50": _extra(50, min_samples_leaf=2),
     "bayes": _on_ranks(lambda seed, n: GaussianNB()),
     "splines": _on_ranks(

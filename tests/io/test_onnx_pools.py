@@ -79,13 +79,7 @@ def test_pools_on_arrays_with_values_of_any_size():
     agree(weighted(model, weights), np.concatenate([X, fresh]), atol=1e-6)
 
 
-QUICK = (
-    "extra_trees",
-    "lightgbm_pairs",
-    "balanced_forest",
-    "spline_linear",
-    "kernel_linear",
-)
+QUICK = ("extra_trees", "lightgbm_pairs", "balanced_forest", "spline_linear")
 
 SMALL = [
     ("forest", FastForestClassifier(9, random_state=0)),

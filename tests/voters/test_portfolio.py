@@ -17,8 +17,8 @@ from damvi.voters.columns import NumberEncoder, RankScaler, scaled_table
 from damvi.voters.estimators import weight_name
 from damvi.voters.portfolio import BOOSTERS, strong_pool
 
-ALWAYS = {"spline_linear", "kernel_linear", "balanced_forest"}
-WITHOUT_LIGHTGBM = {"hist_boosting", "random_forest"}
+ALWAYS = {"spline_linear", "extra_trees", "balanced_forest"}
+WITHOUT_LIGHTGBM = {"hist_boosting"}
 SMALL = {"n_estimators": 8, "max_iter": 8, "iterations": 8}
 
 
@@ -52,7 +52,7 @@ def names_of(**options):
 def test_it_holds_what_is_installed():
     boosters = {"lightgbm", "lightgbm_pairs"} & installed()
     assert set(names_of()) == ALWAYS | (boosters or WITHOUT_LIGHTGBM)
-    assert set(names_of(extended=True)) >= ALWAYS | installed() | {"extra_trees", "forest"}
+    assert set(names_of(extended=True)) >= ALWAYS | installed() | {"forest"}
 
 
 @pytest.mark.parametrize("packages", [(), ("lightgbm",)])

@@ -29,7 +29,6 @@ from ..decision.calibration import (
 from ..tables.encoding import N_BUCKETS, N_DIRECTIONS, Levels, Words
 from ..voters.columns import (
     KNOTS,
-    Landmarks,
     NumberEncoder,
     PairColumns,
     RankScaler,
@@ -145,17 +144,6 @@ def _check_splines(model: RankSplines) -> None:
         return
     _require(isinstance(state.get("ranks_"), RankScaler), "splines without ranks")
     trees.require_array(model.bent_, np.bool_, (len(model.ranks_.knots_),), "splines")
-
-
-def _check_landmarks(model: Landmarks) -> None:
-    state = vars(model)
-    if "rows_" not in state:
-        return
-    trees.require_array(model.rows_, np.float64, (None, None), "landmarks")
-    n = len(model.rows_)
-    trees.require_array(state.get("whitening_"), np.float64, (n, n), "kernels")
-    finite = np.isfinite(model.rows_).all() and np.isfinite(model.whitening_).all()
-    _require(n > 0 and finite, "landmarks that are no numbers")
 
 
 def _check_pairs(model: PairColumns) -> None:
@@ -315,7 +303,6 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "Isotonic": _check_isotonic,
     "Knots": _check_knots,
     "Line": _check_line,
-    "Landmarks": _check_landmarks,
     "OneHotEncoder": _check_categories,
     "OrdinalEncoder": _check_categories,
     "Platt": _check_line,
@@ -374,9 +361,6 @@ def check_width(model: Any, n_in: int | None) -> int | None:
     if isinstance(model, RankSplines) and "bent_" in state:
         check_width(model.ranks_, n_in)
         return None if n_in is None else n_in + len(KNOTS) * int(model.bent_.sum())
-    if isinstance(model, Landmarks) and "rows_" in state:
-        _same_width(name, n_in, model.rows_.shape[1])
-        return len(model.rows_)
     if isinstance(model, PairColumns) and "pairs_" in state:
         _same_width(name, n_in, model.n_features_in_)
         return None if n_in is None else n_in + 3 * len(model.pairs_)

@@ -45,7 +45,6 @@ from ..voters import (
     PoolVoters,
 )
 from ..voters.columns import (
-    Landmarks,
     NumberEncoder,
     PairColumns,
     RankScaler,
@@ -126,7 +125,6 @@ def _by_name(*values: Any) -> dict[str, Any]:
 
 OURS = _by_name(
     FastForestClassifier,
-    Landmarks,
     NumberEncoder,
     PairColumns,
     RankScaler,

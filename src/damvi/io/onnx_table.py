@@ -317,20 +317,6 @@ def _splines(graph: Graph, splines: Any, data: Data) -> Matrix:
     return Matrix(graph, graph.add("Concat", *parts, axis=1), width)
 
 
-def _landmarks(graph: Graph, model: Any, data: Data) -> Matrix:
-    """Squared distances by products, as scikit-learn has them."""
-    X, rows = data.numbers(), model.rows_
-    own = graph.add("ReduceSumSquare", X.name, graph.constant([1], np.int64), keepdims=1)
-    products = graph.add("MatMul", X.name, graph.constant(-2.0 * rows.T))
-    apart = graph.add(
-        "Add", graph.add("Add", own, products), graph.constant((rows**2).sum(1))
-    )
-    apart = graph.add("Max", apart, graph.constant(0.0))
-    near = graph.add("Exp", graph.add("Mul", apart, graph.constant(-1.0 / X.width)))
-    name = graph.add("MatMul", near, graph.constant(model.whitening_))
-    return Matrix(graph, name, len(rows))
-
-
 def _pairs(graph: Graph, model: Any, data: Data) -> Matrix:
     X = data.numbers()
     if len(model.pairs_) == 0:
@@ -442,7 +428,6 @@ def _indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]
 WRITERS: dict[str, Callable[[Graph, Any, Data], Data]] = {
     "ColumnTransformer": _columns,
     "FunctionTransformer": _same,
-    "Landmarks": _landmarks,
     "NumberEncoder": _numbers,
     "OneHotEncoder": _indicators,
     "PairColumns": _pairs,

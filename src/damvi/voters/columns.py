@@ -1,4 +1,4 @@
-"""A table's columns as voters take them: numbers, ranks, splines, kernels, pairs."""
+"""A table's columns as voters take them: numbers, ranks, splines, pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from sklearn.base import (
     OneToOneFeatureMixin,
     TransformerMixin,
 )
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -28,8 +27,6 @@ KNOTS = (-1.0, 0.0, 1.0)
 """Normal scores at which a spline may bend."""
 LEAST_VALUES = 10
 """A column with no more has no splines."""
-SMALLEST = 1e-6
-"""Of the eigenvalues of a kernel, below which they count as this."""
 
 
 class NumberEncoder(TransformerMixin, BaseEstimator):
@@ -171,60 +168,6 @@ class RankSplines(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     @property
     def _n_features_out(self) -> int:
         return len(self.bent_) + len(KNOTS) * int(self.bent_.sum())
-
-
-class Landmarks(TransformerMixin, BaseEstimator):
-    """How near a row is to some training rows, as many of each class.
-
-    Gaussian kernels at the landmarks, whitened (the Nystroem method): a linear model of
-    them is a smooth function of all columns at once. Rare classes have as many landmarks as
-    others, or all their rows.
-
-    Parameters
-    ----------
-    n_landmarks : int, default=200
-    random_state : int, optional
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [0.1], [3.0], [3.1]])
-    >>> near = Landmarks(2, random_state=0).fit_transform(X, [0, 0, 1, 1])
-    >>> near.round(1)
-    array([[1., 0.],
-           [1., 0.],
-           [0., 1.],
-           [0., 1.]])
-    """
-
-    def __init__(self, n_landmarks: int = 200, random_state: int | None = None) -> None:
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Draw the landmarks."""
-        rng = np.random.default_rng(self.random_state)
-        classes, numbers = np.unique(y, return_inverse=True)
-        each = max(1, self.n_landmarks // len(classes))
-        drawn = [
-            rng.permutation(np.flatnonzero(numbers == c))[:each]
-            for c in range(len(classes))
-        ]
-        rows = X[np.sort(np.concatenate(drawn))]
-        rows = rows.toarray() if sparse.issparse(rows) else rows
-        self.rows_ = np.array(rows, dtype=np.float64, order="C")
-        values, vectors = np.linalg.eigh(self._near(self.rows_))
-        self.whitening_ = (vectors / np.sqrt(np.maximum(values, SMALLEST))) @ vectors.T
-        return self
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """The whitened kernels."""
-        check_is_fitted(self)
-        near: NDArray[np.float64] = self._near(X) @ self.whitening_
-        return near
-
-    def _near(self, X: Any) -> NDArray[np.float64]:
-        near: NDArray[np.float64] = rbf_kernel(X, self.rows_)  # gamma is 1 / columns
-        return near
 
 
 class PairColumns(TransformerMixin, BaseEstimator):

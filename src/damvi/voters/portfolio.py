@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import make_pipeline
 
 from .columns import (
-    Landmarks,
     NumberEncoder,
     PairColumns,
-    RankScaler,
     RankSplines,
     scaled_table,
 )
@@ -29,16 +27,16 @@ BOOSTERS = {
 """Voters that join if their package is there."""
 DEFAULT = {
     "lightgbm",
+    "extra_trees",
     "spline_linear",
     "lightgbm_pairs",
-    "kernel_linear",
     "balanced_forest",
 }
 """Who votes where nobody asks for more: with the others at four times the price, the vote
 gains about .002 AP (``results/portfolio``)."""
-EXTENDED = {"random_forest", "xgboost", "extra_trees", "catboost", "forest"}
-INSTEAD_OF_LIGHTGBM = {"hist_boosting", "random_forest"}
-DENSE_ONLY = {"hist_boosting", "kernel_linear", "lightgbm_pairs", "spline_linear"}
+EXTENDED = {"random_forest", "forest", "xgboost", "catboost"}
+INSTEAD_OF_LIGHTGBM = {"hist_boosting"}
+DENSE_ONLY = {"hist_boosting", "lightgbm_pairs", "spline_linear"}
 INSTEAD_OF_DENSE_ONLY = {"random_forest", "linear", "balanced_linear"}
 FEW = 5
 """Rows that a leaf of boosted trees needs; the usual 20 are many of a rare class."""
@@ -54,7 +52,6 @@ for their second derivative p (1 - p) is gone by then. The leaves of XGBoost and
 scikit-learn's boosting are bounded by an L2 penalty of 1, and CatBoost starts from even
 odds always: none of them breaks down.
 """
-N_LANDMARKS = 300
 LEAST_HESSIAN = 0.1
 """Sum of second derivatives, p (1 - p), that a leaf needs: a leaf's step is its sum of
 first derivatives divided by it. LightGBM's default, 0.001, allows any step."""
@@ -71,9 +68,9 @@ def strong_pool(
 ) -> list[tuple[str, Any]]:
     """Models that are good together, as (name, classifier): what adds most comes first.
 
-    Boosted trees (LightGBM, on the columns as they are and on pairs of them too), linear
-    models of splines and of kernels, and a forest with balanced classes; without LightGBM,
-    scikit-learn's boosting and another forest. All take missing values, and dataframes with
+    Boosted trees (LightGBM, on the columns as they are and on pairs of them too), a linear
+    model of splines, extra-trees, and a forest with balanced classes; without LightGBM,
+    scikit-learn's boosting. All take missing values, and dataframes with
     categories. Who is in it, and why, is in ``results/portfolio``.
 
     Parameters
@@ -123,16 +120,15 @@ def strong_pool(
         "lightgbm": _lightgbm(is_rare),
         "hist_boosting": _hist_boosting,
         "linear": _linear(centre=not sparse),
+        "extra_trees": _forest(100, splitter="random", bootstrap=False, min_samples_leaf=2),
         "spline_linear": _linear(RankSplines(), C=0.3),
         "lightgbm_pairs": _lightgbm(is_rare, pairs=True),
-        "kernel_linear": _linear(RankScaler(), kernel=True, C=10.0),
         "balanced_forest": _forest(balanced=True),
         "random_forest": _forest(max_features=1),
         "balanced_linear": _linear(centre=not sparse, class_weight="balanced"),
-        "xgboost": _xgboost,
-        "extra_trees": _extra_trees,
-        "catboost": _catboost,
         "forest": _forest(),
+        "xgboost": _xgboost,
+        "catboost": _catboost,
     }
     missing = {name for name, needs in BOOSTERS.items() if find_spec(needs) is None}
     wanted = DEFAULT | EXTENDED if extended else DEFAULT
@@ -159,24 +155,17 @@ def _share_of_rarest(y: ArrayLike, sample_weight: ArrayLike | None) -> float:
     return float(weight[weight > 0].min() / weight.sum())
 
 
-def _forest(**options: Any) -> Callable[[int | None], Any]:
+def _forest(n_trees: int = 200, **options: Any) -> Callable[[int | None], Any]:
     def make(seed: int | None) -> Any:
         from .trees.estimators import FastForestClassifier
 
-        return FastForestClassifier(200, n_jobs=1, random_state=seed, **options)
+        return FastForestClassifier(n_trees, n_jobs=1, random_state=seed, **options)
 
     return make
 
 
 def _on_numbers(model: Any) -> Any:
     return make_pipeline(NumberEncoder(), model)
-
-
-def _extra_trees(seed: int | None) -> Any:
-    from sklearn.ensemble import ExtraTreesClassifier
-
-    model = ExtraTreesClassifier(100, min_samples_leaf=2, n_jobs=1, random_state=seed)
-    return _on_numbers(model)
 
 
 def _hist_boosting(seed: int | None) -> Any:
@@ -261,13 +250,12 @@ def _catboost(seed: int | None) -> Any:
 
 
 def _linear(
-    amounts: Any = None, *, centre: bool = True, kernel: bool = False, **options: Any
+    amounts: Any = None, *, centre: bool = True, **options: Any
 ) -> Callable[[int | None], Any]:
     def make(seed: int | None) -> Any:
         from sklearn.linear_model import LogisticRegression
 
-        steps = [Landmarks(N_LANDMARKS, random_state=seed)] if kernel else []
         model = LogisticRegression(max_iter=1000, random_state=seed, **options)
-        return make_pipeline(scaled_table(amounts, centre=centre), *steps, model)
+        return make_pipeline(scaled_table(amounts, centre=centre), model)
 
     return make
