@@ -205,6 +205,7 @@ def test_the_same_in_python(damvi, made, folder):
         model.predict(frame.assign(score=1), columns=["score"])
 
 
+@pytest.mark.slow
 def test_a_stream_from_and_to_other_commands(made, folder):
     command = [sys.executable, "-m", "damvi", "predict", made / "model.damvi", "-"]
     text = (made / "new.csv").read_bytes()

@@ -141,6 +141,7 @@ def with_left_out(train):
     return trained
 
 
+@pytest.mark.slow
 def test_a_pool_that_kept_the_plain_vote_says_so(monkeypatch):
     def pool(seed, y, **options):
         return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]

@@ -223,7 +223,7 @@ def measure(
         For the cost a row, of two classes.
     blocks : array of int, shape (n,), optional
         Which block of rows that are alike each row is in, by number, as
-        :func:`damvi.folds.alike_blocks` makes them. By default no rows are alike.
+        ``damvi.folds.alike_blocks`` makes them. By default no rows are alike.
     seed : int, default=0
         Of the bootstrap.
 

@@ -66,7 +66,7 @@ class Judged:
         Of how many training rows one is remembered.
     blocks : ndarray of int, or None
         For the rows with a vote, which block of alike rows each is in: see
-        :func:`damvi.folds.alike_blocks`.
+        ``damvi.folds.alike_blocks``.
     alike : dict of str to str
         The columns that these are made by: "time", "group".
     """
