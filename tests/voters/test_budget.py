@@ -121,11 +121,17 @@ def test_the_first_voter_gets_fewer_rows_rather_than_no_time(rows, start, monkey
 
 
 @pytest.mark.usefixtures("clock", "small_trials")
-def test_a_trial_tells_who_cannot_be_the_first(rows):
-    pool = [("heavy", Timed(0.0, 6.0)), ("light", Timed(1e-3))]
-    model = fitted(pool, rows, time_limit=30)
+def test_a_trial_tells_who_cannot_be_the_first(rows, monkeypatch):
+    monkeypatch.setattr(budget, "PATIENCE", 100.0)
+    pool = [("heavy", Timed(0.0, 13.8)), ("light", Timed(1e-3))]
+    model = fitted(pool, rows, time_limit=60)
     assert model.voters_.names == ("light",)
     assert model.left_out_ == {"heavy": "too slow even on 100 rows"}
+    # With little time left, no other is looked for.
+    pool = [("heavy", Timed(0.0, 20.0)), ("never", Timed(0.0, 1000.0))]
+    with pytest.warns(UserWarning, match="voter 'heavy' was trained on 100 of them"):
+        model = fitted(pool, rows, time_limit=60)
+    assert model.left_out_ == {"never": "no time left to try it"}
 
 
 @pytest.mark.usefixtures("clock", "small_trials")

@@ -53,12 +53,14 @@ LENIENT = 1.5
 """How much more than is left a trial may promise to take: what it says is rough."""
 SAFETY = 1.1
 """How much longer than the first fold tells the others may take."""
-FIRST_SHARE = 0.5
+FIRST_SHARE = 0.7
 """Of the time, that the first voter may take with rows that are chosen for it."""
+SETTLE = 0.5
+"""Of the limit: with less left, and nobody quick enough, no other is looked for."""
 PATIENCE = 0.4
 """Of the time, after which the next voter becomes the first."""
 LEAST_SHARE = 0.2
-"""Of the limit, that each of them has at least."""
+"""Of the limit, by which it may overrun until there is another."""
 GRACE = 0.05
 """Of the limit, that what is nearly done may overrun."""
 REST = 15
@@ -305,6 +307,7 @@ class _Schedule:
     results: SimpleQueue[tuple[int, Any]] = field(default_factory=SimpleQueue)
     first: int | None = None
     until: float = 0.0
+    on_few_rows: dict[int, float] = field(default_factory=dict)
     shortened: int | None = None
     told: bool = False
     n_started: int = 0
@@ -398,12 +401,23 @@ class _Schedule:
                     self._leave_out(k, "its kernels are not compiled yet; see the warning")
                     continue
                 if self.first is None:
-                    self.first, left = k, self.budget.left
-                    share = max(PATIENCE * left, LEAST_SHARE * self.budget.limit)
-                    self.until = self.budget.clock() + share
+                    self._make_first(k)
                 self._start(k, 0, 0.0, partial(self._try, k, self.left))
             else:
                 return
+
+    def _make_first(self, k: int) -> None:
+        """Let a voter be the one that is trained in any case, and wait so long for it.
+
+        Those who are not waited for work on, in the way of all others: at most one within
+        the limit.
+        """
+        limit, end = self.budget.limit, self.budget.start + self.budget.limit
+        again = self.until > 0
+        self.first = k
+        self.until = self.budget.clock() + PATIENCE * limit
+        if again:
+            self.until = max(self.until, end) + LEAST_SHARE * limit
 
     def _must_compile(self, k: int) -> bool:
         """Whether its kernels must be compiled first, which no other thread outruns."""
@@ -437,20 +451,15 @@ class _Schedule:
 
     def _wait(self) -> None:
         """For the next result, or until it is no use to wait any longer."""
-        settled = bool(self.training.whole)
-        if settled:
-            patience = self.left + GRACE * self.budget.limit
-        elif not self.taken and self.waiting:
-            patience = self.until - self.budget.clock()
-        else:
-            patience = None  # there must be one
-        try:
-            ticket, found = self.results.get(
-                timeout=None if patience is None else max(0.0, patience)
-            )
-        except Empty:
-            self._let_go(everybody=settled)
-            return
+        while True:
+            patience = self._patience()
+            try:
+                ticket, found = self.results.get(timeout=patience)
+                break
+            except Empty:
+                if (self._patience() or 0.0) <= 0:
+                    self._let_go(everybody=bool(self.training.whole))
+                    return
         one = self.running.pop(ticket, None)
         if one is None or self.training.named[one.k][0] in self.training.left_out:
             return  # nobody waits for it any more
@@ -465,6 +474,14 @@ class _Schedule:
             spent = found.seconds + found.vote_seconds
             self.pace[one.k] = (took + spent, foreseen + one.expected)
             self._keep(one.k, one.fold, found)
+
+    def _patience(self) -> float | None:
+        """Seconds to wait for those that are trained now; None is as long as it takes."""
+        if self.training.whole:
+            return max(0.0, self.left + GRACE * self.budget.limit)
+        if not self.taken and self.waiting:
+            return max(0.0, self.until - self.budget.clock())
+        return None  # there must be one
 
     def _let_go(self, everybody: bool) -> None:
         """Wait no longer for those that are trained now; their threads end on their own."""
@@ -520,8 +537,15 @@ class _Schedule:
             self._leave_out(k, f"too slow: about {total / self.n_workers:.0f} s")
             return
         if self.waiting and self._is_too_long(lambda n: seconds(TRIALS[0])):
+            self.on_few_rows[k] = self.total(lambda n: seconds(TRIALS[0]))
             self._leave_out(k, f"too slow even on {TRIALS[0]:,} rows")
             self.first = None
+            if self.left < SETTLE * self.budget.limit:
+                # Nobody has time enough, it seems: the quickest of those that were tried.
+                k = min(self.on_few_rows, key=self.on_few_rows.__getitem__)
+                del self.training.left_out[self.training.named[k][0]]
+                self.first = k
+                self._with_fewer_rows(k, 0.0)
             return
         share, room = 1.0, FIRST_SHARE * self.left * self.n_workers
 
@@ -551,7 +575,8 @@ class _Schedule:
                 total = sum(self.expected(*task) for task in rest) / self.n_workers
                 self._leave_out(k, f"too slow: about {total:.0f} s more")
                 return
-            if self.waiting and (self.left <= 0 or k == self.shortened):
+            plenty = self.left > SETTLE * self.budget.limit
+            if self.waiting and plenty and k == self.shortened:
                 self._leave_out(k, "too slow")
                 self.first = None
                 return
