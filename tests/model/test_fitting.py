@@ -132,6 +132,17 @@ def test_who_is_left_out_is_told(monkeypatch):
     assert model.made["left_out"] == ["catboost"]
 
 
+def test_what_lightgbm_would_bring_is_told_where_it_is_missing(monkeypatch):
+    def pool(*given, **options):
+        return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]
+
+    monkeypatch.setattr(voting, "strong_pool", pool)
+    monkeypatch.setattr("damvi.model.fitting.find_spec", lambda name: None)
+    said = []
+    fit_table(prepare(table(), "y"), parse_metric("f1"), say=said.append)
+    assert said[0].startswith("LightGBM is not installed: with it (pip install lightgbm)")
+
+
 def with_left_out(train):
     def trained(self, *arguments):
         found = train(self, *arguments)
