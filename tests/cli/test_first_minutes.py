@@ -42,8 +42,9 @@ def test_minute_1_demo(damvi, folder):
     result = damvi("demo")
     said = result.output
     lines = said.splitlines()
-    rows = [line for line in lines if line.startswith(("DAMVI  ", "plain forest"))]
-    assert len(rows) == 2
+    names = ("DAMVI  ", "LightGBM  ", "best single model  ")
+    rows = [line for line in lines if line.startswith(names)]
+    assert len(rows) == 3
     for row in rows:
         figures = [float(x) for x in re.findall(r"\d\.\d{3}", row)]
         assert len(figures) == 4
