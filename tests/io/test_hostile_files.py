@@ -426,7 +426,7 @@ def drop_names(said):
             "expects 3",
         ),
         (lambda said: state(said, "OneHotEncoder")["categories_"].pop(), "expects|refers"),
-        (lambda said: state(said, "RankScaler")["knots_"].pop(), "expects|refers"),
+        (lambda said: state(said, "RankScaler")["knots_"].pop(), "expects|refers|splines"),
         (lambda said: trained(said, FOREST).update(n_features=7), "expects 7|out of"),
         (lambda said: state(said, "LogisticRegression").update(n_jobs=10**6), "n_jobs"),
     ],

@@ -27,7 +27,7 @@ DEEPEST = 4096
 def require(condition: Any, complaint: str) -> None:
     """Refuse the file unless the condition holds."""
     if not condition:
-        raise ModelFileError(f"its trees are broken: {complaint}")
+        raise ModelFileError(f"it holds what cannot be right: {complaint}")
 
 
 def require_array(array: Any, dtype: Any, shape: tuple[int | None, ...], name: str) -> None:
