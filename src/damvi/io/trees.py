@@ -27,7 +27,7 @@ DEEPEST = 4096
 def require(condition: Any, complaint: str) -> None:
     """Refuse the file unless the condition holds."""
     if not condition:
-        raise ModelFileError(f"it holds what cannot be right: {complaint}")
+        raise ModelFileError(f"it is broken: {complaint}")
 
 
 def require_array(array: Any, dtype: Any, shape: tuple[int | None, ...], name: str) -> None:
