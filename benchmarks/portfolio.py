@@ -5,13 +5,14 @@
     python benchmarks/portfolio.py search --votes FOLDER [--out results/portfolio]
         [--splits 2] [--only CANDIDATE ...] [--budgets 12 50]
     python benchmarks/portfolio.py pool --votes FOLDER [--out results/portfolio]
-        [--splits 5]
+        [--splits 5] [--only CANDIDATE ...]
 
 ``train`` adds to the folder of votes of benchmarks/pools.py, whose splits and names it
 shares, and goes on where it stopped. ``search`` chooses voters for their gain in average
 precision (on rows that neither voters nor weights have seen) per CPU second, from all
 datasets but one at a time, and judges what it chose on the test rows of the one left out.
-``pool`` judges the strong pool as it is, with and without each of its voters.
+``pool`` judges the strong pool as it is, with and without each of its voters, and with
+each voter of the pool before and each candidate that is named.
 """
 
 from __future__ import annotations
@@ -436,7 +437,7 @@ def pool_page(cells: Sequence[Cell], default: Sequence[str], names: Sequence[str
         rows = [row(f"the {label} pool", own, own)]
         for name in pool:
             rows.append(row(f"without {name}", of([n for n in pool if n != name]), own))
-        if label == "default":
+        if label == "default":  # what else would do with it
             others = [n for n in cells[0].pool.names if n not in pool]
             rows += [row(f"with {name}", of([*pool, name]), own) for name in others]
         lines += [f"## With and without one, {label} pool", "", *markdown(HEAD, rows), ""]
@@ -496,7 +497,7 @@ def search(args: argparse.Namespace) -> None:
 
     head = [f"{name} {number}" for name, number in sorted(versions().items())]
     intro = (
-        f"{len(args.datasets)} datasets, splits {args.first_split} to {args.splits - 1} of "
+        f"{len(args.datasets)} datasets, {args.splits - args.first_split} split(s) each of "
         f"those of results/pools (70/30, at most {ROWS:,} rows with all positives). Means "
         f"over datasets; differences ± one standard error over them. CPU seconds on one "
         f"core, the folds included, as measured beside other work. {', '.join(head)}."
@@ -509,7 +510,8 @@ def search(args: argparse.Namespace) -> None:
         names = [name for name, _ in strong_pool(extended=True)]
         default = [name for name, _ in strong_pool()]
         own = {name: of_pool(name) for name in names}
-        lines = pool_page(cells_of(args, {**BEFORE, **own}), default, names)
+        also = {name: CANDIDATES[name] for name in args.only or ()}
+        lines = pool_page(cells_of(args, {**BEFORE, **own, **also}), default, names)
     page = [f"# The strong pool: {args.what}", "", intro, "", *lines]
     (args.out / f"{args.what}.md").write_text("\n".join(page).rstrip() + "\n")
 

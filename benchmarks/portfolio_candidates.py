@@ -152,8 +152,8 @@ def _on_ranks(*steps: Callable[[int | None, int], Any]) -> Make:
     return make
 
 
-def _logistic(C: float = 1.0) -> Callable[[int | None, int], Any]:
-    return lambda seed, n: LogisticRegression(C=C, max_iter=300, random_state=seed)
+def _logistic(C: float, max_iter: int = 300) -> Callable[[int | None, int], Any]:
+    return lambda seed, n: LogisticRegression(C=C, max_iter=max_iter, random_state=seed)
 
 
 def _network(width: int, **options: Any) -> Callable[[int | None, int], Any]:
@@ -271,6 +271,9 @@ CANDIDATES: dict[str, Make] = {
     "kernel": _on_ranks(lambda seed, n: Landmarks(300, random_state=seed), _logistic(10)),
     "kernel_30": _on_ranks(
         lambda seed, n: Landmarks(300, random_state=seed), _logistic(30)
+    ),
+    "kernel_linear": _on_ranks(
+        lambda seed, n: Landmarks(300, random_state=seed), _logistic(10.0, max_iter=1000)
     ),
     "bends": lambda seed, y: make_pipeline(
         NumberEncoder(), RankSplines(), _logistic(0.3)(seed, len(y))
