@@ -106,7 +106,7 @@ def test_the_first_voter_gets_fewer_rows_rather_than_no_time(rows, start, monkey
     X, y = rows
     monkeypatch.setattr(budget, "TRIALS", (300, 1200))
     pool = [("slow", Timed(10e-3, start)), ("slower", Timed(1.0))]
-    with pytest.warns(UserWarning, match="voter 'slow' was trained on [0-9]{3} of them"):
+    with pytest.warns(UserWarning, match="'slow' on [0-9]{3}, with all"):
         model = fitted(pool, rows, time_limit=60)
     assert model.seconds_["slow"] < 45  # the first fold, on all rows, took 20
     assert model.voters_.names == ("slow",)
@@ -129,7 +129,7 @@ def test_a_trial_tells_who_cannot_be_the_first(rows, monkeypatch):
     assert model.left_out_ == {"heavy": "too slow even on 100 rows"}
     # With little time left, no other is looked for.
     pool = [("heavy", Timed(0.0, 20.0)), ("never", Timed(0.0, 1000.0))]
-    with pytest.warns(UserWarning, match="voter 'heavy' was trained on 100 of them"):
+    with pytest.warns(UserWarning, match="'heavy' on 100, "):
         model = fitted(pool, rows, time_limit=60)
     assert model.left_out_ == {"never": "no time left to try it"}
 
@@ -137,16 +137,27 @@ def test_a_trial_tells_who_cannot_be_the_first(rows, monkeypatch):
 @pytest.mark.usefixtures("clock", "small_trials")
 def test_a_trial_tells_how_many_rows_there_is_time_for(rows):
     pool = [("slow", Timed(0.02)), ("slower", Timed(1.0))]
-    with pytest.warns(UserWarning, match="voter 'slow' was trained on"):
+    with pytest.warns(UserWarning, match="trained on fewer, 'slow' on"):
         model = fitted(pool, rows, time_limit=60)
     assert 200 < model.estimators_used_[0][1].max_rows < 900
     assert 15 < model.seconds_["slow"] < 45
-    assert "too slow: about" in model.left_out_["slower"]
+    assert "slower" in model.left_out_
+
+
+@pytest.mark.usefixtures("clock", "small_trials")
+def test_others_get_fewer_rows_too_if_they_are_enough(rows):
+    pool = [("quick", Timed(1e-3)), ("slow", Timed(0.015, var_smoothing=0.1))]
+    with pytest.warns(UserWarning, match="trained on fewer, 'slow' on"):
+        model = fitted(pool, rows, time_limit=100)
+    assert model.voters_.names == ("quick", "slow")
+    assert 400 < model.estimators_used_[1][1].max_rows < 2000
+    assert Clock.now < 115
+    assert_same(model, fitted(model.estimators_used_, rows), rows[0])
 
 
 @pytest.mark.usefixtures("clock")
 def test_the_only_voter_is_trained_whatever_it_takes(rows):
-    with pytest.warns(UserWarning, match="1,000 of them"):
+    with pytest.warns(UserWarning, match="'heavy' on 1,000, "):
         model = fitted([("heavy", Timed(0.0, 50.0))], rows, time_limit=20)
     assert model.voters_.names == ("heavy",)
 

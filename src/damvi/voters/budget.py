@@ -46,21 +46,20 @@ ENOUGH = 20
 NO_WEIGHT = "no weight in the vote on its first two folds"
 
 TRIALS = (1000, 4000)
-"""Rows on which a voter is tried before it is trained on many more."""
+"""Rows on which a voter is tried before it is trained on many more. The first voter gets
+no fewer than the former, others no fewer than the latter."""
 ROWS_A_SECOND = 100
 """With more time than this allows for the rows of a fold, no trial is needed."""
 LENIENT = 1.5
 """How much more than is left a trial may promise to take: what it says is rough."""
 SAFETY = 1.1
 """How much longer than the first fold tells the others may take."""
-FIRST_SHARE = 0.7
-"""Of the time, that the first voter may take with rows that are chosen for it."""
+ROWS_SHARE = 0.6
+"""Of the time that is left, for a voter that gets fewer rows: as many as fit in it."""
 SETTLE = 0.5
 """Of the limit: with less left, and nobody quick enough, no other is looked for."""
 PATIENCE = 0.4
-"""Of the time, after which the next voter becomes the first."""
-LEAST_SHARE = 0.2
-"""Of the limit, by which it may overrun until there is another."""
+"""Of the time, after which others are tried beside the first voter that does not come."""
 GRACE = 0.05
 """Of the limit, that what is nearly done may overrun."""
 REST = 15
@@ -306,15 +305,17 @@ class _Schedule:
     pace: dict[int, tuple[float, float]] = field(default_factory=dict)
     results: SimpleQueue[tuple[int, Any]] = field(default_factory=SimpleQueue)
     first: int | None = None
-    until: float = 0.0
+    until: float | None = None
+    n_overdue: int = 0
     on_few_rows: dict[int, float] = field(default_factory=dict)
-    shortened: int | None = None
+    shortened: set[int] = field(default_factory=set)
     told: bool = False
     n_started: int = 0
 
     def run(self) -> None:
         self.unit = self.judge.unit()
         self.screens = self.judge.can_screen
+        self.until = self.budget.clock() + PATIENCE * self.budget.left
         self.waiting.extend(range(len(self.training.named)))
         while True:
             self._start_some()
@@ -323,6 +324,14 @@ class _Schedule:
             self._wait()
         for k in self.waiting:
             self.training.leave_out(k, "no time left to try it")
+        whole = [self.training.named[k] for k in self.training.whole if k in self.shortened]
+        if whole:
+            told = ", ".join(f"{name!r} on {some.max_rows:,}" for name, some in whole)
+            self.say(
+                f"time_limit={self.budget.limit:g} is short for {self.n_rows(ALL_ROWS):,} "
+                f"rows: some voters were trained on fewer, {told}, with all of the rarer "
+                f"classes where they are few"
+            )
 
     # What there is to do, and how long it takes.
 
@@ -388,7 +397,7 @@ class _Schedule:
         threading.Thread(target=work, name=f"damvi-voter-{k}").start()
 
     def _start_some(self) -> None:
-        while len(self.running) < self.n_workers:
+        while len(self.running) < self.n_workers + self.n_overdue:
             if self.queue and len(self.taken) > 1 and not self.has_time():
                 self._give_up_last()
             elif self.queue:
@@ -401,23 +410,10 @@ class _Schedule:
                     self._leave_out(k, "its kernels are not compiled yet; see the warning")
                     continue
                 if self.first is None:
-                    self._make_first(k)
+                    self.first = k
                 self._start(k, 0, 0.0, partial(self._try, k, self.left))
             else:
                 return
-
-    def _make_first(self, k: int) -> None:
-        """Let a voter be the one that is trained in any case, and wait so long for it.
-
-        Those who are not waited for work on, in the way of all others: at most one within
-        the limit.
-        """
-        limit, end = self.budget.limit, self.budget.start + self.budget.limit
-        again = self.until > 0
-        self.first = k
-        self.until = self.budget.clock() + PATIENCE * limit
-        if again:
-            self.until = max(self.until, end) + LEAST_SHARE * limit
 
     def _must_compile(self, k: int) -> bool:
         """Whether its kernels must be compiled first, which no other thread outruns."""
@@ -457,9 +453,13 @@ class _Schedule:
                 ticket, found = self.results.get(timeout=patience)
                 break
             except Empty:
-                if (self._patience() or 0.0) <= 0:
-                    self._let_go(everybody=bool(self.training.whole))
-                    return
+                if (self._patience() or 0.0) > 0:
+                    continue
+                if self.training.whole:
+                    self._let_go()
+                else:  # another may be tried beside it, and whoever comes is welcome
+                    self.n_overdue, self.until = 1, None
+                return
         one = self.running.pop(ticket, None)
         if one is None or self.training.named[one.k][0] in self.training.left_out:
             return  # nobody waits for it any more
@@ -479,23 +479,20 @@ class _Schedule:
         """Seconds to wait for those that are trained now; None is as long as it takes."""
         if self.training.whole:
             return max(0.0, self.left + GRACE * self.budget.limit)
-        if not self.taken and self.waiting:
+        if not self.taken and self.waiting and self.until is not None:
             return max(0.0, self.until - self.budget.clock())
         return None  # there must be one
 
-    def _let_go(self, everybody: bool) -> None:
+    def _let_go(self) -> None:
         """Wait no longer for those that are trained now; their threads end on their own."""
-        for ticket, one in list(self.running.items()):
-            if everybody or one.k == self.first or self.first is None:
-                del self.running[ticket]
-                self._leave_out(one.k, "it was not ready in time")
-        if everybody:
-            for k in list(self.waiting):
-                self._leave_out(k, "no time left to try it")
-            self.waiting.clear()
-            for k in {k for k, _ in self.queue}:
-                self._leave_out(k, "no time left for all of its folds")
-        self.first = None
+        for one in self.running.values():
+            self._leave_out(one.k, "it was not ready in time")
+        self.running.clear()
+        for k in {k for k, _ in self.queue}:
+            self._leave_out(k, "no time left for all of its folds")
+        for k in self.waiting:
+            self._leave_out(k, "no time left to try it")
+        self.waiting.clear()
 
     # Voters.
 
@@ -532,11 +529,8 @@ class _Schedule:
 
     def _too_slow(self, k: int, seconds: Callable[[float], float]) -> None:
         """Leave a voter out by what its trial said, or let it have fewer rows."""
-        if k != self.first:
-            total = self.total(seconds)
-            self._leave_out(k, f"too slow: about {total / self.n_workers:.0f} s")
-            return
-        if self.waiting and self._is_too_long(lambda n: seconds(TRIALS[0])):
+        is_first = k == self.first
+        if is_first and self.waiting and self._is_too_long(lambda n: seconds(TRIALS[0])):
             self.on_few_rows[k] = self.total(lambda n: seconds(TRIALS[0]))
             self._leave_out(k, f"too slow even on {TRIALS[0]:,} rows")
             self.first = None
@@ -545,25 +539,34 @@ class _Schedule:
                 k = min(self.on_few_rows, key=self.on_few_rows.__getitem__)
                 del self.training.left_out[self.training.named[k][0]]
                 self.first = k
-                self._with_fewer_rows(k, 0.0)
+                self._with_fewer_rows(k, TRIALS[0])
             return
-        share, room = 1.0, FIRST_SHARE * self.left * self.n_workers
+        share, room = 1.0, self._share(k) * self.left * self.n_workers
+        least = TRIALS[not is_first]
 
         def of_share(n: float) -> float:
             return seconds(n * share)
 
-        while self.total(of_share) > room and share * self.n_rows() > TRIALS[0]:
+        while self.total(of_share) > room and share * self.n_rows() > least:
             share /= 1.2
-        self._with_fewer_rows(k, share)
+        if is_first or share * self.n_rows() > least:
+            self._with_fewer_rows(k, max(TRIALS[0], int(share * self.n_rows())))
+        else:
+            total = self.total(seconds) / self.n_workers
+            self._leave_out(k, f"too slow: about {total:.0f} s")
 
-    def _with_fewer_rows(self, k: int, share: float) -> None:
+    def _share(self, k: int) -> float:
+        """Of what is left, for a voter that does not get all rows: half until the first
+        has its own."""
+        settled = k == self.first or self.first in self.taken
+        return ROWS_SHARE if settled else ROWS_SHARE / 2
+
+    def _with_fewer_rows(self, k: int, n_rows: int) -> None:
         name, estimator = self.training.named[k]
         if isinstance(estimator, SomeRows):
-            share *= estimator.max_rows / self.n_rows()
             estimator = estimator.estimator
-        n_rows = max(TRIALS[0], int(share * self.n_rows()))
         self.training.named[k] = (name, SomeRows(estimator, n_rows))
-        self.shortened = k
+        self.shortened.add(k)
         self._start(k, 0, 0.0, partial(self._try, k, self.left))
 
     def _tried(self, k: int, found: Trained) -> None:
@@ -571,21 +574,24 @@ class _Schedule:
         self.first_seconds[k] = found
         rest = [(k, fold) for fold in self.training.to_do(k) if fold != 0]
         if not self.has_time(*rest):
+            total = sum(self.expected(*task) for task in rest) / self.n_workers
+            share = self._share(k) * max(self.left, 0.0) / max(SAFETY * total, 1e-9)
+            fewer = int(share * self._rows_used(k, 0))
             if k != self.first:
-                total = sum(self.expected(*task) for task in rest) / self.n_workers
-                self._leave_out(k, f"too slow: about {total:.0f} s more")
+                if fewer > TRIALS[1] and not isinstance(
+                    self.training.named[k][1], SomeRows
+                ):
+                    self._with_fewer_rows(k, fewer)
+                else:
+                    self._leave_out(k, f"too slow: about {total:.0f} s more")
                 return
             plenty = self.left > SETTLE * self.budget.limit
-            if self.waiting and plenty and k == self.shortened:
+            if self.waiting and plenty and k in self.shortened:
                 self._leave_out(k, "too slow")
                 self.first = None
                 return
-            estimator = self.training.named[k][1]
-            size = getattr(estimator, "max_rows", self.n_rows())
-            needed = SAFETY * sum(self.expected(*task) for task in rest) / self.n_workers
-            share = FIRST_SHARE * max(self.left, 0.0) / max(needed, 1e-9)
-            if size > TRIALS[0] and share < FIRST_SHARE:
-                self._with_fewer_rows(k, share)
+            if self._rows_used(k, 0) > TRIALS[0] and share < ROWS_SHARE:
+                self._with_fewer_rows(k, max(TRIALS[0], fewer))
                 return
         self.taken.append(k)
         # Those by which it is judged come first.
@@ -602,13 +608,6 @@ class _Schedule:
                     self._leave_out(k, NO_WEIGHT)
                     return
         self.follow(self.training, k, whole)
-        if whole and k == self.shortened:
-            name, some = self.training.named[k]
-            self.say(
-                f"time_limit={self.budget.limit:g} is short for {self.n_rows(ALL_ROWS):,} "
-                f"rows: voter {name!r} was trained on {some.max_rows:,} of them, all "
-                f"of the rarer classes where they are few"
-            )
 
     def _is_judged(self, k: int) -> bool:
         return all((k, fold) in self.training.done for fold in FIRST_FOLDS)
