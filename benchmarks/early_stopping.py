@@ -48,7 +48,7 @@ class Rule(NamedTuple):
         return f"{folds}, shrinkage {self.shrinkage:g}, share {self.share:g}"
 
 
-USED = Rule(len(FIRST_FOLDS), Judge.shrinkage, HOPELESS)
+USED = Rule(len(FIRST_FOLDS), default_setting().shrinkage, HOPELESS)
 RULES = [
     Rule(folds, shrinkage, share)
     for folds, shrinkage, share in product(

@@ -37,8 +37,7 @@ from .trees.estimators import FastForestClassifier, FastTreeClassifier
 from .trees.grow import grow
 
 FIRST_FOLDS = (0, 1)
-"""By which voters are left out. One alone would cost .002 of average precision; see
-results/early_stopping."""
+"""By which voters are left out; see results/early_stopping for what fewer would cost."""
 HOPELESS = 0.01
 """A voter that moves a smaller share of the vote on them is left out."""
 ENOUGH = 20
@@ -56,6 +55,8 @@ SAFETY = 1.1
 """How much longer than the first fold tells the others may take."""
 ROWS_SHARE = 0.6
 """Of the time that is left, for a voter that gets fewer rows: as many as fit in it."""
+LEAST_SHARE = 0.15
+"""Of the limit: with less left, no other voter is tried."""
 SETTLE = 0.5
 """Of the limit: with less left, and nobody quick enough, no other is looked for."""
 PATIENCE = 0.4
@@ -88,7 +89,8 @@ class Judge:
     first_folds : sequence of int
         By which voters are screened.
     shrinkage : float
-        Of the weights by which they are.
+        Of the weights by which they are; None is that of the settings. Without any, twice
+        as many voters are left out, and some are missed.
     calibrators : dict of int to callable
     seconds : float or None
         The longest calibration so far.
@@ -99,7 +101,7 @@ class Judge:
     method: Literal["auto", "platt", "isotonic"] | None
     row_weight: NDArray[np.float64] | None
     first_folds: Sequence[int] = FIRST_FOLDS
-    shrinkage: float = 0.0
+    shrinkage: float | None = None
     calibrators: dict[int, Any] = field(default_factory=dict)
     seconds: float | None = None
     _first: dict[int, NDArray[Any]] = field(default_factory=dict)
@@ -204,7 +206,9 @@ class Judge:
             folds=self._halves,
             sample_weight=None if weight is None else weight[rows],
         )
-        settings = self.settings._replace(unlabeled_weight=0.0, shrinkage=self.shrinkage)
+        settings = self.settings._replace(unlabeled_weight=0.0)
+        if self.shrinkage is not None:
+            settings = settings._replace(shrinkage=self.shrinkage)
         by_half = settings.moments_by_fold(some)
         total = sum(by_half[1:], start=by_half[0])
         weights = SOLVERS[settings.solver](settings.moments(total)).weights
@@ -404,16 +408,29 @@ class _Schedule:
                 k, fold = self.queue.popleft()
                 task = partial(train_task, *self.training.task(k, fold))
                 self._start(k, fold, self.expected(k, fold), task)
-            elif self.waiting and (self.left > 0 or not (self.taken or self.running)):
+            elif self.waiting and self._may_try():
                 k = self.waiting.popleft()
                 if self._must_compile(k) and (self.waiting or self.running or self.taken):
                     self._leave_out(k, "its kernels are not compiled yet; see the warning")
                     continue
                 if self.first is None:
                     self.first = k
-                self._start(k, 0, 0.0, partial(self._try, k, self.left))
+                self._start(k, 0, 0.0, partial(self._try, k))
             else:
                 return
+
+    def _may_try(self) -> bool:
+        """Whether there is time to try another voter; if there is none yet, in any case."""
+        if not (self.taken or self.running):
+            return True
+        if not self.taken and self._is_short and not self.n_overdue:
+            return False  # the first has all there is, until it is known what it needs
+        return self.left > LEAST_SHARE * self.budget.limit
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether time is so short for the rows that trials are needed."""
+        return self.left < self.n_rows() / ROWS_A_SECOND and self.n_rows() >= 8 * TRIALS[0]
 
     def _must_compile(self, k: int) -> bool:
         """Whether its kernels must be compiled first, which no other thread outruns."""
@@ -496,12 +513,11 @@ class _Schedule:
 
     # Voters.
 
-    def _try(self, k: int, left: float) -> Trained | _TooSlow:
+    def _try(self, k: int) -> Trained | _TooSlow:
         """The first fold of a voter, unless a trial says that there is no time for it."""
         estimator = self.training.named[k][1]
         few, some = TRIALS
-        needless = left > self.n_rows() / ROWS_A_SECOND or self.n_rows() < 8 * few
-        if needless or isinstance(estimator, SomeRows):
+        if not self._is_short or isinstance(estimator, SomeRows):
             return train_task(*self.training.task(k, 0))
         # In proportion to the rows is more than it takes, so if that is little, fine.
         took = self._trial(k, few)
@@ -567,7 +583,7 @@ class _Schedule:
             estimator = estimator.estimator
         self.training.named[k] = (name, SomeRows(estimator, n_rows))
         self.shortened.add(k)
-        self._start(k, 0, 0.0, partial(self._try, k, self.left))
+        self._start(k, 0, 0.0, partial(self._try, k))
 
     def _tried(self, k: int, found: Trained) -> None:
         """Take a voter with all folds, or not, by what its first fold took and voted."""
@@ -584,11 +600,6 @@ class _Schedule:
                     self._with_fewer_rows(k, fewer)
                 else:
                     self._leave_out(k, f"too slow: about {total:.0f} s more")
-                return
-            plenty = self.left > SETTLE * self.budget.limit
-            if self.waiting and plenty and k in self.shortened:
-                self._leave_out(k, "too slow")
-                self.first = None
                 return
             if self._rows_used(k, 0) > TRIALS[0] and share < ROWS_SHARE:
                 self._with_fewer_rows(k, max(TRIALS[0], fewer))
