@@ -508,7 +508,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 train_all(training, self.n_jobs, judge if screens else None, follow)
             self.left_out_ = training.left_out
             for name, why in self.left_out_.items() if self.verbose else ():
-                show(*(1, 1), f"Left out {name}: {why}.")
+                show(1, 1, f"Left out {name}: {why}.")
         whole = training.whole
         self.estimators_used_ = [training.named[k] for k in whole]
         voters = training.voters

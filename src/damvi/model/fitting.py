@@ -41,8 +41,11 @@ from .dataset import EncodedGroup, EncodedTable
 from .table import Prepared, describe_unlabeled
 
 POOLS = ("strong", "trees", "best")
-GAIN_OF_LIGHTGBM: float | None = None
-"""In mean average precision over 13 datasets, once results/portfolio has it."""
+ADVICE = (
+    "LightGBM is not installed. With it (pip install lightgbm) the strong pool has two "
+    "more voters, and .004 more average precision in the mean over 13 datasets."
+)
+"""By results/portfolio/pool.md."""
 
 
 def fit_table(
@@ -116,7 +119,7 @@ def fit_table(
     else:
         classifier = DAMVIVotingClassifier(estimators, time_limit=time_limit, **common)
         if isinstance(estimators, str) and find_spec("lightgbm") is None:
-            say(advise_lightgbm(GAIN_OF_LIGHTGBM))
+            say(ADVICE)
     if unlabeled:
         say(unlabeled)
     more: dict[str, Any] = {} if table.groups is None else {"groups": table.groups}
@@ -128,8 +131,9 @@ def fit_table(
     classifier.fit(table.X, table.y, **more)
     seconds = {WEIGHTED: time.perf_counter() - start, **getattr(classifier, "seconds_", {})}
     left_out = getattr(classifier, "left_out_", {})
-    for name, why in left_out.items():
-        say(f"Left out {name}: {why}.")
+    for why in () if verbose else dict.fromkeys(left_out.values()):  # told already
+        names = [name for name, own in left_out.items() if own == why]
+        say(f"Left out {', '.join(names)}: {why}.")
     targets = table.y.astype(np.intp)
     peers = peer_votes(classifier, table.X, targets, seed, seconds, splits)
     alone = None
@@ -171,22 +175,6 @@ def fit_table(
         rows = {"rows": len(table.unlabeled), "weight": unlabeled_weight or 0.0}
         model.scores["unlabeled"] = rows
     return model, comparison
-
-
-def advise_lightgbm(gain: float | None) -> str:
-    """What installing LightGBM would bring, in a line.
-
-    Examples
-    --------
-    >>> advise_lightgbm(0.004).endswith("voters, and .004 more average precision.")
-    True
-    """
-    worth = "" if gain is None else f", and {gain:.3f}".replace("0.", ".", 1)
-    more = f"{worth} more average precision" if worth else ""
-    return (
-        "LightGBM is not installed: with it (pip install lightgbm) the strong pool has two "
-        f"more voters{more}."
-    )
 
 
 def _doubt(table: Prepared, figures: dict[str, Any]) -> None:

@@ -42,7 +42,7 @@ HOPELESS = 0.01
 """A voter that moves a smaller share of the vote on them is left out."""
 ENOUGH = 20
 """Rows of each class that it takes to say so."""
-NO_WEIGHT = "no weight in the vote on its first two folds"
+NO_WEIGHT = "no weight in the vote on the first two folds"
 
 TRIALS = (1000, 4000)
 """Rows on which a voter is tried before it is trained on many more. The first voter gets
