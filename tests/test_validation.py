@@ -116,3 +116,20 @@ def test_a_pipeline_may_make_numbers_of_dates():
         DAMVIVotingClassifier([("one", voter), ("two", voter)]),
     ):
         assert set(model.fit(X, y).predict(X)) == {False, True}
+
+
+def test_any_missing_value_of_text_is_the_same_one():
+    from damvi.voters.portfolio import strong_pool
+
+    rng = np.random.default_rng(0)
+    y = (rng.random(300) < 0.2).astype(int)
+    kinds = np.where((y == 1) & (rng.random(300) < 0.7), "a", rng.choice(list("bcd"), 300))
+    text = pd.Series(kinds, dtype=object).mask(rng.random(300) < 0.3, None)
+    pool = [("linear", dict(strong_pool(0))["spline_linear"])]
+    chances = []
+    for dtype in ("object", "string", "category"):
+        X = pd.DataFrame({0: rng.normal(size=300) * 0, 1: text.astype(dtype)})
+        model = DAMVIVotingClassifier(pool, random_state=0).fit(X, y)
+        chances += [model.predict_proba(X), model.predict_proba(X.astype({1: "string"}))]
+    for other in chances[1:]:
+        np.testing.assert_array_equal(other, chances[0])

@@ -53,6 +53,8 @@ def read_table(
             f"columns; give one"
         )
     keep_frame = keep_frame and hasattr(X, "columns")
+    if keep_frame:
+        X = one_missing_value(X)
     if not (keep_frame and _holds_pipeline(model)):
         refuse_dates(X)
         X = text_as_categories(X) if keep_frame else X
@@ -116,6 +118,31 @@ def is_text(column: Any) -> bool:
     if isinstance(dtype, np.dtype):
         return types.infer_dtype(column, skipna=True) == "string"
     return bool(types.is_string_dtype(dtype))
+
+
+def one_missing_value(X: Any) -> Any:
+    """A pandas frame with NaN wherever text or a category is missing.
+
+    There may be None or NA as well, which encoders of categories take for other values.
+    """
+    if not hasattr(X, "iloc") or not X.columns.is_unique:
+        return X
+    mended = {}
+    for name, dtype in X.dtypes.items():
+        column = X[name]
+        if dtype.kind != "O" or not column.isna().any():
+            continue
+        if has_categories(column):
+            labels = column.cat.categories
+            if not isinstance(labels.dtype, np.dtype):
+                mended[name] = column.cat.rename_categories(labels.astype(object))
+        elif is_text(column):
+            mended[name] = column.astype(object).where(column.notna(), np.nan)
+    if mended:
+        X = X.copy(deep=False)
+        for name, column in mended.items():
+            X[name] = column
+    return X
 
 
 def text_as_categories(X: Any) -> Any:
