@@ -14,11 +14,14 @@ import random
 import tempfile
 import warnings
 import zipfile
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import feather
 
 from damvi.tables import Schema, read_blocks, read_table
 
@@ -61,11 +64,17 @@ class Tables:
         return (folder / "hostile.csv").read_bytes()
 
 
-ENDINGS = (".csv.gz", ".csv.bz2", ".csv.zst", ".csv.zip", ".json", ".jsonl", ".xlsx")
+TEXTS = (".csv", ".tsv", ".json", ".jsonl")
+WAYS = (".gz", ".bz2", ".zst", ".zip")
+ENDINGS = (
+    *(text + way for text in TEXTS for way in WAYS),
+    ".tsv",
+    *(".json", ".jsonl", ".xlsx", ".parquet", ".feather") * 2,
+)
 
 
 class Files:
-    """The kind ``files``: packed text, JSON and Excel, sound or damaged."""
+    """The kind ``files``: text (packed or not), Excel and Arrow's, sound or damaged."""
 
     name = "files"
     per_child = 50
@@ -132,23 +141,50 @@ def _rows(rng: random.Random) -> list[dict[str, object]]:
 
 
 def _packed(rng: random.Random, ending: str) -> bytes:
-    rows = _rows(rng)
-    if ending == ".json":
-        return json.dumps(rows, indent=rng.choice([None, 1])).encode()
-    if ending == ".jsonl":
-        return b"\n".join(json.dumps(row).encode() for row in rows)
-    if ending == ".xlsx":
-        return _workbook(rng, rows)
-    text = csv_cases.cases(rng)
-    if ending == ".csv.gz":
+    kind, *way = ending.strip(".").split(".")
+    if kind == "xlsx":
+        return _workbook(rng, _rows(rng))
+    if kind in ("parquet", "feather"):
+        return _arrow(rng, kind)
+    if kind == "json":
+        text = json.dumps(_rows(rng), indent=rng.choice([None, 1])).encode()
+    elif kind == "jsonl":
+        text = b"\n".join(json.dumps(row).encode() for row in _rows(rng))
+    else:
+        text = csv_cases.cases(rng)
+        text = text.replace(b",", b"\t") if kind == "tsv" else text
+    if not way:
+        return text
+    if way == ["gz"]:
         return gzip.compress(text)
-    if ending == ".csv.bz2":
+    if way == ["bz2"]:
         return bz2.compress(text)
-    if ending == ".csv.zst":
+    if way == ["zst"]:
         return bytes(pa.compress(text, codec="zstd", asbytes=True))
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("table.csv", text)
+        archive.writestr(f"table.{kind}", text)
+    return made.getvalue()
+
+
+def _arrow(rng: random.Random, kind: str) -> bytes:
+    """Columns of one type each, as these formats have them."""
+    types = {
+        "number": lambda: rng.choice([None, 0.0, -1.5, float("nan"), 1e300]),
+        "count": lambda: rng.choice([None, 0, 7, -999, 2**62]),
+        "text": lambda: rng.choice([None, *csv_cases.WORDS, *csv_cases.ODD]),
+        "flag": lambda: rng.choice([None, True, False]),
+        "day": lambda: rng.choice([None, date(2024, 2, 29), date(1970, 1, 1)]),
+    }
+    n = rng.choice([1, 5, 60])
+    names = rng.choices(list(types), k=rng.choice([1, 2, 6]))
+    columns = [pa.array([types[name]() for _ in range(n)]) for name in names]
+    table = pa.table(columns, [f"{name}{i}" for i, name in enumerate(names)])
+    made = io.BytesIO()
+    if kind == "parquet":
+        pq.write_table(table, made, compression=rng.choice(["none", "snappy", "zstd"]))
+    else:
+        feather.write_feather(table, made, compression=rng.choice(["lz4", "uncompressed"]))
     return made.getvalue()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -177,6 +178,18 @@ def test_what_cannot_be_read_says_why(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises((ValueError, OSError), match=message):
         read_table(tmp_path / name)
+
+
+def test_a_feather_file_that_points_outside_itself_is_refused(tmp_path):
+    places = pa.py_buffer(np.array([0, -5, 3], np.int32).tobytes())
+    cells = pa.Array.from_buffers(pa.string(), 2, [None, places, pa.py_buffer(b"abc")])
+    path = tmp_path / "t.feather"
+    with pa.ipc.new_file(str(path), pa.schema([("a", pa.string())])) as file:
+        file.write_batch(pa.record_batch([cells], ["a"]))
+    schema = Schema.infer(pd.DataFrame({"a": ["x", "y"] * 9}), "y", keep=["a"])
+    for read in (read_table, partial(whole, schema=schema)):
+        with pytest.raises(ValueError, match=r"t\.feather"):
+            read(path)
 
 
 def test_a_cut_gzip_is_refused(tmp_path):

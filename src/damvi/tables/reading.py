@@ -105,7 +105,9 @@ def read_table(
         elif kind == "feather":
             from pyarrow import feather
 
-            frame = feather.read_table(path).to_pandas()
+            table = feather.read_table(path)
+            table.validate(full=True)  # nothing in the file is checked until then
+            frame = table.to_pandas()
         elif kind == "Excel":
             frame = read_excel(path)
         elif kind == "JSON":
@@ -345,6 +347,7 @@ def _feather_blocks(
         names = _check_columns(path, schema, file.schema.names, carried)
         for number in range(file.num_record_batches):
             batch = file.get_batch(number).select(names)
+            batch.validate(full=True)
             for start in range(0, len(batch), ROWS):
                 yield partial(_encode_batch, batch.slice(start, ROWS), schema)
 
