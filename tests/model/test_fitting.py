@@ -140,7 +140,7 @@ def test_what_lightgbm_would_bring_is_told_where_it_is_missing(monkeypatch):
     monkeypatch.setattr("damvi.model.fitting.find_spec", lambda name: None)
     said = []
     fit_table(prepare(table(), "y"), parse_metric("f1"), say=said.append)
-    assert said[0].startswith("LightGBM is not installed: with it (pip install lightgbm)")
+    assert said[0].startswith("LightGBM is not installed. With it (pip install lightgbm)")
 
 
 def with_left_out(train):
