@@ -21,7 +21,14 @@ COST = click.FloatRange(0, min_open=True)
 
 @click.command()
 @click.argument("data", type=DATA)
-@click.option("--target", metavar="COLUMN", required=True, help="The column to predict.")
+@click.option("--target", metavar="COLUMN", help="The column to predict.")
+@click.option(
+    "--like",
+    type=DATA,
+    metavar="MODEL",
+    help="An older model file: its target, settings, columns and threshold rule, but for "
+    "what is given here.",
+)
 @click.option(
     "--positive",
     metavar="VALUE",
@@ -111,7 +118,8 @@ COST = click.FloatRange(0, min_open=True)
 def fit(
     context: click.Context,
     data: Path,
-    target: str,
+    target: str | None,
+    like: Path | None,
     positive: str | None,
     metric: str | None,
     cost_miss: float | None,
@@ -153,10 +161,13 @@ def fit(
     rows and vote on all of them. To go on with a fit of trees that was interrupted, give
     the same command again.
     """
-    from ..model import parse_metric, why_in_blocks
+    from ..model import options_like, parse_metric, why_in_blocks
     from ..outofcore import ParquetTable
+    from .loading import load_whole
 
     output = current_output()
+    if target is None and like is None:
+        raise click.UsageError("name the column to predict: --target COLUMN")
     cost = None
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
@@ -166,7 +177,8 @@ def fit(
             asked = parse_metric(metric or "f1", cost)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-    check_output_file(out, data)
+    check_output_file(out, data, *([] if like is None else [like]))
+    older = None if like is None else load_whole(like, output)
     where = {"--out-of-core": out_of_core, "--cluster": cluster is not None}
     in_blocks = [name for name, given in where.items() if given]
     if in_blocks and data.is_file() and data.suffix.lower() != ".parquet":
@@ -174,22 +186,39 @@ def fit(
             f"{in_blocks[0]} reads parquet, and {data} is another kind of file"
         )
     why = why_in_blocks(data, bool(in_blocks))
-    needs_memory: dict[str, Any] = {
+    typed = {
+        name: (source := context.get_parameter_source(name)) is not None
+        and source.name == "COMMANDLINE"
+        for name in ("pool", "seed")
+    }
+    options: dict[str, Any] = {
+        "pos_label": positive,
+        "threshold": asked,
+        "pool": pool if typed["pool"] or older is None else None,
+        "sample_rows": sample_rows,
+        "shuffle": shuffle,
+        "drop": drop,
+        "keep": keep,
+        "random_state": seed if typed["seed"] or older is None else None,
+        "n_jobs": jobs,
         "time_limit": time_limit,
-        "unlabeled": unlabeled,
         "unlabeled_weight": unlabeled_weight,
         "time": time,
         "group": group,
         "sample_weight": weight,
-        "merge_labels": merge_labels or None,
+        "merge_labels": merge_labels,
     }
+    options = options_like(older, {"target": target, **options})
     if why is not None:
-        source = context.get_parameter_source("pool")
-        pool_asked = source is not None and source.name == "COMMANDLINE"
-        refuse_in_blocks(needs_memory | {"pool best": "best" if pool == "best" else None})
+        needs = ("time_limit", "unlabeled_weight", "time", "group", "sample_weight")
+        needs_memory = {name: options.get(name) for name in needs}
+        needs_memory |= {"unlabeled": unlabeled}
+        needs_memory |= {"merge_labels": options.get("merge_labels") or None}
+        is_best = options["pool"] == "best"
+        refuse_in_blocks(needs_memory | {"pool best": "best" if is_best else None})
         output.note(f"Read in blocks, out of core: {why}.")
-        if not pool_asked:
-            pool = "trees"
+        if older is None and not typed["pool"]:
+            options["pool"] = "trees"
             output.note(
                 "The voters are the paper's trees. --pool strong takes longer: it trains "
                 "strong models on a sample of the rows, which vote on all of them."
@@ -197,21 +226,13 @@ def fit(
         check_output_file(out, *map(Path, ParquetTable(data).files))
     fit_file(
         data,
-        target,
+        options.pop("target"),
         out,
         output=output,
         cluster=cluster,
-        pos_label=positive,
-        threshold=asked,
-        pool=pool,
-        sample_rows=sample_rows,
-        shuffle=shuffle,
-        drop=drop,
-        keep=keep,
-        random_state=seed,
-        n_jobs=jobs,
         in_blocks=bool(in_blocks),
-        **needs_memory,
+        unlabeled=unlabeled,
+        **options,
     )
     output.say("\nNext:")
     output.say(f"  damvi report {out} {shlex.quote(str(data))}")

@@ -490,6 +490,8 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
     scores, made = reader.read(stored["scores"]), reader.read(stored["made"])
     if not isinstance(scores, dict) or not isinstance(made, dict):
         raise ModelFileError("its scores are missing")
+    if not _is_plain(made.get("settings", {}), {dict}):
+        raise ModelFileError("the settings of its fit cannot be right")
     encoders = reader.read(stored["encoders"])
     if not isinstance(encoders, dict):
         raise ModelFileError("its encoders are missing")
@@ -501,6 +503,18 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
         if not check_profile(profile, schema, target.n_classes):
             raise ModelFileError("the profile of its columns cannot be right")
     return ModelParts(classifier, schema, target, training, scores, made, profile)
+
+
+def _is_plain(value: Any, kinds: set[type] | None = None) -> bool:
+    """Whether a value is text, a number or the like, or made of such; of these kinds."""
+    if kinds is not None and type(value) not in kinds:
+        return False
+    match value:
+        case dict():
+            return all(type(k) is str and _is_plain(v) for k, v in value.items())
+        case list() | tuple():
+            return all(map(_is_plain, value))
+    return type(value) in (type(None), bool, int, float, str)
 
 
 def _check_training(training: Training, n_classes: int) -> None:

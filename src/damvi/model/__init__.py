@@ -4,7 +4,7 @@ from .comparison import Comparison, Metric, as_metric, metric_for, parse_metric
 from .dataset import prepare_dataset
 from .evaluation import Evaluation
 from .fitting import fit_dataset, fit_table
-from .model import Fit, Model, Watch, fit, load, train
+from .model import Fit, Model, Watch, fit, load, options_like, train
 from .source import DatasetRows, files_of, why_in_blocks
 from .table import Prepared, prepare, with_unlabeled
 
@@ -24,6 +24,7 @@ __all__ = [
     "fit_table",
     "load",
     "metric_for",
+    "options_like",
     "parse_metric",
     "prepare",
     "prepare_dataset",

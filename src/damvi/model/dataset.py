@@ -25,7 +25,14 @@ from ..progress import progress_bar
 from ..tables import Schema, label_texts, notes_on, suspicions, time_order
 from ..tables.profile import Profile
 from ..voters.trees.features import Categories, FrameTable
-from .table import Prepared, check_columns, judge_columns, read_classes, with_kind
+from .table import (
+    Prepared,
+    check_columns,
+    dropped_like,
+    judge_columns,
+    read_classes,
+    with_kind,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +55,7 @@ def prepare_dataset(
     shuffle: bool = False,
     keep: Collection[str] = (),
     drop: Collection[str] = (),
+    like: Schema | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -58,7 +66,7 @@ def prepare_dataset(
     ----------
     path : path
         A file, a folder or a pattern; see :class:`~damvi.ParquetTable`.
-    target, positive, shuffle, keep, drop
+    target, positive, shuffle, keep, drop, like
         See :func:`~damvi.model.prepare`. Rows in the order of time are refused: out of bag
         they are judged in any order, which promises too much of later ones.
     seed : int, default=0
@@ -79,6 +87,8 @@ def prepare_dataset(
     table = ParquetTable(path)
     names = _columns(table)
     empty = pd.DataFrame({name: [] for name in names})
+    if like is not None:
+        drop = dropped_like(empty, like, drop)
     check_columns(empty, target, keep, drop)
     _check_type(table, target)
     each_group = partial(_each_group, table, n_jobs, verbose)
@@ -96,8 +106,14 @@ def prepare_dataset(
     first = np.unique(codes[known], return_index=True)
     numbers = {texts[code]: int(y[row]) for code, row in zip(*first, strict=True)}
     frame, found = _sample(table, names, by_row, seed, each_group)
-    keep = [*keep, *_seldom_vary(table, frame, keep, drop)]
-    schema, warnings = judge_columns(frame, target, found, classes, keep=keep, drop=drop)
+    seldom = _seldom_vary(table, frame, keep, drop)
+    if like is not None:
+        used = {column.name for column in like.used}
+        seldom = [name for name in seldom if name in used]
+    keep = [*keep, *seldom]
+    schema, warnings = judge_columns(
+        frame, target, found, classes, keep=keep, drop=drop, like=like
+    )
     counts_by_class = np.bincount(y.astype(np.intp)).tolist()
     sample = schema.encode(frame)
     warnings = [*warnings, *suspicions(sample, found, schema, keep, counts_by_class)]

@@ -25,6 +25,7 @@ from .dataset import prepare_dataset
 from .evaluation import Evaluation, evaluate
 from .fitting import fit_dataset, fit_table
 from .prediction import find_drift, predict
+from .refit import changes, repeated, settings
 from .source import (
     DatasetRows,
     as_frame,
@@ -313,8 +314,9 @@ class Model(ModelParts):
 
 def fit(
     table: Any,
-    target: str,
+    target: str | None = None,
     *,
+    like: Model | None = None,
     pos_label: Any = None,
     time: str | None = None,
     group: str | None = None,
@@ -342,6 +344,9 @@ def fit(
         blocks; the voters are trees then, unless ``pool`` says otherwise.
     target : str
         The column to predict. Rows without a label are left out.
+    like : Model, optional
+        An older model, whose target, settings, columns and threshold rule are those of this
+        one, as far as nothing else is given here. What differs between the tables is said.
     pos_label : optional
         The label to find, against all others. By default the rarer of two; three or more
         are told apart.
@@ -387,11 +392,26 @@ def fit(
     """
     given = dict(locals())
     del given["table"]
+    command = _command(table, given)
     try:
-        return train(table, **given, command=_command(table, given)).model
+        return train(table, **options_like(like, given), command=command).model
     except ValueError as error:
         error.args = (_in_python(str(error)), *error.args[1:])
         raise
+
+
+def options_like(like: ModelParts | None, given: dict[str, Any]) -> dict[str, Any]:
+    """The options of :func:`train`: those of an older model, where none are given."""
+    if like is None:
+        return given
+    if not isinstance(like, ModelParts):
+        raise TypeError(f"like is a model, as damvi.load reads it, and not {like!r}")
+    return repeated(like, given, _usual()) | {"like": like}
+
+
+def _usual() -> dict[str, Any]:
+    """What the options of a fit are by default."""
+    return (fit.__kwdefaults__ or {}) | {"unlabeled_weight": None}
 
 
 IN_PYTHON = {
@@ -417,9 +437,12 @@ def _in_python(text: str) -> str:
 def _command(table: Any, given: dict[str, Any]) -> str:
     """The call, with what is not as usual."""
     usual = fit.__kwdefaults__ or {}
-    told = [repr(os.fspath(table)) if is_path(table) else "table", repr(given["target"])]
+    told = [repr(os.fspath(table)) if is_path(table) else "table"]
+    told += [] if given["target"] is None else [repr(given["target"])]
     for name, value in given.items():
-        if name in usual and value != usual[name]:
+        if name == "like":
+            told += [] if value is None else ["like=model"]
+        elif name in usual and value != usual[name]:
             own = name == "pool" and not isinstance(value, str)
             told.append(f"{name}={'[...]' if own else repr(value)}")
     return f"damvi.fit({', '.join(told)})"
@@ -455,8 +478,9 @@ class Fit:
 
 def train(
     source: Any,
-    target: str,
+    target: str | None = None,
     *,
+    like: ModelParts | None = None,
     pos_label: Any = None,
     time: str | None = None,
     group: str | None = None,
@@ -483,6 +507,9 @@ def train(
     Parameters
     ----------
     source : DataFrame, Arrow table or path
+    like : ModelParts, optional
+        An older model, whose columns these are taken as; :func:`options_like` are its
+        settings.
     target, pos_label, time, group, sample_weight, drop, keep, pool, threshold, shuffle
         See :func:`fit`; so are ``sample_rows``, ``merge_labels``, ``time_limit``,
         ``n_jobs`` and ``random_state``.
@@ -499,6 +526,9 @@ def train(
     watch : Watch, optional
         Told what goes on.
     """
+    asked = settings(locals(), _usual())
+    if target is None:
+        raise ValueError("name the column to predict with --target (target='...')")
     watch = watch or Watch()
     how: dict[str, Any] = {
         "seed": _seed(random_state),
@@ -510,6 +540,7 @@ def train(
         role: (names,) if isinstance(names, str) else names
         for role, names in (("keep", keep), ("drop", drop))
     }
+    columns["like"] = None if like is None else like.schema
     why = why_in_blocks(source, in_blocks or client is not None)
     if sample_rows is not None and (why is None or pool in (None, "trees")):
         raise ValueError(
@@ -538,6 +569,8 @@ def train(
             table = with_unlabeled(table, more, name)
             made["unlabeled"] = fingerprint(unlabeled, more)
         metric = as_metric(threshold, table.target)
+        made["settings"] = asked
+        table.warnings.extend([] if like is None else changes(like, table))
         watch.table(table)
         n_told = len(table.warnings)
         parts, comparison = fit_table(
@@ -567,7 +600,8 @@ def train(
         table, n_judged = prepare_dataset(source, target, pos_label, **columns, **how)
         metric = as_metric(threshold, table.target)
         made = provenance(command, dataset_fingerprint(source, table.X))
-        made["out_of_core"] = why
+        made |= {"out_of_core": why, "settings": asked}
+        table.warnings.extend([] if like is None else changes(like, table))
         watch.table(table)
         n = len(table.y)
         left_out = sum(group.n_all for group in table.X.groups) - n

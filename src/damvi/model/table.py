@@ -17,6 +17,7 @@ from ..tables import (
     is_number_column,
     label_texts,
     leak_warnings,
+    listed,
     many,
     merge_labels,
     notes_on,
@@ -115,6 +116,7 @@ def prepare(
     merged: bool = False,
     keep: Collection[str] = (),
     drop: Collection[str] = (),
+    like: Schema | None = None,
 ) -> Prepared:
     """Judge a table and encode it.
 
@@ -142,6 +144,9 @@ def prepare(
         Rows are in no order of time, whatever they look like.
     keep, drop : collections of str
         Columns to use or not to use, whatever they look like.
+    like : Schema, optional
+        Of an older table, whose columns these are taken as; see
+        :meth:`damvi.tables.Schema.infer`.
     """
     import pandas as pd
 
@@ -151,6 +156,8 @@ def prepare(
             f"out one of time and shuffle"
         )
     roles = {"group": group, "time": time, "sample_weight": sample_weight}
+    if like is not None:
+        drop = dropped_like(frame, like, drop)
     check_columns(frame, target, keep, drop, roles)
     labels = label_texts(frame[target])
     spelled = [] if merged else spelling_warnings(labels)
@@ -172,7 +179,9 @@ def prepare(
     if not known.all():
         without = frame.loc[~known].reset_index(drop=True)
         frame = frame.loc[known].reset_index(drop=True)
-    schema, warnings = judge_columns(frame, target, y, classes, keep=keep, drop=drop)
+    schema, warnings = judge_columns(
+        frame, target, y, classes, keep=keep, drop=drop, like=like
+    )
     X = schema.encode(frame)
     notes = notes_on(frame, schema, X, y)
     if time is None and not shuffle:
@@ -304,6 +313,21 @@ def check_columns(
             raise ValueError(f"{name!r} says the {role} of rows, and cannot be a feature")
 
 
+def dropped_like(
+    frame: pd.DataFrame, like: Schema, drop: Collection[str]
+) -> Collection[str]:
+    """The columns to drop; an error if another column of the older table is not there."""
+    gone = [column.name for column in like.used if column.name not in frame.columns]
+    lacking = [name for name in gone if name not in drop]
+    if lacking:
+        are = "columns are" if len(lacking) > 1 else "column is"
+        raise ValueError(
+            f"{are} missing: {listed(lacking)}, which the older model uses; the table has "
+            f"{listed(list(frame.columns))}. To fit without, name it in --drop"
+        )
+    return [name for name in drop if name not in gone]
+
+
 def judge_columns(
     frame: pd.DataFrame,
     target: str,
@@ -312,9 +336,10 @@ def judge_columns(
     *,
     keep: Collection[str],
     drop: Collection[str],
+    like: Schema | None = None,
 ) -> tuple[Schema, list[str]]:
     """What becomes of each column, and warnings for the user to read."""
-    schema = Schema.infer(frame, target, y, keep=keep, drop=drop)
+    schema = Schema.infer(frame, target, y, keep=keep, drop=drop, like=like)
     if not schema.used:
         reasons = "; ".join(f"{c.name!r}: {c.reason}" for c in schema.columns[:20])
         raise ValueError(f"no column is left to learn from. {reasons}".rstrip())

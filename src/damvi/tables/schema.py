@@ -83,6 +83,17 @@ LEAST_DIGITS = 5
 FEW_CODES = 20
 MOST_DATES = 6
 """Columns of dates between which days are counted, each with each."""
+AS_BEFORE = "as before"
+"""How the reason begins of a column that is taken as what it was in an older table."""
+IN_WORDS = {
+    "number": "a number",
+    "category": "a category",
+    "levels": "one of very many categories",
+    "text": "free text",
+    "date": "a date",
+    "dropped": "nothing to learn from",
+}
+"""The kinds of columns, as people say."""
 OTHER = "(other)"
 """The category of all rare ones together, and of those not seen at fit."""
 
@@ -143,6 +154,9 @@ class Column:
         return parts if self.kind in ("date", "text") else [self.name, *parts]
 
 
+NEW = Column("", "dropped", reason="not in the table of the older model")
+
+
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table, in the order of the file that the model was fitted on.
@@ -173,6 +187,7 @@ class Schema:
         *,
         keep: Collection[str] = (),
         drop: Collection[str] = (),
+        like: Schema | None = None,
     ) -> Schema:
         """Judge the columns of a table, all but the target.
 
@@ -186,11 +201,20 @@ class Schema:
         keep, drop : collections of str
             Columns to use, or not to use, whatever they look like. Of dates to keep the
             day itself is used too.
+        like : Schema, optional
+            Of an older table: columns are what they were there, as far as they can be, and
+            those that were not used are not used here, nor are new ones. What is learned of
+            a column, such as its categories, is learned anew.
         """
+        before = None if like is None else {one.name: one for one in like.columns}
         columns = [
             Column(name, "dropped", reason="as asked")
             if name in drop
             else _infer_column(name, frame[name], labels, name in keep)
+            if before is None
+            else _infer_again(
+                name, frame[name], labels, name in keep, before.get(name, NEW)
+            )
             for name in frame.columns
             if name != target
         ]
@@ -273,11 +297,20 @@ class Schema:
 
 
 def _infer_column(
-    name: str, values: pd.Series, labels: NDArray[Any] | None, keep: bool
+    name: str,
+    values: pd.Series,
+    labels: NDArray[Any] | None,
+    keep: bool,
+    before: Column | None = None,
 ) -> Column:
     if values.isna().all():
         return Column(name, "dropped", reason="no value in any row")
     column = judge(name, values, keep)
+    if before is not None and column.kind != before.kind:
+        found = _as_before(before, values)
+        if found is not None:
+            reason = f"{AS_BEFORE}, though it looks like {IN_WORDS[column.kind]} here"
+            column = replace(found, reason=reason)
     if keep or column.kind == "dropped" or labels is None:
         return column
     missing = values.isna().to_numpy()
@@ -292,6 +325,48 @@ def _infer_column(
     if leak in DROPPED:
         return Column(name, "dropped", reason=leak)
     return replace(column, reason=leak) if leak else column
+
+
+def _infer_again(
+    name: str, values: pd.Series, labels: NDArray[Any] | None, keep: bool, before: Column
+) -> Column:
+    """A column as it was in an older table."""
+    if before.kind != "dropped":
+        return _infer_column(name, values, labels, keep, before)
+    if keep:
+        return _infer_column(name, values, labels, keep)
+    return Column(name, "dropped", reason=before.reason)
+
+
+def _as_before(before: Column, values: pd.Series) -> Column | None:
+    """A column taken as one of the kind that it was; None where there is nothing in it."""
+    from pandas.api import types
+
+    is_object = types.is_object_dtype(values.dtype)
+    if (is_object and _holds_structures(values)) or values.nunique() < 2:
+        return None
+    name, text = before.name, values.astype("string")
+    match before.kind:
+        case "number":
+            if types.is_datetime64_any_dtype(values.dtype):
+                return None
+            writing = find_writing(text).writing or before.writing
+            found = _number(name, as_numbers(values, writing), True, writing=writing)
+            return None if found.kind == "dropped" else found
+        case "date":
+            if dates_of_fit(values, before.form).nunique() < 2:
+                return None
+            return _date(name, values, before.form, keep="day" in before.parts)
+        case "levels":
+            return Column(name, "levels", parts=(FREQUENCY,), encoder=Levels.learn(values))
+        case "text":
+            return _text(name, text, int(text.nunique()))
+        case _:
+            counts = values.value_counts().drop("", errors="ignore")
+            frequent = counts.head(MOST_CATEGORIES - 1)
+            more = (OTHER,) if len(counts) > len(frequent) else ()
+            named = sorted(set(category_texts(frequent.index)))
+            return Column(name, "category", (*named, *more))
 
 
 def _with_dates(columns: list[Column], frame: pd.DataFrame) -> list[Column]:
