@@ -3,11 +3,11 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo docs test test-fast lint paper paper-quick test-browser test-oldest test-wheel fuzz fuzz-guided audit size clean faults
+.PHONY: help demo docs docs-linkcheck test test-fast lint paper paper-quick test-browser test-oldest test-wheel fuzz fuzz-guided audit size clean faults
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
-	@echo "make docs         build the guide and the reference; warnings are errors"
+	@echo "make docs         build the site, and run the examples that changed; warnings are errors"
 	@echo "make test         lint, types and the test suite"
 	@echo "make test-fast    the tests that are not slow, in two minutes or less"
 	@echo "make faults       kill, stop and starve the commands at every file operation"
@@ -30,6 +30,10 @@ demo: .venv/demo.stamp
 docs: .venv/docs.stamp
 	@.venv/bin/python -m sphinx -q -W --keep-going -n -E docs docs/_build/html
 	@echo "The pages are in docs/_build/html/index.html"
+
+# Links to other sites, which needs a network.
+docs-linkcheck: .venv/docs.stamp
+	@.venv/bin/python -m sphinx -q -b linkcheck -D plot_gallery=0 docs docs/_build/links
 
 test: lint
 	.venv/bin/python -m pytest -n 2

@@ -21,9 +21,10 @@ LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 def site(tmp_path_factory):
     pytest.importorskip("sphinx")
     pytest.importorskip("myst_parser")
-    pytest.importorskip("furo")
+    pytest.importorskip("pydata_sphinx_theme")
+    pytest.importorskip("sphinx_gallery")
     folder = tmp_path_factory.mktemp("site")
-    strict = ["-q", "-W", "--keep-going", "-n"]
+    strict = ["-q", "-W", "--keep-going", "-n", "-D", "plot_gallery=0"]
     command = [sys.executable, "-m", "sphinx", *strict, "docs", str(folder)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
