@@ -10,10 +10,12 @@ times factor decides.
 
 from .calibration import Calibrator, calibrate_vote, calibrate_votes, crossfit_probability
 from .decision import Decision, choose_threshold
+from .guarantees import Guarantee, guarantee, promising_cuts
 from .objectives import (
     Cost,
     FBeta,
     Fixed,
+    Flags,
     Floor,
     MacroF1,
     Objective,
@@ -29,7 +31,9 @@ __all__ = [
     "Decision",
     "FBeta",
     "Fixed",
+    "Flags",
     "Floor",
+    "Guarantee",
     "MacroF1",
     "Objective",
     "Tuning",
@@ -41,7 +45,9 @@ __all__ = [
     "crossfit_probability",
     "crossfit_thresholds",
     "decide",
+    "guarantee",
     "parse_objective",
+    "promising_cuts",
     "tune",
     "tune_threshold",
 ]

@@ -8,6 +8,7 @@ that trying other weights is quick.
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -54,6 +55,12 @@ class Decision:
         decision = cls.__new__(cls)
         vars(decision).update(known)
         return decision
+
+    def at(self, threshold: float) -> Decision:
+        """The same vote, cut at a threshold that comes from other rows."""
+        other = copy(self)
+        vars(other).update(objective=Fixed(threshold), threshold=threshold, tuning=None)
+        return other
 
     @cached_property
     def threshold(self) -> Any:

@@ -9,7 +9,10 @@ threshold: the threshold is an order statistic of these votes, whose rank is kno
 any vote is looked at (it is where Clopper and Pearson's bound meets what was asked for).
 Precision may rise and fall with the threshold. There, thresholds are tested one after the
 other, the most promising first, each by Clopper and Pearson's bound, until the first that
-fails (learn then test); the order must not come from the same labels.
+fails (learn then test); the order must come from other rows.
+
+Counts say so much only of rows that are independent. Of rows that come in groups, each
+group counts once, by one of its rows, drawn at random.
 
 References
 ----------
@@ -21,20 +24,25 @@ References
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Rate = Literal["recall", "precision", "false_alarm_rate"]
-RATES = ("recall", "precision", "false_alarm_rate")
-WORDS = {
-    "recall": "recall",
-    "precision": "precision",
-    "false_alarm_rate": "false-alarm rate",
+RATES: tuple[Rate, ...] = get_args(Rate)
+COUNTED: dict[Rate, tuple[str, str]] = {
+    "recall": ("recall of at least", "positives"),
+    "precision": ("precision of at least", "flagged rows"),
+    "false_alarm_rate": ("false-alarm rate of at most", "negatives"),
 }
+"""What is promised, and the rows that carry it."""
 N_CUTS = 25
 """Thresholds that are tested for a precision, at most."""
 
@@ -56,9 +64,15 @@ class Guarantee:
         Of the rows that the promise comes from.
     found, alarms : int
         Of these, the flagged ones.
-    needed : int or None
-        Without a threshold: how many rows it would take (positives for a recall, negatives
-        for a false-alarm rate, flagged rows for a precision) even if all went well.
+    counted : int
+        Rows that carry it: positives for a recall, negatives for a false-alarm rate,
+        flagged rows for a precision; of rows in groups, groups that have such rows.
+    needed : int
+        How many of these it takes at least, even if all went well.
+    by_group : bool
+        Whether groups are counted, and not rows.
+    basis : str
+        What it rests on, for people to read.
 
     Examples
     --------
@@ -69,9 +83,10 @@ class Guarantee:
     >>> vote = rng.normal(size=2060) + 3 * targets
     >>> promise = guarantee(vote, targets, "recall", 0.9)
     >>> print(promise)
-    recall of at least 0.9 with 90 % confidence (60 positives): flag votes above 0.785
-    >>> print(guarantee(vote[:2010], targets[:2010], "recall", 0.9))
-    no recall of at least 0.9 can be promised with 90 % confidence from 10 positives; it takes 22 at least
+    recall of at least 0.9 with 90 % confidence (by 60 positives): flag votes above 1.32
+    >>> few = guarantee(vote[:2010], targets[:2010], "recall", 0.9)
+    >>> few.threshold is None, few.words.partition(": ")[2]
+    (True, 'there are 10 positives, and it takes 22')
     """
 
     rate: Rate
@@ -80,42 +95,69 @@ class Guarantee:
     threshold: float | None
     positives: int
     negatives: int
-    found: int = 0
-    alarms: int = 0
-    needed: int | None = None
+    found: int
+    alarms: int
+    counted: int
+    needed: int
+    by_group: bool = False
+    basis: str = ""
 
     @property
     def words(self) -> str:
-        """The promise: rate, level and confidence."""
-        side = "at most" if self.rate == "false_alarm_rate" else "at least"
-        told = f"{WORDS[self.rate]} of {side} {self.level:g}"
-        return f"{told} with {_percent(self.confidence)} confidence"
-
-    @property
-    def counted(self) -> str:
-        """The rows that carry it."""
-        if self.rate == "recall":
-            return f"{self.positives:,} positives"
-        if self.rate == "false_alarm_rate":
-            return f"{self.negatives:,} negatives"
-        return f"{self.positives + self.negatives:,} rows, {self.positives:,} positive"
+        """The promise, or that there is none, and how many rows it would take."""
+        told, rows = COUNTED[self.rate]
+        told, sure = (
+            f"{told} {self.level:g}",
+            f"with {100 * self.confidence:.4g} % confidence",
+        )
+        if self.by_group:
+            rows = f"groups with {rows}"
+        if self.threshold is not None:
+            return f"{told} {sure} (by {self.counted:,} {rows})"
+        told = f"no {told} can be promised {sure}"
+        if self.rate == "precision":
+            return (
+                f"{told}: no threshold is shown to be that precise by {self.positives:,} "
+                f"positives and {self.negatives:,} others; it takes {self.needed:,} "
+                f"flagged positives at least, and more with each false alarm"
+            )
+        return f"{told}: there are {self.counted:,} {rows}, and it takes {self.needed:,}"
 
     def __str__(self) -> str:
-        if self.threshold is not None:
-            return f"{self.words} ({self.counted}): flag votes above {self.threshold:.3g}"
-        told = self.words.replace(" with ", " can be promised with ")
-        if self.rate == "precision":
-            why = (
-                f"no threshold tried is sure to be that precise. Without any false alarm "
-                f"it takes {self.needed:,} flagged rows"
-            )
-        else:
-            why = f"it takes {self.needed:,} at least"
-        return f"no {told} from {self.counted}; {why}"
+        cut = "" if self.threshold is None else f": flag votes above {self.threshold:.3g}"
+        return f"{self.words}{cut}" + f". {self.basis}" * bool(self.basis)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain Python values, ready for JSON."""
-        return asdict(self)
+        return {**asdict(self), "words": self.words}
+
+
+def parse_guarantee(asked: Any) -> tuple[Rate, float]:
+    """The rate and the level that a user asks to be promised.
+
+    Examples
+    --------
+    >>> parse_guarantee({"recall": 0.9}), parse_guarantee("precision=80%")
+    (('recall', 0.9), ('precision', 0.8))
+    """
+    pair: Any = asked
+    if isinstance(asked, Mapping) and len(asked) == 1:
+        pair = next(iter(asked.items()))
+    elif isinstance(asked, str):
+        pair = re.split("[=@]", asked)
+    try:
+        name, level = pair
+        name = str(name).strip().replace("-", "_")
+        percent = isinstance(level, str) and level.endswith("%")
+        level = float(level.rstrip("%")) / 100 if percent else float(level)
+    except (TypeError, ValueError):
+        name, level = "", np.nan
+    if name not in RATES or not 0 < level < 1:
+        raise ValueError(
+            f"guarantee={asked!r} is not known; name one of {', '.join(RATES)} and what it "
+            f"is to be, between 0 and 1, as in recall=0.9 (in Python {{'recall': 0.9}})"
+        )
+    return name, level
 
 
 def guarantee(
@@ -126,6 +168,7 @@ def guarantee(
     *,
     confidence: float = 0.9,
     cuts: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> Guarantee:
     """A threshold that keeps a rate on new rows, with this confidence; or none.
 
@@ -136,13 +179,17 @@ def guarantee(
     targets : array of int, shape (n,)
         1 for the positive class, 0 for the other.
     rate : {"recall", "precision", "false_alarm_rate"}
+        The false-alarm rate is the share of the negatives that is flagged.
     level : float
         What a recall or a precision is to reach, or a false-alarm rate not to exceed;
         between 0 and 1.
     confidence : float, default=0.9
     cuts : array, optional
-        For a precision: thresholds to test, the most promising first, chosen without these
-        targets. By default, votes of these rows that flag ever more of them.
+        For a precision, and needed there: thresholds to test, the most promising first,
+        found without these rows, as by :func:`promising_cuts`.
+    groups : array of shape (n,), optional
+        Which rows belong together: each group counts once, by one of its rows. The rate is
+        then the one of rows of new groups, each group counting alike.
 
     Returns
     -------
@@ -150,9 +197,21 @@ def guarantee(
         Of the thresholds that keep the rate, the one that flags fewest rows for a recall,
         and most for a precision or a false-alarm rate. ``threshold`` is None where the
         rows cannot support a promise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.decision import guarantee, promising_cuts
+    >>> rng = np.random.default_rng(0)
+    >>> targets = np.tile(np.repeat([0, 1], [900, 100]), 2)
+    >>> vote = rng.normal(size=2000) + 3 * targets
+    >>> cuts = promising_cuts(vote[:1000], targets[:1000], 0.8, 1000)
+    >>> promise = guarantee(vote[1000:], targets[1000:], "precision", 0.8, cuts=cuts)
+    >>> promise.found, promise.alarms
+    (70, 10)
     """
     votes, positive = np.asarray(vote, np.float64), np.asarray(targets) == 1
-    if votes.ndim != 1 or votes.shape != positive.shape:
+    if not (votes.shape == positive.shape == (votes.size,)):
         raise ValueError(
             f"vote has the shape {votes.shape} and targets {positive.shape}; give one of "
             f"each for each row, of two classes"
@@ -164,13 +223,34 @@ def guarantee(
     for name, value in (("level", level), ("confidence", confidence)):
         if not 0 < value < 1:
             raise ValueError(f"{name}={value!r}; give a number between 0 and 1")
+    if rate == "precision" and cuts is None:
+        raise ValueError(
+            "a precision needs cuts, the thresholds to test, found on other rows, as by "
+            "promising_cuts on out-of-fold votes"
+        )
+    codes = (
+        None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    )
     risk = 1 - confidence
-    if rate == "recall":
-        threshold, needed = _recall_cut(votes[positive], level, risk)
-    elif rate == "false_alarm_rate":
-        threshold, needed = _false_alarm_cut(votes[~positive], level, risk)
+    threshold, counted = None, 0
+    if rate == "precision":
+        for cut in np.asarray(cuts, np.float64):
+            judged = one_of_each(votes > cut, codes)
+            n, found = len(judged), int(positive[judged].sum())
+            if not n or binom.sf(found - 1, n, level) > risk:
+                counted = counted if threshold is not None else n
+                break  # what comes after the first failure is not looked at
+            if threshold is None or cut < threshold:
+                threshold, counted = float(cut), n
     else:
-        threshold, needed = _precise_cut(votes, positive, level, risk, cuts)
+        wanted = rate == "recall"
+        own = np.sort(votes[one_of_each(positive == wanted, codes)])
+        counted = len(own)
+        beyond = most_beyond(counted, 1 - level if wanted else level, risk)
+        if beyond >= 0 and wanted:  # from this vote on, all are flagged
+            threshold = float(np.nextafter(own[beyond], -np.inf))
+        elif beyond >= 0:
+            threshold = float(own[counted - 1 - beyond])
     flagged = np.zeros(len(votes), np.bool_) if threshold is None else votes > threshold
     return Guarantee(
         rate=rate,
@@ -181,88 +261,48 @@ def guarantee(
         negatives=int((~positive).sum()),
         found=int((flagged & positive).sum()),
         alarms=int((flagged & ~positive).sum()),
-        needed=None if threshold is not None else needed,
+        counted=counted,
+        needed=fewest(level if rate == "false_alarm_rate" else 1 - level, risk),
+        by_group=groups is not None,
     )
 
 
-def lower_bound(part: int, whole: int, risk: float) -> float:
-    """Clopper and Pearson's one-sided lower bound of a share; 0 of nothing.
-
-    Examples
-    --------
-    >>> round(lower_bound(22, 22, 0.1), 3), lower_bound(0, 5, 0.1)
-    (0.901, 0.0)
-    """
-    return float(beta.ppf(risk, part, whole - part + 1)) if part else 0.0
+def one_of_each(some: Mask, groups: NDArray[Any] | None) -> NDArray[np.intp]:
+    """The places of these rows; of rows in groups, of one of each, drawn at random."""
+    places = np.flatnonzero(some)
+    if groups is None:
+        return places
+    places = np.random.RandomState(0).permutation(places)
+    return np.asarray(places[np.unique(groups[places], return_index=True)[1]])
 
 
-def _most_beyond(n: int, share: float, risk: float) -> int:
+def most_beyond(n: int, share: float, risk: float) -> int:
     """How many of n may lie beyond a cut where a share of at most ``share`` shall; or -1.
 
     The largest number e with P(Binomial(n, share) <= e) <= risk.
+
+    Examples
+    --------
+    >>> most_beyond(22, 0.1, 0.1), most_beyond(21, 0.1, 0.1)
+    (0, -1)
     """
+    if not n:
+        return -1
     likely = int(binom.ppf(risk, n, share))  # the smallest with at least the risk
     return likely if binom.cdf(likely, n, share) <= risk else likely - 1
 
 
-def _fewest(share: float, risk: float) -> int:
+def fewest(share: float, risk: float) -> int:
     """How many rows it takes if none of them lies beyond."""
-    return int(np.ceil(np.log(risk) / np.log1p(-share) - 1e-9))
-
-
-def _recall_cut(
-    votes: NDArray[np.float64], level: float, risk: float
-) -> tuple[float | None, int]:
-    missed = _most_beyond(len(votes), 1 - level, risk) if len(votes) else -1
-    needed = _fewest(1 - level, risk)
-    if missed < 0:
-        return None, needed
-    # All votes from this one on are flagged, strictly above the next float below it.
-    return float(np.nextafter(np.sort(votes)[missed], -np.inf)), needed
-
-
-def _false_alarm_cut(
-    votes: NDArray[np.float64], level: float, risk: float
-) -> tuple[float | None, int]:
-    alarms = _most_beyond(len(votes), level, risk) if len(votes) else -1
-    needed = _fewest(level, risk)
-    if alarms < 0:
-        return None, needed
-    return float(np.sort(votes)[len(votes) - 1 - alarms]), needed
-
-
-def _precise_cut(
-    votes: NDArray[np.float64],
-    positive: NDArray[np.bool_],
-    level: float,
-    risk: float,
-    cuts: ArrayLike | None,
-) -> tuple[float | None, int]:
-    needed = _fewest(1 - level, risk)
-    tried = _cuts_by_count(votes, needed) if cuts is None else np.asarray(cuts, np.float64)
-    kept = None
-    for cut in tried:
-        flagged = votes > cut
-        n, found = int(flagged.sum()), int((flagged & positive).sum())
-        if not n or binom.sf(found - 1, n, level) > risk:
-            break  # what comes after the first failure is not looked at
-        kept = float(cut) if kept is None else min(kept, float(cut))
-    return kept, needed
-
-
-def _cuts_by_count(votes: NDArray[np.float64], fewest: int) -> NDArray[np.float64]:
-    """Thresholds that flag ever more rows, from three times the fewest that could do."""
-    most = len(votes) - 1
-    first = min(3 * fewest, most)
-    if first < 1:
-        return np.empty(0)
-    counts = np.unique(np.geomspace(first, most, N_CUTS).astype(np.intp))
-    return np.sort(votes)[::-1][counts]
+    n = max(int(np.log(risk) / np.log1p(-share)) - 1, 1)
+    while most_beyond(n, share, risk) < 0:
+        n += 1
+    return n
 
 
 def promising_cuts(
     vote: ArrayLike, targets: ArrayLike, level: float, n_rows: int
-) -> NDArray[np.float64]:
+) -> Floats:
     """Thresholds in the order in which a precision is likely to be shown for them.
 
     Parameters
@@ -281,11 +321,16 @@ def promising_cuts(
         the level; then ever lower ones.
     """
     votes, positive = np.asarray(vote, np.float64), np.asarray(targets) == 1
+    there = ~np.isnan(votes)
+    votes, positive = votes[there], positive[there]
+    if len(votes) < 2:
+        return np.empty(0)
     order = np.argsort(-votes, kind="stable")
     ranked, found = votes[order], np.cumsum(positive[order])
-    most = max(len(votes) - 1, 1)
-    counts = np.unique(np.geomspace(1, most, 4 * N_CUTS).astype(np.intp))
-    counts = counts[ranked[counts - 1] > ranked[np.minimum(counts, most)]]
+    counts = np.unique(np.geomspace(1, len(votes) - 1, 4 * N_CUTS).astype(np.intp))
+    counts = counts[ranked[counts - 1] > ranked[counts]]
+    if not len(counts):
+        return np.empty(0)
     # A prior of two rows at the level: three positives of three are no certainty.
     precision = (found[counts - 1] + 2 * level) / (counts + 2)
     tested = counts * (n_rows / len(votes))
@@ -294,7 +339,3 @@ def promising_cuts(
     lower = counts[int(np.argmax(sureness)) :]
     steps = np.unique(np.linspace(0, len(lower) - 1, N_CUTS).astype(np.intp))
     return np.asarray(ranked[lower[steps]])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.4g} %"

@@ -22,7 +22,7 @@ TINY = np.finfo(np.float64).tiny
 
 TWO_CLASSES = (
     '"vote", "f1", "fbeta", ("fbeta", 2), {"recall": 0.9}, {"precision": 0.8}, '
-    '{"cost": (false_alarm, miss)} or a number'
+    '{"flags": 200}, {"cost": (false_alarm, miss)} or a number'
 )
 
 
@@ -119,6 +119,10 @@ class Objective:
         """What each row counts for."""
         return rows.weight
 
+    def among(self, n_rows: int) -> Objective:
+        """The same of so many rows, where that makes a difference."""
+        return self
+
     def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
         """The value of given decisions, and what to maximise."""
         counts = Counts.of(rows, decided == 1, self.mass(rows))
@@ -208,6 +212,48 @@ class Floor(Objective):
 
 
 @dataclass(frozen=True, eq=False)
+class Flags(Objective):
+    """As many rows flagged as can be looked into: ``number`` of every ``per`` rows.
+
+    ``per`` None is as many rows as the threshold is found on. The higher the threshold,
+    the fewer are flagged, whatever their truth: it is set by the votes alone.
+    """
+
+    number: float
+    per: float | None = None
+
+    @property
+    def name(self) -> str:
+        if self.per is None:
+            return f"recall at {self.number:,.10g} flags"
+        if self.per == 1:
+            return f"recall at {100 * self.number:.10g} % flagged"
+        return f"recall at {self.number:,.10g} flags in {self.per:,.10g} rows"
+
+    @property
+    def share(self) -> float:
+        """Of the rows, to be flagged."""
+        if self.per is None:
+            raise ValueError("nobody said of how many rows these are flagged; see among()")
+        return min(self.number / self.per, 1.0)
+
+    def among(self, n_rows: int) -> Flags:
+        return self if self.per is not None else Flags(self.number, n_rows)
+
+    def value(self, counts: Counts) -> Number:
+        return counts.recall
+
+    def preference(self, counts: Counts) -> tuple[Number, ...]:
+        flagged = share(counts.found + counts.alarms, counts.positives + counts.negatives)
+        return (-np.abs(flagged - self.share),)
+
+    def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
+        # All votes can flag as many; the better one finds more by it.
+        value = float(self.value(Counts.of(rows, decided == 1, rows.weight)))
+        return value, value
+
+
+@dataclass(frozen=True, eq=False)
 class Cost(Objective):
     """The mean cost a row, counted from what right decisions cost.
 
@@ -255,7 +301,9 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
         ``"f1"``, ``"fbeta"`` (beta = 2),
         ``("fbeta", beta)`` or ``{"fbeta": beta}``; ``{"recall": floor}`` for the highest
         precision with at least that recall, ``{"precision": floor}`` for the highest
-        recall with at least that precision; ``{"cost": (false_alarm, miss)}`` for the
+        recall with at least that precision; ``{"flags": 200}`` to flag 200 of as many rows
+        as are given, ``{"flags": (200, 10_000)}`` of every 10,000, ``{"flags": 0.02}``
+        (below 1) a share; ``{"cost": (false_alarm, miss)}`` for the
         lowest cost, where each is a number or an array with one a row, or
         ``{"cost": [[tn, fp], [fn, tp]]}``; a number is a threshold taken as it is.
         With three or more classes: ``"vote"`` (the largest vote decides), ``"macro_f1"``,
@@ -268,6 +316,8 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
     'precision at recall >= 0.9'
     >>> parse_objective(("fbeta", 2)), parse_objective("vote")
     (FBeta(beta=2.0), Untuned(threshold=0.0))
+    >>> parse_objective({"flags": (200, 10_000)}).share
+    0.02
     >>> parse_objective("macro_f1", n_classes=3).name
     'macro F1'
     """
@@ -297,6 +347,8 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
             return FBeta(_number(wanted, "beta of fbeta", 0, np.inf))
         if name in ("recall", "precision"):
             return Floor(name, _number(wanted, f"{name} floor", 0, 1))
+        if name == "flags":
+            return _parse_flags(wanted)
         if name == "cost":
             return _parse_cost(wanted)
     raise ValueError(f"threshold={threshold!r} is not known; give {TWO_CLASSES}")
@@ -338,6 +390,14 @@ def _number(value: Any, what: str, low: float, high: float) -> float:
         limits = "above 0" if high == np.inf else f"above {low} and at most {high}"
         raise ValueError(f"the {what} is {value!r}; give a number {limits}")
     return float(value)
+
+
+def _parse_flags(spec: Any) -> Flags:
+    pair = spec if isinstance(spec, (tuple, list)) and len(spec) == 2 else (spec, None)
+    number = _number(pair[0], "number of flags", 0, np.inf)
+    if pair[1] is not None:
+        return Flags(number, _number(pair[1], "number of rows per flags", 0, np.inf))
+    return Flags(number, 1.0 if number < 1 else None)
 
 
 def _parse_cost(spec: Any) -> Cost:

@@ -20,6 +20,7 @@ from .objectives import (
     TINY,
     Counts,
     Fixed,
+    Flags,
     Floor,
     Objective,
     confusion,
@@ -35,6 +36,10 @@ GAIN = 1e-12
 """What counts as a better macro F1: sums are rounded."""
 BEYOND = 2.0
 """How far outside the switching points the outermost factors are put."""
+BELOW = 1 / 8
+"""How far below the lowest flagged vote the threshold of a budget is, as a part of the gap
+there. Of n votes, k of which are flagged, a new one is expected among the flagged with the
+chance k / (n + 1) at that vote, and (k + 1) / (n + 1) at the next."""
 MAX_SWEEPS = 20
 
 
@@ -141,7 +146,9 @@ def search(rows: Rows, aim: Objective, order: ArrayLike | None = None) -> Any:
     """The best threshold, or the best factors."""
     if isinstance(aim, Fixed):
         return aim.threshold
-    return _best_cut(rows, aim) if rows.n_classes == 2 else _best_factors(rows, order)
+    if rows.n_classes == 2:
+        return _best_cut(rows, aim.among(rows.n_given))
+    return _best_factors(rows, order)
 
 
 def warn_if_out_of_reach(rows: Rows, aim: Objective, threshold: Any) -> None:
@@ -165,9 +172,11 @@ def warn_if_out_of_reach(rows: Rows, aim: Objective, threshold: Any) -> None:
 def _best_cut(rows: Rows, aim: Objective) -> float:
     """The best threshold; above all votes if no positive is known."""
     votes, counts = all_cuts(rows.vote, rows.positive, aim.mass(rows), rows.total)
+    good = np.flatnonzero(best(aim.preference(counts)))
+    if isinstance(aim, Flags):
+        return _threshold_at(int(good[-1]), votes, BELOW)
     if not rows.positive.any():
         return _threshold_at(len(votes), votes)
-    good = np.flatnonzero(best(aim.preference(counts)))
     breaks = np.flatnonzero(np.diff(good) > 1)
     first = good[np.append(0, breaks + 1)]
     last = good[np.append(breaks, len(good) - 1)]
@@ -186,13 +195,14 @@ def best(preference: tuple[Number, ...]) -> NDArray[np.bool_]:
     return good
 
 
-def _threshold_at(cut: int, votes: Number) -> float:
+def _threshold_at(cut: int, votes: Number, part: float = 0.5) -> float:
+    """A threshold between two neighbouring votes, this part of the way down."""
     if cut == 0:
         return max(float(np.nextafter(votes[0], -np.inf)), -LARGEST)
     if cut == len(votes):
         return min(float(np.nextafter(votes[-1], np.inf)), LARGEST)
     below, above = float(votes[cut - 1]), float(votes[cut])
-    middle = below / 2 + above / 2
+    middle = below * part + above * (1 - part)
     # Between neighbouring floats there is no middle, and "above" must stay above.
     return middle if below <= middle < above else below
 

@@ -12,6 +12,7 @@ from ..folds import folds_to_learn_from
 from .objectives import (
     Counts,
     Fixed,
+    Flags,
     Objective,
     confusion,
     f1_by_class,
@@ -32,6 +33,8 @@ from .threshold import best, decide, search, warn_if_out_of_reach
 N_FOLDS = 5
 N_DRAWS = 300
 MAX_CUTS = 400
+SPREAD = 6
+"""Standard errors around a budget's threshold in which draws look for theirs."""
 LEVEL = 0.9
 """How much of the draws an interval holds."""
 
@@ -274,11 +277,12 @@ def _decide(rows: Rows, threshold: Any, order: ArrayLike | None) -> Classes:
 #
 # Rows are drawn again within each class. Of two classes, what counts of a draw is how many
 # rows of each class and fold fall between two candidate thresholds: a multinomial, drawn at
-# once and never row by row. The candidates lie just below the positives, where every
-# objective here has its best threshold (a lower one only adds false alarms); beyond
-# MAX_CUTS positives they are thinned evenly. A draw is exact while rows of the same cell
-# weigh the same; otherwise they count with their mean weight. Of three or more classes the
-# confusion table is drawn again, since to tune factors for each draw would take too long.
+# once and never row by row. The candidates lie just below the positives, where objectives
+# have their best threshold (a lower one only adds false alarms), or around the threshold
+# of a budget; beyond MAX_CUTS they are thinned evenly. A draw is exact while rows of the
+# same cell weigh the same; otherwise they count with their mean weight. Of three or more
+# classes the confusion table is drawn again, since to tune factors for each draw would take
+# too long.
 
 
 def _redraw_cuts(
@@ -290,6 +294,7 @@ def _redraw_cuts(
     without each fold (on those before it, if ``forward``), and judged there.
     """
     rng = np.random.RandomState([seed, 7])
+    aim = aim.among(rows.n_given)
     cuts = _candidates(rows, aim)
     n_folds = int(folds.max()) + 1
     mass = aim.mass(rows)
@@ -320,6 +325,12 @@ def _candidates(rows: Rows, aim: Objective) -> Number:
         return np.array([aim.threshold])
     votes = np.unique(rows.vote)
     places = np.searchsorted(votes, np.unique(rows.vote[rows.positive]))
+    if isinstance(aim, Flags):  # it heeds no truth; draws move by the root of the number
+        flagged = aim.share * len(rows)
+        reach = SPREAD * np.sqrt(flagged + 1) * np.array([-1, 1])
+        ends = np.clip(len(rows) - flagged + reach, 0, len(rows) - 1).astype(np.intp)
+        first, last = np.searchsorted(votes, np.sort(rows.vote)[ends])
+        places = np.arange(first, last + 1)
     if len(places) > MAX_CUTS:
         thinned = np.linspace(0, len(places) - 1, MAX_CUTS).round().astype(np.intp)
         places = places[thinned]
