@@ -23,6 +23,8 @@ Labels = NDArray[np.intp]
 N_DRAWS = 300
 MOST_CELLS = 5000
 """Distinct votes that are told apart in the draws of one ranking."""
+MOST_RANKS = 2000
+"""Votes that are told apart among the highest."""
 MOST_WORK = 100_000_000
 """Rows times classes times draws, of the draws of rows."""
 FEWEST_OF_CLASS = 200
@@ -202,6 +204,50 @@ def _draw_cells(
         return Drawn(tables, drawn, None)
     mean_error = np.bincount(cell.reshape(-1), errors) / members
     return Drawn(tables, drawn, counts @ mean_error / len(truth))
+
+
+def draw_top(
+    seed: int,
+    positive: NDArray[np.bool_],
+    vote: Floats,
+    shares: Floats,
+    blocks: Labels | None,
+) -> tuple[Floats, Floats]:
+    """Precision and recall among the first rows, draw by draw: (draws, shares) each.
+
+    Nothing is fixed: a draw has its own positives, and is cut anew where that share of its
+    rows is above. Rows of equal vote are taken in any order, and so are neighbours, where
+    there are very many rows.
+    """
+    rng = np.random.RandomState([seed, 23])
+    level = np.unique(-vote, return_inverse=True)[1].reshape(-1)
+    last = int(level.max())
+    if last >= MOST_RANKS:  # the first are told apart, of the others ever fewer
+        alone = MOST_RANKS // 2
+        others = np.geomspace(alone, last, MOST_RANKS - alone).astype(np.intp)
+        level = np.searchsorted(np.union1d(np.arange(alone), others), level)
+    n_cells = 2 * (int(level.max()) + 1)
+    cell = 2 * level + positive
+    if blocks is None:
+        members = np.bincount(cell, minlength=n_cells)
+        filled = np.flatnonzero(members)
+        counts = np.zeros((N_DRAWS, n_cells))
+        part = members[filled] / len(vote)
+        counts[:, filled] = rng.multinomial(len(vote), part, size=N_DRAWS)
+    else:
+        numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1)
+        times = _times_of_blocks(rng, positive.astype(np.intp), numbers)
+        n_blocks = times.shape[1]
+        found = np.bincount(numbers * n_cells + cell, minlength=n_blocks * n_cells)
+        counts = times @ found.reshape(n_blocks, n_cells)
+    up = counts[:, 1::2].cumsum(axis=1)
+    both = up + counts[:, ::2].cumsum(axis=1)
+    precision, recall = np.empty((2, N_DRAWS, len(shares)))
+    for k, (seen, found) in enumerate(zip(both, up, strict=True)):
+        rows = shares * seen[-1]
+        hits = np.interp(rows, np.append(0, seen), np.append(0, found))
+        precision[k], recall[k] = hits / rows, hits / max(found[-1], 1)
+    return precision, recall
 
 
 def _draw_rows(

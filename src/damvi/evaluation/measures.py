@@ -12,7 +12,7 @@ two the positive one, which is 1.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -26,6 +26,7 @@ from .draws import (
     draw,
     draw_gains,
     draw_pairs,
+    draw_top,
     of_tables,
     rank_figures,
     vote_columns,
@@ -85,13 +86,17 @@ class Figure:
         return cls(value, max(low, least), min(high, most), float(draws.std()))
 
     @classmethod
-    def counted(cls, part: int, whole: int, effect: float = 1.0) -> Figure | None:
+    def counted(cls, part: float, whole: float, effect: float = 1.0) -> Figure | None:
         """A share of counted rows, as :func:`share` gives it; None of nothing."""
         rate = share(part, whole, effect)
         if not whole:
             return None
         spread = sqrt(rate["value"] * (1 - rate["value"]) * effect / whole)
         return cls(rate["value"], rate["low"], rate["high"], spread)
+
+    def times(self, factor: float) -> Figure:
+        """Of a share, what it is of so many."""
+        return Figure(*(factor * value for value in asdict(self).values()))
 
     def as_dict(self) -> dict[str, float]:
         """Plain values, ready for JSON."""
@@ -170,7 +175,7 @@ def headlines(figures: Collection[str]) -> tuple[str, ...]:
     return next((names for names in HEADLINES if {*names} <= {*figures}), ())
 
 
-def share(part: int, whole: int, effect: float = 1.0) -> dict[str, Any]:
+def share(part: float, whole: float, effect: float = 1.0) -> dict[str, Any]:
     """``part / whole`` with Wilson's 90 % interval; None of nothing.
 
     ``effect`` rows count as one in the interval, where rows are alike.
@@ -337,6 +342,123 @@ def _effects(
         effects[name] = tuple(own)
     assert len(effects["recall"]) == n_classes
     return effects
+
+
+@dataclass(frozen=True)
+class TopFigures:
+    """What is found if the ``rows`` of ``of`` rows with the highest votes are looked into.
+
+    Attributes
+    ----------
+    rows, of : float
+    hits : Figure
+        Positives among them that are to be expected. One batch has a few more or fewer.
+    precision, recall : Figure
+        The share of these rows that are positives, and of the positives that are among
+        them.
+    """
+
+    rows: float
+    of: float
+    hits: Figure
+    precision: Figure
+    recall: Figure
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    def per(self, rows: float, of: float) -> TopFigures:
+        """The same share of another number of rows."""
+        hits = self.precision.times(rows)
+        return replace(self, rows=float(rows), of=float(of), hits=hits)
+
+    @property
+    def words(self) -> str:
+        """For people to read."""
+        hits, precision, recall = (
+            f"{form(one.value)} (90 %: {form(one.low)} to {form(one.high)})"
+            for one, form in (
+                (self.hits, "{:,.3g}".format),
+                (self.precision, "{:.3f}".format),
+                (self.recall, "{:.3f}".format),
+            )
+        )
+        return (
+            f"Of the {self.rows:,.10g} highest votes in {self.of:,.10g} rows, {hits} are "
+            f"expected to be hits: precision {precision}, recall {recall}."
+        )
+
+
+def top_figures(
+    labels: ArrayLike,
+    vote: ArrayLike,
+    rows: ArrayLike,
+    *,
+    blocks: ArrayLike | None = None,
+    seed: int = 0,
+) -> list[TopFigures]:
+    """What is found among the rows with the highest votes, for these numbers of rows.
+
+    The intervals count that other rows would have other positives, and that the cut would
+    be elsewhere. Draws of rows, each cut anew, say so, and how many rows count as one in
+    Wilson's interval; the wider of the two is taken at either end.
+
+    Parameters
+    ----------
+    labels : array of int or bool, shape (n,)
+        1 for the positive class.
+    vote : array of shape (n,)
+        Of equal votes any may be the first, so hits are means over their orders.
+    rows : array of numbers above 0
+        Those above n are n.
+    blocks : array of int, shape (n,), optional
+        As :func:`measure` takes them.
+    seed : int, default=0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.evaluation import top_figures
+    >>> rng = np.random.default_rng(0)
+    >>> positive = rng.random(5000) < 0.02
+    >>> (top,) = top_figures(positive, rng.normal(size=5000) + 3 * positive, [100])
+    >>> print(top.words.partition(": precision")[0])
+    Of the 100 highest votes in 5,000 rows, 75 (90 %: 64.6 to 84) are expected to be hits
+    """
+    positive, votes = np.asarray(labels, np.intp) == 1, np.asarray(vote, np.float64)
+    if votes.shape != positive.shape or np.isnan(votes).any() or not len(votes):
+        raise ValueError(
+            f"vote has the shape {votes.shape} and labels {positive.shape}; give one vote "
+            f"for each row, of two classes, and leave out rows without one"
+        )
+    n, n_positive = len(votes), int(positive.sum())
+    numbers = np.minimum(np.asarray(rows, np.float64), n)
+    if numbers.ndim != 1 or not (numbers > 0).all():
+        raise ValueError(f"rows={rows!r}; give numbers of rows above 0")
+    order = np.argsort(-votes, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(votes[order]) != 0, True)) + 1
+    found = np.append(0, np.cumsum(positive[order]))[np.append(0, ends)]
+    hits = np.interp(numbers, np.append(0, ends), found)
+    alike = None if blocks is None else np.asarray(blocks, np.intp)
+    drawn = draw_top(seed, positive, votes, numbers / n, alike)
+    wider = 1.0 if alike is None else widening(alike)
+    told = []
+    for k, (number, hit) in enumerate(zip(numbers.tolist(), hits.tolist(), strict=True)):
+        figures = []
+        for whole, draws in ((number, drawn[0][:, k]), (n_positive, drawn[1][:, k])):
+            part = hit / max(whole, 1)
+            plain = part * (1 - part) / max(whole, 1)
+            effect = (wider * float(draws.std())) ** 2 / plain if plain > 0 else 1.0
+            effect = min(max(effect, 1.0), max(whole, 1.0))
+            one = Figure.counted(hit, whole, effect) or NONE_FLAGGED
+            # Where the rows are about as many as the positives, draws move to one side.
+            moved = Figure.around(part, part + wider * (draws - part), 0.0, 1.0)
+            low, high = min(one.low, moved.low), max(one.high, moved.high)
+            figures.append(replace(one, low=low, high=high))
+        precision, recall = figures
+        told.append(TopFigures(number, n, precision.times(number), precision, recall))
+    return told
 
 
 def point_figures(

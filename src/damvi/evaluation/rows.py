@@ -67,6 +67,8 @@ class Judged:
     blocks : ndarray of int, or None
         For the rows with a vote, which block of alike rows each is in: see
         ``damvi.folds.alike_blocks``.
+    groups : ndarray, or None
+        For all rows, which group each is in, where there are any.
     alike : dict of str to str
         The columns that these are made by: "time", "group".
     """
@@ -80,6 +82,7 @@ class Judged:
     untold: int = 0
     step: int = 1
     blocks: Labels | None = None
+    groups: NDArray[Any] | None = None
     alike: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -156,7 +159,11 @@ def alike_words(alike: dict[str, str]) -> str:
 
 
 def honest_rows(
-    model: ModelParts, frame: pd.DataFrame, target: str | None = None
+    model: ModelParts,
+    frame: pd.DataFrame,
+    target: str | None = None,
+    *,
+    new: bool = False,
 ) -> Judged:
     """Judge a table, with out-of-sample votes for the rows that the model knows.
 
@@ -168,6 +175,8 @@ def honest_rows(
         ``schema=model.schema, as_text=[model.target.name]``.
     target : str, optional
         The column that has the truth. By default the model's own, if it is there.
+    new : bool, default=False
+        Whether the rows are known to be new, whatever their values.
 
     Returns
     -------
@@ -179,7 +188,10 @@ def honest_rows(
     if target is not None or name in frame.columns:
         labels = true_labels(model.target, frame, name)
     encoded = model.schema.encode(frame)
-    known = _recognise(model, _values_of(encoded), labels)
+    if new:
+        known = _Recognised(np.full(len(frame), -1), np.zeros(len(frame), np.bool_))
+    else:
+        known = _recognise(model, _values_of(encoded), labels)
     vote = _votes(model, [encoded], known)
     return _judged(model, vote, known, labels, frame)
 
@@ -252,16 +264,14 @@ def _judged(
         chance[known] = training.probability[place[known]]
     remembers = fitted.remembers
     judged = Judged(vote, of_fit, chance, decided, threshold, labels, untold, remembers)
-    blocks, alike = _blocks(model, frame, judged.has_vote)
-    return replace(judged, blocks=blocks, alike=alike)
+    return _with_blocks(model, frame, judged)
 
 
-def _blocks(
-    model: ModelParts, frame: pd.DataFrame, some: Mask
-) -> tuple[Labels | None, dict[str, str]]:
-    """Blocks of rows that are alike, by the columns that said so of the training rows."""
+def _with_blocks(model: ModelParts, frame: pd.DataFrame, judged: Judged) -> Judged:
+    """The blocks of rows that are alike, by the columns that said so of training rows."""
     import pandas as pd
 
+    some = judged.has_vote
     said = model.scores.get("alike")
     known = said if isinstance(said, dict) else {}
     there = {
@@ -287,9 +297,11 @@ def _blocks(
         column = frame[there["group"]]
         if column.isna().any():  # a group of their own
             column = column.astype("string").fillna("")
-        groups = column.to_numpy()[some]
-    blocks = alike_blocks(times, groups)
-    return blocks, {} if blocks is None else there
+        groups = column.to_numpy()
+    blocks = alike_blocks(times, None if groups is None else groups[some])
+    return replace(
+        judged, blocks=blocks, groups=groups, alike={} if blocks is None else there
+    )
 
 
 def true_labels(target: Any, frame: pd.DataFrame, column: str) -> Labels:
