@@ -285,6 +285,9 @@ class OneColumn(LogisticRegression):
         ("recall@0.9", "recall@0.9"),
         ({"recall": 0.9}, "recall@0.9"),
         ({"precision": 0.5}, "precision@0.5"),
+        ({"flags": 200}, "flags@200"),
+        ({"flags": (5, 100)}, "flags@5/100"),
+        ("flags@1%", "flags@1%"),
         ({"cost": (1, 20)}, "cost"),
         ({"cost": [[0, 1], [20, 0]]}, "cost"),
         (("fbeta", 2), "f2"),
@@ -293,7 +296,7 @@ class OneColumn(LogisticRegression):
     ],
 )
 def test_thresholds_in_any_words(threshold, name):
-    metric = as_metric(threshold, damvi.io.Target("y", "0", "1"))
+    metric = as_metric(threshold, damvi.io.Target("y", "0", "1"), 1000)
     assert metric.name == name
     damvi.decision.parse_objective(metric.threshold)
     if name == "cost":
@@ -302,12 +305,13 @@ def test_thresholds_in_any_words(threshold, name):
 
 def test_thresholds_that_do_not_go_with_the_classes():
     many = damvi.io.Target("y", classes=("a", "b", "c"))
-    assert as_metric([1, 2, 3], many).threshold == [1, 2, 3]
-    assert as_metric("macro_ap", many).name == "macro_ap"
+    assert as_metric([1, 2, 3], many, 9).threshold == [1, 2, 3]
+    assert as_metric("macro_ap", many, 9).name == "macro_ap"
     with pytest.raises(ValueError, match="is for two classes, and 'y' has 3"):
-        as_metric("recall@0.9", many)
+        as_metric("recall@0.9", many, 9)
+    costs = {"cost": (np.ones(5), np.ones(5))}
     with pytest.raises(ValueError, match="costs by row are for the estimators"):
-        as_metric({"cost": (np.ones(5), np.ones(5))}, damvi.io.Target("y", "0", "1"))
+        as_metric(costs, damvi.io.Target("y", "0", "1"), 9)
 
 
 def test_warnings_of_the_table_are_warned_of_and_kept():

@@ -231,10 +231,43 @@ def show_scores(
         output.say(printable(alike_words(comparison.alike)))
     for verdict in comparison.verdicts:
         output.say(verdict)
+    if comparison.top is not None:
+        output.say(f"\n{comparison.top.words}")
+    if scores.get("guarantee"):
+        show_guarantee(output, scores["guarantee"])
     if comparison.by_class is not None:
         _show_classes(output, scores["classes"], comparison.by_class)
     elif scores["positives"] < FEW_ROWS:
         output.say(f"Only {scores['positives']} positives: all these figures are rough.")
+
+
+def show_guarantee(output: Output, promise: dict[str, Any]) -> None:
+    """What is promised, what it rests on, and what it costs."""
+    output.say("\nGuarantee:" if promise.get("threshold") else "\nNo guarantee:")
+    for line in guarantee_lines(promise):
+        output.say(f"  {printable(line)}")
+
+
+def guarantee_lines(promise: dict[str, Any]) -> list[str]:
+    """The same, line by line."""
+    words, cut, basis = (promise.get(name) for name in ("words", "threshold", "basis"))
+    if not isinstance(words, str):
+        return []
+    if not isinstance(cut, float):
+        return [f"{words[:1].upper()}{words[1:]}."]
+    lines = [f"A {words}, by flagging votes above {cut:.4g}.", str(basis)]
+    own = promise.get("figures")
+    if isinstance(own, dict) and {"precision", "recall"} <= own.keys():
+        told = [
+            f"{name} {digits(own[name]['value'])} (90 %: {digits(own[name]['low'])} to "
+            f"{digits(own[name]['high'])})"
+            for name in ("precision", "recall")
+        ]
+        lines.append(
+            f"There the training rows have {' and '.join(told)} out of sample: estimates, "
+            f"and no promise."
+        )
+    return lines
 
 
 def _show_classes(

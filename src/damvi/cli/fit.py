@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 DATA = click.Path(path_type=Path)
 COST = click.FloatRange(0, min_open=True)
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command()
@@ -38,8 +39,22 @@ COST = click.FloatRange(0, min_open=True)
 @click.option(
     "--metric",
     help="What to be good at: f1 (the default), ap, recall@0.9 (best precision that finds "
-    "90 %), precision@0.5 (best recall where half of the flagged are right), or cost; with "
+    "90 %), precision@0.5 (best recall where half of the flagged are right), flags@200 "
+    "(200 of as many rows as DATA has; also flags@1%, flags@200/10000), or cost; with "
     "three or more classes macro_f1 (the default) or macro_ap.",
+)
+@click.option(
+    "--guarantee",
+    metavar="RATE=LEVEL",
+    help="A promise for rows to come: recall=0.9, precision=0.5 or false_alarm_rate=0.01. "
+    "It comes from rows that are set aside and train nothing.",
+)
+@click.option("--confidence", type=SHARE, default=0.9, help="Of the guarantee. [0.9]")
+@click.option(
+    "--guarantee-size",
+    type=SHARE,
+    default=0.3,
+    help="The share of the rows that is set aside for it. [0.3]",
 )
 @click.option("--cost-miss", type=COST, help="What a miss costs.")
 @click.option("--cost-false-alarm", type=COST, help="What a false alarm costs. [1]")
@@ -122,6 +137,9 @@ def fit(
     like: Path | None,
     positive: str | None,
     metric: str | None,
+    guarantee: str | None,
+    confidence: float,
+    guarantee_size: float,
     cost_miss: float | None,
     cost_false_alarm: float | None,
     pool: str,
@@ -172,6 +190,8 @@ def fit(
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
     asked = None
+    if guarantee is not None:
+        check_guarantee(guarantee)
     if metric is not None or cost is not None:
         try:
             asked = parse_metric(metric or "f1", cost)
@@ -207,11 +227,14 @@ def fit(
         "group": group,
         "sample_weight": weight,
         "merge_labels": merge_labels,
+        "guarantee": guarantee,
+        "confidence": confidence,
+        "guarantee_size": guarantee_size,
     }
     options = options_like(older, {"target": target, **options})
     if why is not None:
         needs = ("time_limit", "unlabeled_weight", "time", "group", "sample_weight")
-        needs_memory = {name: options.get(name) for name in needs}
+        needs_memory = {name: options.get(name) for name in (*needs, "guarantee")}
         needs_memory |= {"unlabeled": unlabeled}
         needs_memory |= {"merge_labels": options.get("merge_labels") or None}
         is_best = options["pool"] == "best"
@@ -237,6 +260,17 @@ def fit(
     output.say("\nNext:")
     output.say(f"  damvi report {out} {shlex.quote(str(data))}")
     output.say(f"  damvi predict {out} NEW_DATA")
+
+
+def check_guarantee(text: str) -> dict[str, float]:
+    """The promise that is asked for, or a usage error."""
+    from ..decision.guarantees import parse_guarantee
+
+    try:
+        rate, level = parse_guarantee(text)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return {rate: level}
 
 
 def refuse_in_blocks(given: dict[str, Any]) -> None:
@@ -280,6 +314,9 @@ def fit_file(
 
         def say(self, text: str) -> None:
             output.note(text)
+
+        def no_guarantee(self, text: str) -> None:
+            """It is said beside the scores."""
 
         def worded(self, text: str) -> str:
             return text

@@ -46,7 +46,8 @@ def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
     if len(summary["classes"]) > 2:
         sections.append(("Classes", _class_lines(summary)))
     else:
-        sections.append(("Threshold", _threshold_lines(summary["threshold"])))
+        promised = summary.get("scores", {}).get("guarantee")
+        sections.append(("Threshold", _threshold_lines(summary["threshold"], promised)))
     if summary.get("scores"):
         sections.append(("Scores, out of sample", _score_lines(summary["scores"])))
     if summary.get("made"):
@@ -112,17 +113,23 @@ def _voter_lines(voters: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _threshold_lines(threshold: dict[str, Any]) -> list[str]:
+def _threshold_lines(threshold: dict[str, Any], promised: Any) -> list[str]:
+    from .figures import guarantee_lines
+
     value = threshold["value"]
     shown = "none" if value is None else f"{value:.4g}"
     tuning = threshold["tuning"]
+    lines = guarantee_lines(promised) if isinstance(promised, dict) else []
+    if lines and promised.get("threshold") == value:
+        return [f"a vote above {shown} is flagged; by a guarantee", *lines]
     if tuning is None:
-        return [f"a vote above {shown} is flagged; not tuned"]
+        return [f"a vote above {shown} is flagged; not tuned", *lines]
     return [
         f"a vote above {shown} is flagged; tuned for {threshold['tuned_for']}",
         f"{_number(tuning['honest_value'])} on rows not tuned on, with recall "
         f"{_number(tuning['honest_recall'])} and precision "
         f"{_number(tuning['honest_precision'])}",
+        *lines,
     ]
 
 

@@ -59,6 +59,9 @@ LONGEST_EXCEL_TEXT = 32_767
     help="Only the N rows with the highest scores, the highest first.",
 )
 @click.option(
+    "--by", metavar="COLUMN", help="With --top: N rows of each value of this column."
+)
+@click.option(
     "--strict",
     is_flag=True,
     help="Where DATA differs from the training rows, an error instead of a warning.",
@@ -71,6 +74,7 @@ def predict(
     id_: str | None,
     columns: str | None,
     top: int | None,
+    by: str | None,
     strict: bool,
     jobs: int | None,
 ) -> None:
@@ -93,6 +97,8 @@ def predict(
         from ..model import files_of
 
     output = current_output()
+    if by is not None and top is None:
+        raise click.UsageError("--by goes with --top, the number of rows of each")
     out = out or (STREAM if data == STREAM else default_name(data))
     if out == STREAM and output.as_json:
         raise click.UsageError("--json prints to the standard output, and so does -o -")
@@ -110,15 +116,23 @@ def predict(
     with without_garbage_collection():
         loaded = load_whole(model, output)
     carried = [*([id_] if id_ else []), *split_names(columns)]
+    numbered = not carried
+    if by is not None and by not in carried:
+        carried.append(by)
     with _input(data) as source:
         files = [source] if data == STREAM else files
         counts, written, drift = _write(
-            loaded, files, out, in_files, carried, top, strict, jobs, output
+            loaded, files, out, in_files, carried, top, by, numbered, strict, jobs, output
         )
     n = sum(counts.values())
     say = output.note if out == STREAM else output.say
     judged = f"{n:,} {'row' if n == 1 else 'rows'} judged"
     best = "" if top is None else f"the {written:,} with the highest scores: "
+    if by is not None:
+        best = (
+            f"the {top:,} with the highest scores of each {printable(by)!r}, {written:,} "
+        )
+        best += "in all: "
     decided: dict[str, Any]
     if not loaded.target.classes:
         *_, flagged = counts.values()
@@ -236,6 +250,8 @@ def _write(
     in_files: bool,
     carried: list[str],
     top: int | None,
+    by: str | None,
+    numbered: bool,
     strict: bool,
     jobs: int | None,
     output: Output,
@@ -247,7 +263,7 @@ def _write(
     from ..tables import read_blocks
 
     judge = Judge(model, carried, 1)  # blocks are what is done side by side
-    best = None if top is None else Top(model, top, numbered=not carried)
+    best = None if top is None else Top(model, top, by, numbered)
     kind = ".parquet" if in_files else out.suffix.lower() or ".csv"
     # A label may be anything; what is carried along is the user's own, and stays.
     labels = judge.labels
@@ -260,9 +276,10 @@ def _write(
 
     counts: Any = [0] * len(judge.labels)
     tally: Tally | None = None
+    n_best = 0
 
     def write_rows(some: list[Path], file: IO[bytes]) -> None:
-        nonlocal counts, tally
+        nonlocal counts, tally, n_best
         rows = (rows for one in some for rows in read_blocks(one, model.schema, carried))
         blocks = judge.blocks(rows, make, jobs or cpu_count())
         if output.shows_progress:
@@ -277,7 +294,9 @@ def _write(
                 counts = [a + int(b) for a, b in zip(counts, block.counts, strict=True)]
                 tally = block.tally if tally is None else tally.plus(block.tally)
             if best is not None and any(counts):
-                for batch in best.rows.to_batches():
+                rows_of_best = best.rows
+                n_best = len(rows_of_best)
+                for batch in rows_of_best.to_batches():
                     piece = csv_lines(batch) if kind == ".csv" else batch
                     written.write(piece, batch.schema.names)
 
@@ -298,7 +317,7 @@ def _write(
             raise ValueError(f"{files[0]} has a header but no rows")
         drift = drift_of(model, tally)
         _tell(drift, strict, output)
-    n = min(sum(counts), top or sum(counts))
+    n = sum(counts) if best is None else n_best
     return dict(zip(judge.labels, counts, strict=True)), n, drift
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..decision import (
     Cost,
     FBeta,
+    Flags,
     Floor,
     MacroF1,
     crossfit_decisions,
@@ -24,14 +25,22 @@ from ..decision import (
     decide,
     parse_objective,
 )
-from ..evaluation import Figure, FittedVote, compare, measure, point_figures
+from ..evaluation import (
+    Figure,
+    FittedVote,
+    TopFigures,
+    compare,
+    measure,
+    point_figures,
+    top_figures,
+)
 from ..folds import alike_blocks
 from ..io import Target
 from ..voters import PoolVoters, many_categories, out_of_fold_votes, strong_pool
 from ..weighting import crossfitted_vote
 from .table import Prepared
 
-KNOWN = "f1, ap, recall@0.9, precision@0.5 or cost"
+KNOWN = "f1, ap, recall@0.9, precision@0.5, flags@200 (or @1%, @200/10000) or cost"
 MACRO = {"macro_f1": "macro F1", "macro_ap": "macro AP"}
 """Metrics of three or more classes, and what to call them: means over the classes."""
 PEERS = {"forest": "plain forest", "lightgbm": "LightGBM"}
@@ -73,12 +82,21 @@ class Metric:
     cost: tuple[float, float] | None = None
     many: bool = False
 
+    @property
+    def budget(self) -> Flags | None:
+        """How many rows are to be flagged, if it is that."""
+        named = isinstance(self.threshold, dict) and "flags" in self.threshold
+        aim = parse_objective(self.threshold) if named else None
+        return aim if isinstance(aim, Flags) else None
+
 
 def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
     """The metric that a text stands for.
 
     ``recall@0.9`` is the best precision among thresholds that find 90 % of the positives,
     ``precision@0.5`` the best recall among those where half of the flagged are positive.
+    ``flags@200`` flags 200 of as many rows as there are, ``flags@200/10000`` of every
+    10,000, and ``flags@1%`` a share.
     ``ap`` judges the ranking; its threshold is the best for F1. ``macro_f1`` and
     ``macro_ap`` are their means over three or more classes.
 
@@ -86,6 +104,8 @@ def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
     --------
     >>> parse_metric("recall@0.9").threshold
     {'recall': 0.9}
+    >>> parse_metric("flags@200/10000").threshold
+    {'flags': (200.0, 10000.0)}
     >>> parse_metric("cost", (1, 20)).words
     'cost a row'
     """
@@ -106,12 +126,17 @@ def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
     if text in ("f1", "ap"):
         return Metric(text, "f1", text, text.upper(), cost)
     rate, _, floor = text.partition("@")
-    if rate in ("recall", "precision") and floor:
+    if rate in ("recall", "precision", "flags") and floor:
+        number, slash, per = floor.partition("/")
         try:
-            least = float(floor.rstrip("%")) / (100 if floor.endswith("%") else 1)
+            least = float(number.rstrip("%")) / (100 if number.endswith("%") else 1)
+            asked: Any = (least, float(per)) if slash else least
         except ValueError:
-            least = 0.0
-        if 0 < least <= 1:
+            asked = least = 0.0
+        if rate == "flags" and least > 0 and (not slash or asked[1] > 0):
+            aim = parse_objective({"flags": asked})
+            return Metric(text, {"flags": asked}, "recall", aim.name, cost)
+        if 0 < least <= 1 and not slash and rate != "flags":
             other = "precision" if rate == "recall" else "recall"
             words = f"{other} at a {rate} of {least:g}"
             return Metric(text, {rate: least}, other, words, cost)
@@ -154,7 +179,7 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
     return asked
 
 
-def as_metric(threshold: Any, target: Target) -> Metric:
+def as_metric(threshold: Any, target: Target, n_rows: int) -> Metric:
     """The metric of what a user's ``threshold`` is for, in any words that are known.
 
     Parameters
@@ -163,13 +188,25 @@ def as_metric(threshold: Any, target: Target) -> Metric:
         Those of :func:`parse_metric`, as ``"recall@0.9"``, and those of the estimators, as
         ``{"cost": (1, 20)}``; None is the usual one.
     target : Target
+    n_rows : int
+        Of the table: so many flags are of as many rows, if nobody says of how many.
 
     Examples
     --------
     >>> from damvi.io import Target
-    >>> as_metric({"recall": 0.9}, Target("y", "0", "1")).name
+    >>> as_metric({"recall": 0.9}, Target("y", "0", "1"), 1000).name
     'recall@0.9'
+    >>> as_metric("flags@20", Target("y", "0", "1"), 1000).threshold
+    {'flags': (20.0, 1000)}
     """
+    metric = _as_metric(threshold, target)
+    if metric.budget is None:
+        return metric
+    budget = metric.budget.among(n_rows)
+    return replace(metric, threshold={"flags": (budget.number, budget.per)})
+
+
+def _as_metric(threshold: Any, target: Target) -> Metric:
     if threshold is None or isinstance(threshold, Metric):
         return metric_for(target, threshold)
     if isinstance(threshold, str) and threshold not in ("vote", "fbeta"):
@@ -178,6 +215,10 @@ def as_metric(threshold: Any, target: Target) -> Metric:
     match objective:
         case Floor(rate=rate, floor=floor):
             return parse_metric(f"{rate}@{floor:g}")
+        case Flags(number=number, per=None):
+            return parse_metric(f"flags@{number:g}")
+        case Flags(number=number, per=per):
+            return parse_metric(f"flags@{number:g}/{per:g}")
         case Cost(false_alarm=float() as alarm, miss=float() as miss):
             return parse_metric("cost", (alarm, miss))
         case Cost():
@@ -199,8 +240,8 @@ class Comparison:
     ``by_class`` has those of three or more classes, one after the other, and ``chances``
     what scores without any skill would have. ``threshold`` and ``probability`` are what our
     vote on each row was judged by: learned on other rows, in the shape of the vote, NaN
-    where there is none. ``alike`` are the columns that say which rows are alike, so that
-    the intervals heed it.
+    where there is none. ``top`` is what a budget of flags finds. ``alike`` are the
+    columns that say which rows are alike, so that the intervals heed it.
     """
 
     figures: dict[str, dict[str, Figure]]
@@ -210,6 +251,7 @@ class Comparison:
     threshold: NDArray[np.float64]
     probability: NDArray[np.float64]
     by_class: dict[str, tuple[dict[str, Figure | None], ...]] | None = None
+    top: TopFigures | None = None
     alike: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -229,6 +271,8 @@ class Comparison:
                 model: [_figures_as_dict(figures) for figures in classes]
                 for model, classes in self.by_class.items()
             }
+        if self.top is not None:
+            plain["top"] = self.top.as_dict()
         return plain
 
 
@@ -306,6 +350,13 @@ def compare_with_peers(
             "No forest or LightGBM beside it: they would need all rows in memory."
         )
     several = by_class if n_classes > 2 else None
+    top = None
+    if metric.budget is not None:
+        n, budget = len(table.y), metric.budget.among(len(table.y))
+        judged = [budget.share * len(truth)]
+        (top,) = top_figures(truth, vote[has_vote], judged, blocks=blocks)
+        of = n if budget.per in (None, 1) else budget.per
+        top = top.per(budget.share * of, of)
     threshold, probability = (np.full(vote.shape, np.nan) for _ in range(2))
     threshold[has_vote], probability[has_vote] = learned[OURS]
     return Comparison(
@@ -316,6 +367,7 @@ def compare_with_peers(
         threshold,
         probability,
         several,
+        top,
         table.alike,
     )
 

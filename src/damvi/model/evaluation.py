@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from ..evaluation import (
@@ -11,10 +12,12 @@ from ..evaluation import (
     Figures,
     FittedVote,
     Judged,
+    TopFigures,
     class_names,
     honest_blocks,
     honest_rows,
     measure,
+    top_figures,
 )
 from ..io import ModelParts
 from ..tables import label_texts, pick
@@ -38,12 +41,15 @@ class Evaluation:
         By whom the rows are judged: training rows by what has not seen them.
     dropped : int
         Rows without a true answer.
+    top : TopFigures or None
+        What is found among the rows with the highest scores, if it was asked for.
     """
 
     figures: Figures
     names: tuple[str, ...]
     words: str
     dropped: int
+    top: TopFigures | None
     _judged: Judged
     _fitted: FittedVote
 
@@ -77,13 +83,16 @@ class Evaluation:
             "confusion": summary["confusion"],
             "confusion_shares": summary["shares"],
             **labels.told(self._fitted.threshold),
+            **({} if self.top is None else {"top": self.top.as_dict()}),
         }
 
     def __repr__(self) -> str:
-        return f"{self.words}\n{self.table.round(3)}"
+        top = "" if self.top is None else f"\n{self.top.words}"
+        return f"{self.words}\n{self.table.round(3)}{top}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self.words)}</p>{self.table.round(3).to_html()}"
+        top = "" if self.top is None else f"<p>{escape(self.top.words)}</p>"
+        return f"<p>{escape(self.words)}</p>{self.table.round(3).to_html()}{top}"
 
 
 def evaluate(
@@ -91,6 +100,7 @@ def evaluate(
     table: pd.DataFrame | DatasetRows,
     target: str | None = None,
     cost: tuple[float, float] | None = None,
+    top: int | None = None,
     n_jobs: int | None = None,
 ) -> Evaluation:
     """Judge a model on a frame, or on rows that are read in blocks; see
@@ -100,17 +110,15 @@ def evaluate(
         raise ValueError(
             f"costs are for two classes, and the model has {len(names)}; leave them out"
         )
+    if top is not None and model.target.classes:
+        raise ValueError(
+            f"the top rows are those with the highest score for one class, and the model "
+            f"has {len(names)}; leave top out"
+        )
+    if top is not None and not (isinstance(top, Integral) and top > 0):
+        raise ValueError(f"top={top!r} must be a whole number of rows, from 1 on")
     cost = cost or tuple(model.scores.get("cost") or ()) or None
-    name = target or model.target.name
-    if isinstance(table, DatasetRows):
-        judged = honest_blocks(model, table.parts(name), name, n_jobs)
-        dropped = table.table.n_rows - len(judged)
-    else:
-        answered = label_texts(pick(table, name, "target")).notna()
-        dropped = int((~answered).sum())
-        if dropped:
-            table = table.loc[answered].reset_index(drop=True)
-        judged = honest_rows(model, table, name)
+    judged, dropped = judge(model, table, target, n_jobs)
     some, labels = judged.has_vote, judged.labels
     assert labels is not None  # the column is there
     figures = measure(
@@ -121,4 +129,28 @@ def evaluate(
         cost=cost,
         blocks=judged.blocks,
     )
-    return Evaluation(figures, names, judged.words, dropped, judged, fitted)
+    found = None
+    if top is not None:
+        own = labels[some], judged.vote[some], [top]
+        (found,) = top_figures(*own, blocks=judged.blocks)
+    return Evaluation(figures, names, judged.words, dropped, found, judged, fitted)
+
+
+def judge(
+    model: ModelParts,
+    table: pd.DataFrame | DatasetRows,
+    target: str | None = None,
+    n_jobs: int | None = None,
+    *,
+    new: bool = False,
+) -> tuple[Judged, int]:
+    """What a model says of the rows that have a true answer, and how many have none."""
+    name = target or model.target.name
+    if isinstance(table, DatasetRows):
+        judged = honest_blocks(model, table.parts(name), name, n_jobs)
+        return judged, table.table.n_rows - len(judged)
+    answered = label_texts(pick(table, name, "target")).notna()
+    dropped = int((~answered).sum())
+    if dropped:
+        table = table.loc[answered].reset_index(drop=True)
+    return honest_rows(model, table, name, new=new), dropped

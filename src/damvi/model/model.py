@@ -15,6 +15,8 @@ import numpy as np
 from joblib import cpu_count
 
 from ..classifier import DAMVIClassifier
+from ..decision import Guarantee
+from ..decision.guarantees import parse_guarantee
 from ..drift import Drift
 from ..evaluation import MEASURES, FittedVote, alike_columns, headlines
 from ..io import ModelParts, save
@@ -22,8 +24,9 @@ from ..io import load as load_parts
 from ..voting import DAMVIVotingClassifier
 from .comparison import OURS, PLAIN, WEIGHTED, Comparison, Metric, as_metric
 from .dataset import prepare_dataset
-from .evaluation import Evaluation, evaluate
+from .evaluation import Evaluation, evaluate, judge
 from .fitting import fit_dataset, fit_table
+from .guarantee import GUARANTEE, basis_of_aside, decide_by, promise, set_aside
 from .prediction import find_drift, predict
 from .refit import changes, repeated, settings
 from .source import (
@@ -98,6 +101,7 @@ class Model(ModelParts):
         columns: Sequence[str] = (),
         *,
         top: int | None = None,
+        by: str | None = None,
         strict: bool = False,
         n_jobs: int | None = None,
     ) -> pd.DataFrame:
@@ -113,6 +117,9 @@ class Model(ModelParts):
             More columns of the table, to stand beside the predictions.
         top : int, optional
             Only so many rows, those with the highest scores, the highest first.
+        by : str, optional
+            With ``top``: so many rows of each value of this column of the table, which
+            stands beside them; values in the order in which they are met.
         strict : bool, default=False
             Whether a table that differs from the training rows is an error
             (:class:`damvi.drift.DriftError`), instead of a warning
@@ -127,7 +134,14 @@ class Model(ModelParts):
             decision, and a probability and a score of each class.
         """
         return predict(
-            self, table, id=id, columns=columns, top=top, strict=strict, n_jobs=n_jobs
+            self,
+            table,
+            id=id,
+            columns=columns,
+            top=top,
+            by=by,
+            strict=strict,
+            n_jobs=n_jobs,
         )
 
     def drift(self, table: Any) -> Drift:
@@ -150,6 +164,7 @@ class Model(ModelParts):
         *,
         target: str | None = None,
         cost: tuple[float, float] | None = None,
+        top: int | None = None,
     ) -> Evaluation:
         """How good the model is on a table with true answers, with intervals.
 
@@ -165,17 +180,89 @@ class Model(ModelParts):
             The column of true answers. Default: the model's.
         cost : (false alarm, miss), optional
             Default: those that the model was fitted with, if any.
+        top : int, optional
+            Also say what is found if so many rows are looked into, those with the highest
+            scores.
 
         Returns
         -------
         evaluation : Evaluation
-            With ``figures``, ``table`` (a DataFrame of the main ones) and ``as_dict()``.
+            With ``figures``, ``table`` (a DataFrame of the main ones), ``top`` and
+            ``as_dict()``.
         """
+        rows = self._rows(table, target)
+        return evaluate(self, rows, target, cost, top, n_jobs=cpu_count())
+
+    def _rows(self, table: Any, target: str | None) -> pd.DataFrame | DatasetRows:
+        """Rows with true answers, in memory or in blocks."""
         if why_in_blocks(table) is None:
-            return evaluate(self, self.read(table, target), target, cost)
+            return self.read(table, target)
         name, also = target or self.target.name, alike_columns(self)
-        rows = DatasetRows(table, self.schema, [name], also)
-        return evaluate(self, rows, target, cost, n_jobs=cpu_count())
+        return DatasetRows(table, self.schema, [name], also)
+
+    def guarantee(
+        self,
+        table: Any,
+        *,
+        recall: float | None = None,
+        precision: float | None = None,
+        false_alarm_rate: float | None = None,
+        confidence: float = 0.9,
+        target: str | None = None,
+    ) -> Guarantee:
+        """A threshold with a promise, from rows that the model has never seen.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table or path
+            With true answers. Training rows are recognised, and left out.
+        recall, precision, false_alarm_rate : float, optional
+            One of them: what is to be kept on rows to come, at least or (false alarms, the
+            share of the negatives that is flagged) at most.
+        confidence : float, default=0.9
+            How sure the promise is to be.
+        target : str, optional
+            The column of true answers. Default: the model's.
+
+        Returns
+        -------
+        promise : Guarantee
+            ``print`` it to read it. Its ``threshold`` is None if the rows cannot support
+            the promise; if they do, :meth:`with_guarantee` gives the model that keeps it.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, damvi
+        >>> rng = np.random.default_rng(0)
+        >>> table = pd.DataFrame({"size": rng.normal(size=2000)})
+        >>> table["late"] = table["size"] + rng.normal(size=2000) > 2.5
+        >>> model = damvi.fit(table[:1200], "late", pool="trees")
+        >>> promise = model.guarantee(table[1200:], recall=0.8)
+        >>> print(promise.words)
+        recall of at least 0.8 with 90 % confidence (by 28 positives)
+        >>> keeps = model.with_guarantee(promise)
+        """
+        given = {
+            "recall": recall,
+            "precision": precision,
+            "false_alarm_rate": false_alarm_rate,
+        }
+        asked = {name: level for name, level in given.items() if level is not None}
+        if len(asked) != 1:
+            raise ValueError(f"one promise at a time: give one of {', '.join(given)}")
+        rate, level = parse_guarantee(asked)
+        judged, _ = judge(self, self._rows(table, target), target, cpu_count())
+        return promise(self, judged, rate, level, confidence)
+
+    def with_guarantee(self, promise: Guarantee) -> Model:
+        """The same model, with the threshold of a promise; it is saved with it.
+
+        Parameters
+        ----------
+        promise : Guarantee
+            With a threshold, from :meth:`guarantee`.
+        """
+        return Model(**vars(decide_by(self, promise)))
 
     def explain(
         self, table: Any, rows: Sequence[int] | None = None, *, label: Any = None
@@ -286,10 +373,13 @@ class Model(ModelParts):
     def _figures(self) -> dict[str, dict[str, float]]:
         """The main figures, out of sample, by what they are called."""
         own = self.scores.get("models", {}).get(OURS, {})
+        own = self.scores.get(GUARANTEE, {}).get("figures", own)
         return {MEASURES[name]: own[name] for name in headlines(own)}
 
     def _notes(self) -> list[str]:
-        told = [*self.scores.get("warnings", []), *self.scores.get("notes", [])]
+        scores = self.scores
+        promised = [scores[GUARANTEE]["words"]] if GUARANTEE in scores else []
+        told = [*promised, *scores.get("warnings", []), *scores.get("notes", [])]
         return [_in_python(text) for text in told]
 
     def __repr__(self) -> str:
@@ -326,6 +416,9 @@ def fit(
     pool: str | list[tuple[str, Any]] | None = None,
     sample_rows: int | None = None,
     threshold: Any = None,
+    guarantee: Any = None,
+    confidence: float = 0.9,
+    guarantee_size: float = 0.3,
     shuffle: bool = False,
     merge_labels: bool = False,
     time_limit: float | None = None,
@@ -371,9 +464,21 @@ def fit(
         Of tables in blocks, the rows that strong models learn from; 200,000 by default.
     threshold : optional
         What to be good at: "f1" (the default), "ap", "recall@0.9" (the best precision that
-        finds 90 %), "precision@0.5", ``{"cost": (false_alarm, miss)}``, or any other
+        finds 90 %), "precision@0.5", "flags@200" or ``{"flags": 200}`` (flag 200 of as many
+        rows as the table has; also "flags@1%", "flags@200/10000"),
+        ``{"cost": (false_alarm, miss)}``, or any other
         ``threshold`` of the estimators; with three or more classes "macro_f1" (the default)
         or "macro_ap".
+    guarantee : dict, optional
+        A promise that the threshold is to keep on rows to come: ``{"recall": 0.9}``,
+        ``{"precision": 0.5}`` or ``{"false_alarm_rate": 0.01}``. It comes from rows that
+        are set aside and train, weigh and calibrate nothing: the last ones of rows in the
+        order of time, whole groups, or else some at random. Where they are too few, the
+        model warns of it and keeps the threshold that ``threshold`` asks for.
+    confidence : float, default=0.9
+        How sure the promise is to be.
+    guarantee_size : float, default=0.3
+        The share of the rows that is set aside for it.
     merge_labels : bool, default=False
         Take labels that differ in case or blanks alone, as Fraud and fraud, as one.
     shuffle : bool, default=False
@@ -461,6 +566,10 @@ class Watch:
     def say(self, text: str) -> None:
         """Of what was decided on the way."""
 
+    def no_guarantee(self, text: str) -> None:
+        """The rows that were set aside cannot support the promise."""
+        warnings.warn(text, UserWarning, stacklevel=4)
+
     def worded(self, text: str) -> str:
         """A message in the words of whoever is told."""
         return _in_python(text)
@@ -490,6 +599,9 @@ def train(
     pool: str | list[tuple[str, Any]] | None = None,
     sample_rows: int | None = None,
     threshold: Any = None,
+    guarantee: Any = None,
+    confidence: float = 0.9,
+    guarantee_size: float = 0.3,
     shuffle: bool = False,
     merge_labels: bool = False,
     time_limit: float | None = None,
@@ -511,8 +623,8 @@ def train(
         An older model, whose columns these are taken as; :func:`options_like` are its
         settings.
     target, pos_label, time, group, sample_weight, drop, keep, pool, threshold, shuffle
-        See :func:`fit`; so are ``sample_rows``, ``merge_labels``, ``time_limit``,
-        ``n_jobs`` and ``random_state``.
+        See :func:`fit`; so are ``guarantee``, ``confidence``, ``guarantee_size``,
+        ``sample_rows``, ``merge_labels``, ``time_limit``, ``n_jobs`` and ``random_state``.
     unlabeled : DataFrame, Arrow table or path, optional
         More rows, without a label.
     unlabeled_weight : float, optional
@@ -542,6 +654,9 @@ def train(
     }
     columns["like"] = None if like is None else like.schema
     why = why_in_blocks(source, in_blocks or client is not None)
+    promised = None if guarantee is None else parse_guarantee(guarantee)
+    if promised is not None and not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r}; give a number between 0 and 1")
     if sample_rows is not None and (why is None or pool in (None, "trees")):
         raise ValueError(
             "sample_rows is for strong models of a table that is read in blocks, as "
@@ -551,24 +666,33 @@ def train(
         frame = as_frame(source, as_text=[target])
         if target in frame.columns and _is_text_file(source):
             frame[target] = typed_labels(frame[target])
-        table = prepare(
-            frame,
-            target,
-            pos_label,
-            time=time,
-            group=group,
-            sample_weight=sample_weight,
-            shuffle=shuffle,
-            merged=bool(merge_labels),
-            **columns,
-        )
+        columns |= {
+            "time": time,
+            "group": group,
+            "sample_weight": sample_weight,
+            "shuffle": shuffle,
+            "merged": bool(merge_labels),
+        }
+        table, aside = prepare(frame, target, pos_label, **columns), None
+        n_rows, whole = len(table.y), table
+        if promised is not None:  # before anything is learned of the rows
+            taken = set_aside(frame, table, promised[0], guarantee_size, how["seed"])
+            aside = frame.loc[taken].reset_index(drop=True)
+            rest = frame.loc[~taken].reset_index(drop=True)
+            table = prepare(rest, target, pos_label, **columns)
+            if table.target != whole.target:
+                raise ValueError(
+                    "the rows that are left to learn from have other classes than the "
+                    "table; name the positive one with --positive, or give a smaller "
+                    "guarantee_size"
+                )
         made = provenance(command, fingerprint(source, frame))
         if unlabeled is not None:
             more = as_frame(unlabeled, table.schema)
             name = str(unlabeled) if is_path(unlabeled) else "the table without labels"
             table = with_unlabeled(table, more, name)
             made["unlabeled"] = fingerprint(unlabeled, more)
-        metric = as_metric(threshold, table.target)
+        metric = as_metric(threshold, table.target, n_rows)
         made["settings"] = asked
         table.warnings.extend([] if like is None else changes(like, table))
         watch.table(table)
@@ -585,6 +709,15 @@ def train(
         )
         for text in table.warnings[n_told:]:
             warnings.warn(watch.worded(text), UserWarning, stacklevel=3)
+        if promised is not None and aside is not None:
+            judged, _ = judge(parts, aside, new=True)
+            basis = basis_of_aside(aside, whole)
+            found = promise(parts, judged, *promised, confidence, basis)
+            if found.threshold is None:
+                parts.scores[GUARANTEE] = found.as_dict()
+                watch.no_guarantee(found.words)
+            else:
+                parts = decide_by(parts, found)
     else:
         _refuse_in_blocks(
             time=time,
@@ -594,11 +727,12 @@ def train(
             unlabeled=unlabeled,
             unlabeled_weight=unlabeled_weight,
             merge_labels=merge_labels or None,
+            guarantee=guarantee,
             pool="best" if pool == "best" else None,
         )
         columns["shuffle"] = shuffle
         table, n_judged = prepare_dataset(source, target, pos_label, **columns, **how)
-        metric = as_metric(threshold, table.target)
+        metric = as_metric(threshold, table.target, len(table.y))
         made = provenance(command, dataset_fingerprint(source, table.X))
         made |= {"out_of_core": why, "settings": asked}
         table.warnings.extend([] if like is None else changes(like, table))

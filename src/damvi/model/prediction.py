@@ -233,24 +233,30 @@ def _carried(raw: Any, name: str, as_text: bool) -> Any:
 class Top:
     """The rows with the highest scores so far, the highest first; ties as in the file.
 
+    Memory grows with the number of rows that are kept, and not with the file.
+
     Parameters
     ----------
     model : ModelParts
         Of two classes.
     n : int
+    by : str, optional
+        A column of the batches: so many rows of each of its values.
     numbered : bool, default=False
         Whether the number of its row, from 1, stands before each.
     """
 
-    def __init__(self, model: ModelParts, n: int, numbered: bool = False) -> None:
+    def __init__(
+        self, model: ModelParts, n: int, by: str | None = None, numbered: bool = False
+    ) -> None:
         if model.target.classes:
             raise ValueError(
                 f"the top rows are those with the highest score for one class, and "
                 f"{model.target.name!r} has {model.target.n_classes}"
             )
-        self.n, self._numbered = n, numbered
+        self.n, self.by, self._numbered = n, by, numbered
         self._found: list[Any] = []
-        self._seen = 0
+        self._seen = self._kept = 0
 
     def add(self, batch: Any) -> None:
         """More rows, after those before."""
@@ -261,25 +267,44 @@ class Top:
             rows = pa.array(np.arange(self._seen, self._seen + len(table)) + 1)
             table = table.add_column(0, ROW, rows)
         self._seen += len(table)
-        self._found.append(_highest(table, self.n))
-        if sum(map(len, self._found)) > 4 * self.n + MOST_NUMBERS:
+        self._found.append(self._highest(table))
+        if sum(map(len, self._found)) > 4 * self._kept + MOST_NUMBERS:
             self._found = [self.rows]
+            self._kept = len(self._found[0])
 
     @property
     def rows(self) -> Any:
         """An Arrow table of all of them."""
         import pyarrow as pa
 
-        return _highest(pa.concat_tables(self._found), self.n)
+        return self._highest(pa.concat_tables(self._found))
+
+    def _highest(self, table: Any) -> Any:
+        groups = None if self.by is None else table[self.by].to_pandas()
+        return table.take(highest(table["score"].to_numpy(), self.n, groups))
 
 
-def _highest(table: Any, n: int) -> Any:
-    return table.take(highest(table["score"].to_numpy(), n))
+def highest(scores: Floats, n: int, groups: Any = None) -> NDArray[np.intp]:
+    """The places of the highest scores, the highest first; ties in their order.
 
+    Of rows in groups (a Series), so many of each, group by group as they are met; rows
+    without a group are one.
 
-def highest(scores: Floats, n: int) -> NDArray[np.intp]:
-    """The places of the highest scores, the highest first; ties in their order."""
-    return np.argsort(-scores, kind="stable")[:n]
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from damvi.model.prediction import highest
+    >>> highest(np.array([0.1, 0.5, 0.3, 0.2]), 1, pd.Series(["b", "a", "a", "b"]))
+    array([3, 1])
+    """
+    order = np.argsort(-scores, kind="stable")
+    if groups is None:
+        return order[:n]
+    codes = groups.factorize(use_na_sentinel=False)[0]
+    order = order[np.argsort(codes[order], kind="stable")]
+    sizes = np.bincount(codes)
+    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(order[place < n])
 
 
 def predict(
@@ -289,6 +314,7 @@ def predict(
     id: str | None = None,
     columns: Sequence[str] = (),
     top: int | None = None,
+    by: str | None = None,
     strict: bool = False,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -301,7 +327,11 @@ def predict(
     carried = columns if id is None else [id, *columns]
     if top is not None and (not isinstance(top, Integral) or top < 1):
         raise ValueError(f"top={top!r} must be a whole number of rows, from 1 on")
-    best = None if top is None else Top(model, top)
+    if by is not None and top is None:
+        raise ValueError(f"by={by!r} goes with top, the number of rows of each; give both")
+    if by is not None and by not in carried:
+        carried = [*carried, by]
+    best = None if top is None else Top(model, top, by)
     in_memory = not is_path(table)  # and voted on by several threads
     jobs = 1 if in_memory else max(1, effective_n_jobs(n_jobs or -1))
     judge = Judge(model, carried, n_jobs if in_memory else 1)
@@ -323,7 +353,10 @@ def predict(
     frame = pd.concat(made) if len(made) > 1 else made[0]
     if isinstance(table, pd.DataFrame):
         frame.index = table.index
-    return frame if top is None else frame.iloc[highest(frame["score"].to_numpy(), top)]
+    if top is None:
+        return frame
+    groups = None if by is None else frame[by]
+    return frame.iloc[highest(frame["score"].to_numpy(), top, groups)]
 
 
 def _rows_of(

@@ -1,0 +1,214 @@
+"""Budgets and guarantees from a table to a file and back."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import damvi
+from damvi.model.guarantee import set_aside
+from damvi.model.table import prepare
+
+
+def table_of(n, seed=0):
+    rng = np.random.default_rng(seed)
+    bad = rng.random(n) < 0.1
+    return pd.DataFrame(
+        {
+            "size": rng.normal(size=n) + 2 * bad,
+            "shape": rng.normal(size=n),
+            "shop": rng.choice(list("abc"), n),
+            "owner": rng.integers(0, n // 4, n),
+            "bad": np.where(bad, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    return table_of(1500)
+
+
+@pytest.fixture(scope="module")
+def plain(table):
+    return damvi.fit(table, "bad", drop=["owner"], pool="trees")
+
+
+@pytest.fixture(scope="module")
+def promised(table):
+    return damvi.fit(table, "bad", drop=["owner"], pool="trees", guarantee={"recall": 0.7})
+
+
+def test_a_promise_is_kept_in_the_model_file(promised, tmp_path):
+    told = promised.scores["guarantee"]
+    assert told["rate"] == "recall"
+    assert told["positives"] == told["counted"] > 30
+    assert told["threshold"] == promised.classifier.threshold_
+    assert told["basis"].startswith("It is for rows drawn like the 4")
+    assert told["words"] in repr(promised)
+    promised.save(tmp_path / "model.damvi")
+    loaded = damvi.load(tmp_path / "model.damvi")
+    assert loaded.scores["guarantee"] == told
+    new = table_of(3000, seed=1)
+    found, again = promised.predict(new), loaded.predict(new)
+    pd.testing.assert_frame_equal(found, again)
+    flagged = (found["score"] > told["threshold"]).to_numpy()
+    assert ((found["decision"] == "yes").to_numpy() == flagged).all()
+    assert flagged[new["bad"] == "yes"].mean() > 0.7
+
+
+def test_the_rows_of_a_promise_train_nothing(table, promised):
+    """The rest alone gives the same model, and these rows then the same promise."""
+    whole = prepare(table, "bad", drop=["owner"])
+    aside = set_aside(table, whole, "recall", 0.3, 0)
+    assert aside.sum() == len(table) - promised.scores["rows"]
+    rest = damvi.fit(table[~aside], "bad", drop=["owner"], pool="trees")
+    np.testing.assert_array_equal(rest.training.vote, promised.training.vote)
+    promise = rest.guarantee(table[aside], recall=0.7)
+    assert promise.threshold == promised.scores["guarantee"]["threshold"]
+    again = rest.with_guarantee(promise)
+    assert again.classifier.threshold_ == promised.classifier.threshold_
+    assert rest.classifier.threshold_ != again.classifier.threshold_
+    # Training rows have no part in the threshold, and are all cut at it.
+    found = again.evaluate(table[~aside]).figures.overall["recall"]
+    assert found.value == pytest.approx(
+        again.scores["guarantee"]["figures"]["recall"]["value"]
+    )
+
+
+def test_training_rows_promise_nothing(plain, table):
+    with pytest.raises(ValueError, match="never seen"):
+        plain.guarantee(table, recall=0.7)
+    both = pd.concat([table[:400], table_of(800, seed=2)])
+    promise = plain.guarantee(both, recall=0.7)
+    assert promise.positives + promise.negatives == 800
+    assert "400 more are training rows" in promise.basis
+
+
+@pytest.mark.parametrize("rate", ["precision", "false_alarm_rate"])
+def test_other_rates(plain, rate):
+    level = {"precision": 0.5, "false_alarm_rate": 0.1}[rate]
+    promise = plain.guarantee(table_of(1500, seed=3), **{rate: level})
+    flagged = plain.with_guarantee(promise).predict(table_of(4000, seed=4))
+    truth = (table_of(4000, seed=4)["bad"] == "yes").to_numpy()
+    named = (flagged["decision"] == "yes").to_numpy()
+    kept = {
+        "precision": truth[named].mean() >= level,
+        "false_alarm_rate": named[~truth].mean() <= level,
+    }
+    assert kept[rate]
+
+
+def test_too_few_rows_for_a_promise(plain, table):
+    few = plain.guarantee(table_of(60, seed=5), recall=0.9)
+    assert few.threshold is None
+    assert "it takes 22" in str(few)
+    with pytest.raises(ValueError, match="nothing to decide by"):
+        plain.with_guarantee(few)
+    with pytest.warns(UserWarning, match="and it takes 22"):
+        model = damvi.fit(
+            table[:300], "bad", drop=["owner"], pool="trees", guarantee={"recall": 0.9}
+        )
+    assert model.scores["guarantee"]["threshold"] is None
+    assert model.scores["tuning"] is not None
+
+
+def test_in_time_the_last_rows_promise(table):
+    dated = table.assign(day=pd.date_range("2024-01-01", periods=1500, freq="6h"))
+    whole = prepare(dated, "bad", time="day")
+    shuffled = dated.sample(frac=1, random_state=0)
+    taken = set_aside(shuffled, prepare(shuffled, "bad", time="day"), "recall", 0.3, 0)
+    days = shuffled["day"]
+    assert days[taken].min() > days[~taken].max()
+    assert 440 < taken.sum() < 460
+    model = damvi.fit(
+        dated, "bad", time="day", pool="trees", guarantee="recall=0.7", drop=["owner"]
+    )
+    assert "the last 4" in model.scores["guarantee"]["basis"]
+    assert "rests on rows to come" in model.scores["guarantee"]["basis"]
+    # With groups, whole ones: those that came last.
+    both = replace(whole, groups=dated["owner"].to_numpy())
+    taken = set_aside(dated, both, "recall", 0.3, 0)
+    assert not set(dated["owner"][taken]) & set(dated["owner"][~taken])
+
+
+def test_groups_promise_as_groups(table):
+    model = damvi.fit(table, "bad", group="owner", pool="trees", guarantee={"recall": 0.6})
+    told = model.scores["guarantee"]
+    assert told["by_group"]
+    assert told["counted"] < told["positives"]
+    assert "each group counts once" in told["basis"]
+
+
+def test_a_precision_takes_the_classes_as_they_come(table):
+    whole = prepare(table, "bad", drop=["owner"])
+    counts = {
+        rate: [
+            int((set_aside(table, whole, rate, 0.3, seed) & whole.y).sum())
+            for seed in range(5)
+        ]
+        for rate in ("recall", "precision")
+    }
+    assert len(set(counts["recall"])) == 1 < len(set(counts["precision"]))
+
+
+def test_promises_that_cannot_be_asked_for(table, plain, tmp_path):
+    with pytest.raises(ValueError, match="two classes, and 'shop' has 3"):
+        damvi.fit(table, "shop", pool="trees", guarantee={"recall": 0.9})
+    with pytest.raises(ValueError, match="guarantee_size"):
+        damvi.fit(table, "bad", pool="trees", guarantee={"recall": 0.9}, guarantee_size=1.5)
+    with pytest.raises(ValueError, match="confidence"):
+        damvi.fit(table, "bad", guarantee={"recall": 0.9}, confidence=90)
+    with pytest.raises(ValueError, match="one promise"):
+        plain.guarantee(table, recall=0.9, precision=0.5)
+    table.to_parquet(tmp_path / "part.parquet")
+    with pytest.raises(ValueError, match="guarantee needs all rows in memory"):
+        damvi.fit(tmp_path, "bad", guarantee={"recall": 0.9})
+
+
+def test_a_budget(table):
+    model = damvi.fit(table, "bad", drop=["owner"], pool="trees", threshold={"flags": 90})
+    top = model.scores["top"]
+    assert (top["rows"], top["of"]) == (90, 1500)
+    assert top["hits"]["low"] < top["hits"]["value"] < top["hits"]["high"]
+    new = table_of(6000, seed=1)
+    assert 250 < (model.predict(new)["decision"] == "yes").sum() < 480
+    share = damvi.fit(table, "bad", drop=["owner"], pool="trees", threshold="flags@6%")
+    assert share.classifier.threshold_ == model.classifier.threshold_
+    assert share.scores["top"] == top
+
+
+def test_what_the_top_rows_find(plain):
+    new = table_of(2000, seed=6)
+    found = plain.evaluate(new, top=100)
+    assert found.top.hits.value == pytest.approx(
+        (plain.predict(new, columns=["bad"], top=100)["bad"] == "yes").sum(), abs=5
+    )
+    assert found.as_dict()["top"]["rows"] == 100
+    assert "100 highest" in repr(found)
+    assert plain.evaluate(new, top=5000).top.recall.value == 1
+    with pytest.raises(ValueError, match="top=0"):
+        plain.evaluate(new, top=0)
+
+
+def test_top_rows_of_each_group(plain, tmp_path):
+    new = table_of(2000, seed=7)
+    new.loc[::50, "shop"] = None
+    scores = plain.predict(new, columns=["shop"])
+    expected = [
+        label
+        for shop in scores["shop"].unique()
+        for label in scores[
+            scores["shop"].isna() if pd.isna(shop) else scores["shop"] == shop
+        ]
+        .sort_values("score", ascending=False, kind="stable")
+        .index[:7]
+    ]
+    found = plain.predict(new, top=7, by="shop")
+    assert found.index.tolist() == expected
+    new.to_csv(tmp_path / "new.csv", index=False)
+    of_file = plain.predict(tmp_path / "new.csv", top=7, by="shop")
+    np.testing.assert_array_equal(of_file["score"], found["score"])
+    with pytest.raises(ValueError, match="goes with top"):
+        plain.predict(new, by="shop")
