@@ -2,8 +2,9 @@
 A first model, end to end
 =========================
 
-A milling machine was run 10,000 times, and failed in 339 runs. Which runs will fail? We go from the table as it is to
-decisions on new rows, and to figures that can be believed.
+A milling machine was run 10,000 times, and failed in 339 runs. Which runs will fail? We
+go from the table as it is to decisions on new rows, and to figures that can be
+believed.
 """
 
 # %%
@@ -20,8 +21,8 @@ runs = damvi.datasets.load("ai4i2020", as_frame=True).frame
 runs.head()
 
 # %%
-# We keep some rows aside, to play the part of the future. A real future comes by itself, and
-# then there is no need to: the figures of a fit are of rows that it has not seen.
+# We keep some rows aside, to play the part of the future. A real future comes by itself,
+# and then there is no need to: the figures of a fit are of rows that it has not seen.
 
 rng = np.random.default_rng(0)
 is_new = rng.random(len(runs)) < 0.3
@@ -53,8 +54,8 @@ answers.sort_values("score", ascending=False).head()
 # %%
 # Was the promise kept?
 # ---------------------
-# Here we know the truth about the new rows. The bars are what the fit promised, with its
-# 90 % intervals; the dots are what came.
+# Here we know the truth about the new rows. The bars are what the fit promised, with its 90
+# % intervals; the dots are what came.
 
 promised = model.scores["models"]["DAMVI"]
 came = model.evaluate(new).table
