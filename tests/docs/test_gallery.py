@@ -10,7 +10,7 @@ from .pages import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 QUICK = ("alert_budget", "many_classes")
-"""Those that are run here. All of them are by ``make docs``, and with DAMVI_EXAMPLES=all."""
+"""Those that run here. All do by ``make docs``, and with DAMVI_EXAMPLES=all."""
 
 pytestmark = pytest.mark.skipif(not EXAMPLES, reason="examples are not in the package")
 
