@@ -429,8 +429,27 @@ def weigh_by_class(votes: Any, asked: Any, weights: Any, total: Any) -> None:
 
 
 @kernel
-def add_shares(leaves: Any, shares: Any, total: Any) -> None:
-    """Add the class shares of the rows' leaves."""
-    for i in range(len(leaves)):
-        for c in range(total.shape[1]):
-            total[i, c] += shares[leaves[i], c]
+def add_shares(
+    codes: Any,
+    roots: Any,
+    nodes: Any,
+    set_starts: Any,
+    sets: Any,
+    weights: Any,
+    total: Any,
+) -> None:
+    """Add the class shares of the rows' leaves, tree by tree, to ``total`` (rows, C).
+
+    With fewer columns than classes, they are of the last classes.
+    """
+    n_classes, leaves = weights.shape[1], np.empty(len(codes), np.uint32)
+    for t in range(len(roots) - 1):
+        own = nodes[roots[t] : roots[t + 1]]
+        find_leaves(codes, own, sets[set_starts[t] : set_starts[t + 1]], leaves)
+        for i in range(len(codes)):
+            leaf, whole = roots[t] + np.int64(leaves[i]), np.int64(0)
+            for c in range(n_classes):
+                whole += weights[leaf, c]
+            for c in range(n_classes - total.shape[1], n_classes):
+                share = float(weights[leaf, c]) / float(whole)
+                total[i, c - n_classes + total.shape[1]] += share

@@ -22,7 +22,6 @@ from .forest import (
     Forest,
     Votes,
     add_shares,
-    find_leaves,
     weigh,
     weigh_by_class,
 )
@@ -198,21 +197,21 @@ class TreeVoters:
 
     def class_shares(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.float64]:
         """The share of each class in the row's leaves, (n, C): the mean over the trees."""
-        trees = [self.forest.tree(k) for k in range(len(self))]
-        two = self.n_classes == 2
-        shares = [tree.shares[:, 1] if two else tree.shares for tree in trees]
+        forest, two = self.forest, self.n_classes == 2
 
         def look_up(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
-            leaves = np.empty(len(codes), dtype=np.uint32)
-            for tree, share in zip(trees, shares, strict=True):
-                find_leaves(codes, tree.nodes, tree.sets, leaves)
-                if two:
-                    total += share[leaves]
-                else:
-                    add_shares(leaves, share, total)
-            total /= len(trees)
+            add_shares(
+                codes,
+                forest.roots,
+                forest.nodes,
+                forest.set_starts,
+                forest.sets,
+                forest.weights,
+                total[:, np.newaxis] if two else total,
+            )
+            total /= len(self)
 
-        mean = self._by_blocks(X, look_up, len(trees), n_jobs)
+        mean = self._by_blocks(X, look_up, len(self), n_jobs)
         return np.column_stack([1 - mean, mean]) if two else mean
 
     def _by_blocks(
