@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -29,6 +29,7 @@ from .fitting import fit_dataset, fit_table
 from .guarantee import GUARANTEE, basis_of_aside, decide_by, promise, set_aside
 from .prediction import find_drift, predict
 from .refit import changes, repeated, settings
+from .row import RowPredictor
 from .source import (
     DatasetRows,
     as_frame,
@@ -143,6 +144,48 @@ class Model(ModelParts):
             strict=strict,
             n_jobs=n_jobs,
         )
+
+    def predict_row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Score, probability and decision of one row, in a millisecond or two.
+
+        The same as :meth:`predict` says of a table of this row, to the last bit, but for
+        the comparison with the training rows, of which one row tells nothing. The first
+        call of a model takes longer than the others; threads may share it.
+
+        Parameters
+        ----------
+        row : mapping of str to values
+            As a JSON request has it: each column that the model uses, and any others;
+            None where there is no value.
+
+        Returns
+        -------
+        prediction : dict
+            What :meth:`predict` has in its columns, as plain Python values.
+
+        Raises
+        ------
+        ValueError
+            If a column that the model uses is not there, or holds a list.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, damvi
+        >>> rng = np.random.default_rng(0)
+        >>> table = pd.DataFrame({"size": rng.normal(size=400), "shop": list("abcd") * 100})
+        >>> table["late"] = np.where(table["size"] + rng.normal(size=400) > 2, "yes", "no")
+        >>> model = damvi.fit(table, "late", pool="trees", random_state=0)
+        >>> told = model.predict_row({"size": 2.8, "shop": "a"})
+        >>> list(told), told["decision"]
+        (['score', 'probability', 'decision'], 'yes')
+        """
+        known = vars(self).get("_row")
+        if known is None or not known.is_current:
+            known = vars(self)["_row"] = RowPredictor(self)
+        return known(row)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: own for name, own in vars(self).items() if name != "_row"}
 
     def drift(self, table: Any) -> Drift:
         """What has changed since training, column by column.

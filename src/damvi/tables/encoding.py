@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -187,10 +188,17 @@ class Words:
 
         codes, values = pd.factorize(column.astype("string"))
         numbers = np.full((len(values) + 1, self.n_numbers), np.nan)
-        counts = _count_ngrams(_texts(values.tolist()))
-        weighted = _weighted(counts, self.weights)
-        numbers[:-1] = weighted @ self.directions.astype(np.float64)
+        numbers[:-1] = self.numbers(values.tolist())
         return numbers[codes]  # -1, for missing, is the last
+
+    def numbers(self, texts: Sequence[Any]) -> NDArray[np.float64]:
+        """The numbers of each of these texts, (n, R)."""
+        weighted = _weighted(_count_ngrams(_texts(texts)), self.weights)
+        return np.asarray(weighted @ self._directions)
+
+    @cached_property
+    def _directions(self) -> NDArray[np.float64]:
+        return self.directions.astype(np.float64)
 
 
 def _texts(values: Sequence[Any]) -> list[str]:

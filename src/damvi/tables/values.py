@@ -693,11 +693,15 @@ def date_parts(form: str, dates: pd.Series) -> tuple[str, ...]:
 
 def dates_of_fit(column: pd.Series, form: str) -> pd.Series:
     """The dates as they were written at fit; what is not so may still be ISO."""
+    import pandas as pd
+
     dates = dates_in(column, form)
     others = dates.isna() & column.notna()
     if form in ("", "ISO8601") or not others.any():
         return dates
-    return dates.fillna(dates_in(column[others], "ISO8601"))
+    more = dates_in(column[others], "ISO8601")
+    # Each has a unit of its own, and fillna would not take the finer one.
+    return pd.concat([dates[~others], more]).reindex(dates.index)
 
 
 def date_part(dates: pd.Series, part: str) -> NDArray[np.float64]:

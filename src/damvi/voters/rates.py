@@ -177,15 +177,12 @@ def _splits(y: NDArray[Any], seed: int | None) -> list[tuple[Any, Any]]:
 
 def _replaced(X: Any, made: dict[Any, Floats]) -> Any:
     """The dataframe without these columns, and with their rates at its end."""
-    taken = set(map(str, X.columns))
-    columns = {}
-    for name, rates in made.items():
-        for c, column in enumerate(rates.T):
-            what = f"{name} (rate)" if rates.shape[1] == 1 else f"{name} (rate {c + 1})"
-            while what in taken:
-                what += "'"
-            taken.add(what)
-            columns[what] = column
+    names = rate_names(list(map(str, X.columns)), {n: r.shape[1] for n, r in made.items()})
+    columns = {
+        name: rates[:, c]
+        for old, rates in made.items()
+        for c, name in enumerate(names[old])
+    }
     if hasattr(X, "with_columns"):
         import polars as pl
 
@@ -194,3 +191,18 @@ def _replaced(X: Any, made: dict[Any, Floats]) -> Any:
     others = X.drop(columns=list(made))
     others.columns = others.columns.map(str)  # names of one kind, as scikit-learn asks for
     return others.assign(**columns)
+
+
+def rate_names(columns: list[str], widths: dict[Any, int]) -> dict[Any, list[str]]:
+    """What the rates of some columns are called; none has the name of another column."""
+    taken: set[str] = set(columns)
+    names: dict[Any, list[str]] = {}
+    for name, width in widths.items():
+        names[name] = []
+        for c in range(width):
+            what = f"{name} (rate)" if width == 1 else f"{name} (rate {c + 1})"
+            while what in taken:
+                what += "'"
+            taken.add(what)
+            names[name].append(what)
+    return names

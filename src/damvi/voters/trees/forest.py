@@ -429,6 +429,31 @@ def weigh_by_class(votes: Any, asked: Any, weights: Any, total: Any) -> None:
 
 
 @kernel
+def vote_of_row(
+    codes: Any,
+    roots: Any,
+    nodes: Any,
+    set_starts: Any,
+    sets: Any,
+    classes: Any,
+    weights: Any,
+    total: Any,
+) -> None:
+    """Add the weighted votes of all trees on one row to ``total``, in their order.
+
+    Of two classes it is (1, 1), a sum of +1 and -1; of more (1, C).
+    """
+    for t in range(len(roots) - 1):
+        own = nodes[roots[t] : roots[t + 1]]
+        leaf = walk(codes, 0, own, sets[set_starts[t] : set_starts[t + 1]])
+        c = classes[roots[t] + leaf]
+        if total.shape[1] > 1:
+            total[0, c] += weights[t]
+        else:
+            total[0, 0] += weights[t] if c == 1 else -weights[t]
+
+
+@kernel
 def add_shares(
     codes: Any,
     roots: Any,

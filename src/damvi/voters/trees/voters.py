@@ -22,6 +22,7 @@ from .forest import (
     Forest,
     Votes,
     add_shares,
+    vote_of_row,
     weigh,
     weigh_by_class,
 )
@@ -197,22 +198,54 @@ class TreeVoters:
 
     def class_shares(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.float64]:
         """The share of each class in the row's leaves, (n, C): the mean over the trees."""
-        forest, two = self.forest, self.n_classes == 2
+        return self._of_classes(self._by_blocks(X, self._mean_shares, len(self), n_jobs))
 
-        def look_up(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
-            add_shares(
-                codes,
-                forest.roots,
-                forest.nodes,
-                forest.set_starts,
-                forest.sets,
-                forest.weights,
-                total[:, np.newaxis] if two else total,
-            )
-            total /= len(self)
+    def _mean_shares(self, codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
+        forest = self.forest
+        add_shares(
+            codes,
+            forest.roots,
+            forest.nodes,
+            forest.set_starts,
+            forest.sets,
+            forest.weights,
+            total.reshape(len(codes), -1),
+        )
+        total /= len(self)
 
-        mean = self._by_blocks(X, look_up, len(self), n_jobs)
-        return np.column_stack([1 - mean, mean]) if two else mean
+    def _of_classes(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.column_stack([1 - mean, mean]) if self.n_classes == 2 else mean
+
+    def weighted_vote_of_row(
+        self, numbers: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """:meth:`weighted_vote` of one row, of numbers alone, (1, d), by all trees."""
+        forest, total = self.forest, self._nothing(1)
+        vote_of_row(
+            self._codes_of_row(numbers),
+            forest.roots,
+            forest.nodes,
+            forest.set_starts,
+            forest.sets,
+            forest.node_classes,
+            weights,
+            total.reshape(1, -1),
+        )
+        return total
+
+    def class_shares_of_row(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """:meth:`class_shares` of one row, of numbers alone, (1, d)."""
+        mean = self._nothing(1)
+        self._mean_shares(self._codes_of_row(numbers), mean)
+        return self._of_classes(mean)
+
+    def _nothing(self, n_rows: int) -> NDArray[np.float64]:
+        return np.zeros((n_rows, self.n_classes) if self.n_classes > 2 else n_rows)
+
+    def _codes_of_row(self, numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
+        codes = np.empty(numbers.shape, dtype=np.uint8)
+        self.features.binning.encode_rows(numbers, slice(0, 1), codes)
+        return codes
 
     def _by_blocks(
         self,
@@ -225,8 +258,8 @@ class TreeVoters:
 
         One number a row, or one for each class where there are more than two.
         """
-        table, more = self.features.table(X), self.n_classes > 2
-        total = np.zeros((table.shape[0], self.n_classes) if more else table.shape[0])
+        table = self.features.table(X)
+        total = self._nothing(table.shape[0])
 
         def work_on(rows: slice) -> None:
             codes = np.empty((rows.stop - rows.start, table.shape[1]), dtype=np.uint8)
