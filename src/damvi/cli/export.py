@@ -49,43 +49,24 @@ def export(model: Path, form: str, out: Path | None) -> None:
 
 def write(model: Model, form: str, path: Path) -> dict[str, Any]:
     """Write the file, and return what there is to know about it."""
-    from ..io import to_onnx, to_sklearn, to_skops
+    from ..io import export_onnx, to_sklearn, to_skops
 
     written: dict[str, Any] = {"path": str(path), "to": form}
-    hashed = list(model.schema.encoders)
-    if hashed and form != "skops":
-        drops = " ".join(shlex.join(["--drop", name]) for name in hashed)
-        raise ValueError(
-            f"free text, and columns with very many values, are known to the model by "
-            f"hashes that only damvi computes; to export it to {form}, fit it with {drops}"
-        )
     if form == "onnx":
-        from .._files import write_whole
-
-        graph = to_onnx(
-            model.classifier,
-            labels=model.target.classes or (model.target.negative, model.target.positive),
-            unknown=_unknown(model),
-        )
-        write_whole(path, graph.SerializeToString())
-        written["inputs"] = [tensor.name for tensor in graph.graph.input]
-        written["outputs"] = [tensor.name for tensor in graph.graph.output]
+        written |= export_onnx(model, path)
     else:
+        if form == "sklearn" and model.schema.encoders:
+            hashed = list(model.schema.encoders)
+            drops = " ".join(shlex.join(["--drop", name]) for name in hashed)
+            raise ValueError(
+                f"free text, and columns with very many values, are known to the model by "
+                f"hashes that only damvi computes; to export it to {form}, fit it with "
+                f"{drops}"
+            )
         chosen = model.classifier if form == "skops" else to_sklearn(model.classifier)
         written["trusted"] = to_skops(chosen, path)
     written["bytes"] = path.stat().st_size
     return written
-
-
-def _unknown(model: Model) -> dict[str, str | None]:
-    """What the schema makes of categories that it does not know."""
-    from ..tables.schema import OTHER
-
-    return {
-        column.name: OTHER if OTHER in column.categories else None
-        for column in model.schema.columns
-        if column.kind == "category"
-    }
 
 
 def _show(written: dict[str, Any], output: Output) -> None:
@@ -93,6 +74,7 @@ def _show(written: dict[str, Any], output: Output) -> None:
     if written["to"] == "onnx":
         output.say(f"Inputs: {', '.join(written['inputs'])}")
         output.say(f"Outputs: {', '.join(written['outputs'])}")
+        output.say(f"How its inputs are made of raw rows: {written['feeder']}")
         return
     output.say("To load it, trust these types:")
     for name in written["trusted"]:

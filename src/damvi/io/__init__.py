@@ -14,6 +14,7 @@ from .files import (
 )
 from .objects import ALLOWED
 from .onnx_export import to_onnx
+from .onnx_feeder import export_onnx
 from .sklearn_export import to_sklearn, to_skops
 from .state import ModelParts, Target, Training
 
@@ -23,6 +24,7 @@ __all__ = [
     "ModelParts",
     "Target",
     "Training",
+    "export_onnx",
     "library_versions",
     "load",
     "save",

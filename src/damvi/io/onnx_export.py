@@ -56,6 +56,7 @@ def to_onnx(
     *,
     labels: Sequence[str] | None = None,
     unknown: Mapping[str, str | None] | None = None,
+    categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> ModelProto:
     """The model as an ONNX graph, for onnxruntime and others, without Python.
 
@@ -69,6 +70,9 @@ def to_onnx(
         For columns of categories by name, what a text that is none of them counts as: one
         of them, or None for a missing value. Columns that are not named do with it what
         the model does with a category that it does not know.
+    categories : mapping, optional
+        All categories of columns that have so many that the model knows them by their
+        hashes alone, by name: no graph can compute these.
 
     Returns
     -------
@@ -106,12 +110,13 @@ def to_onnx(
         ) from error
     fitted = read_fitted(model)
     names_of_classes = _read_labels(fitted.classes, labels)
-    names, kinds = columns_of(fitted)
+    categories = categories or {}
+    names, kinds = columns_of(fitted, categories)
     inputs = input_names(names, OUTPUTS) if names else ("X",)
     graph = Graph({*inputs, *OUTPUTS})
     data: Data
     if names:
-        data = Table(graph, names, inputs, kinds, unknown or {})
+        data = Table(graph, names, inputs, kinds, unknown or {}, categories)
     else:
         data = Matrix(graph, without_infinities(graph, "X"), fitted.n_features)
     vote = _write_vote(graph, fitted, data)

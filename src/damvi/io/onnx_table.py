@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..hashing import find_hashes, text_hashes
 from ..voters import FastForestClassifier, FastTreeClassifier
 from ..voters.columns import KNOTS
 from ..voters.estimators import Relabelled
+from ..voters.trees.features import UNKNOWN as CODE_OF_UNKNOWN
 from ..voters.trees.features import Categories, HashedCategories
 from ..voters.trees.voters import TreeVoters
 from .onnx_graph import Graph, interpolate
@@ -44,6 +46,9 @@ class Matrix:
     def place_of(self, f: int, labels: Labels) -> str:
         return _place_of_number(self.graph, self.graph.column(self.name, [f]), labels)
 
+    def row_of(self, f: int, labels: Labels, rows: NDArray[np.float64]) -> str:
+        return _row_at(self.graph, self.place_of(f, labels), rows)
+
     def numbers(self, categories: Any = None) -> Matrix:
         return self
 
@@ -62,6 +67,8 @@ class Table:
         A category is "text", or "numbered" where its labels are numbers.
     unknown : mapping of column names
         What a text that is no category counts as: a category, or None, for missing.
+    categories : mapping of column names
+        Those of columns whose voters know them by hashes alone.
     """
 
     graph: Graph
@@ -69,6 +76,7 @@ class Table:
     inputs: tuple[str, ...]
     kinds: tuple[str, ...]
     unknown: Mapping[str, str | None] = field(default_factory=dict)
+    categories: Mapping[str, Labels] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -115,8 +123,8 @@ class Table:
         for f, kind in enumerate(self.kinds):
             labels = None if categories is None else categories.by_column[f]
             if isinstance(labels, HashedCategories):
-                raise _hashed(self.names[f])
-            if labels is not None:
+                columns.append(self._bucket(f, labels))
+            elif labels is not None:
                 columns.append(self._code(f, sorted(labels, key=labels.__getitem__)))
             elif kind == "number":
                 columns.append(without_infinities(graph, self.inputs[f]))
@@ -126,6 +134,22 @@ class Table:
                     f"which is not known here; put damvi.voters.NumberEncoder before it"
                 )
         return Matrix(graph, graph.add("Concat", *columns, axis=1), self.width)
+
+    def _bucket(self, f: int, hashed: HashedCategories) -> str:
+        labels = list(self.known(self.names[f]))
+        numbers = hashed.numbers(labels, np.arange(len(labels)))
+        rows = np.append(numbers, [np.nan, CODE_OF_UNKNOWN])[:, np.newaxis]
+        return self.row_of(f, labels, rows)
+
+    def row_of(self, f: int, labels: Labels, rows: NDArray[np.float64]) -> str:
+        """The row of each label; the last two are for missing values and for others."""
+        return _row_at(self.graph, self.place_of(f, labels), rows)
+
+    def known(self, name: str) -> Labels:
+        """The categories of a column whose voters know their hashes."""
+        if name not in self.categories:
+            raise _hashed(name)
+        return self.categories[name]
 
     def _code(self, f: int, labels: Labels) -> str:
         graph, place = self.graph, self.place_of(f, labels)
@@ -149,6 +173,12 @@ def look_up(
         values_tensor=numpy_helper.from_array(values),
         default_tensor=numpy_helper.from_array(np.array([default])),
     )
+
+
+def _row_at(graph: Graph, place: str, rows: NDArray[np.float64]) -> str:
+    # -1 and -2, for unknown and missing, count from the end of the table.
+    flat = graph.column(place, 0)
+    return graph.add("Gather", graph.constant(rows), flat, axis=0)
 
 
 def _place_of_number(graph: Graph, column: str, labels: Labels) -> str:
@@ -185,13 +215,20 @@ Data = Table | Matrix
 # What a fitted model asks for.
 
 
-def columns_of(fitted: Fitted) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names and kinds of a dataframe's columns; none for an array."""
+def columns_of(
+    fitted: Fitted, categories: Mapping[str, Labels]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names and kinds of a dataframe's columns; none for an array.
+
+    ``categories`` are those of columns whose voters know them by hashes alone.
+    """
     known: list[dict[Any, None]] = [{} for _ in range(fitted.n_features)]
     for f, labels in _categories_of(fitted):
         if labels is None:
             name = f if fitted.feature_names is None else fitted.feature_names[f]
-            raise _hashed(name)
+            if name not in categories:
+                raise _hashed(name)
+            labels = categories[str(name)]
         known[f] |= dict.fromkeys(labels)
     if fitted.feature_names is None and not any(known):
         return (), ()
@@ -211,7 +248,7 @@ def _categories_of(fitted: Fitted) -> Iterator[tuple[int, Labels | None]]:
         yield from _by_column(voters.features.categories)
         return
     for k in np.flatnonzero(fitted.weights).tolist():
-        yield from _in_steps(voters.estimators[k])
+        yield from _in_steps(voters.estimators[k], fitted.feature_names)
 
 
 def _hashed(name: Any) -> ValueError:
@@ -222,15 +259,22 @@ def _hashed(name: Any) -> ValueError:
     )
 
 
-def _in_steps(step: Any) -> Iterator[tuple[int, Labels | None]]:
+def _in_steps(step: Any, names: Any = None) -> Iterator[tuple[int, Labels | None]]:
     """The first step of a pipeline sees the table; so do the parts of columns."""
     if isinstance(step, Relabelled):
-        yield from _in_steps(step.estimator)
+        yield from _in_steps(step.estimator, names)
+    elif hasattr(step, "steps") and type(step.steps[0][1]).__name__ == "RateEncoder":
+        rates, kept = step.steps[0][1].rates_, []
+        for f, name in enumerate(() if names is None else names):
+            if name in rates:
+                yield f, None
+            else:
+                kept.append(f)
+        for f, labels in _in_steps(step.steps[1][1]):
+            if f < len(kept):  # the others are rates
+                yield kept[f], labels
     elif hasattr(step, "steps"):
         yield from _in_steps(step.steps[0][1])
-    elif type(step).__name__ == "RateEncoder":
-        for name in step.rates_:
-            raise _hashed(name)
     elif hasattr(step, "transformers_"):
         for part, places in _parts_of(step):
             for f, labels in _in_steps(part):
@@ -379,6 +423,29 @@ def _parts_of(transformer: Any) -> Iterator[tuple[Any, list[int]]]:
         yield step, [names.index(c) if isinstance(c, str) else int(c) for c in wanted]
 
 
+def _rates(graph: Graph, encoder: Any, data: Data) -> Data:
+    """The columns that it leaves alone, then the rates, as inputs that are made here."""
+    if not encoder.rates_:
+        return data
+    assert isinstance(data, Table)
+    made = data.select(
+        [f for f, name in enumerate(data.names) if name not in encoder.rates_]
+    )
+    for name, known in encoder.rates_.items():
+        labels = data.known(name)
+        places = find_hashes(known.hashes, text_hashes(labels))
+        every = np.concatenate([known.rates[places], known.rates[-2:]])
+        rates = data.row_of(data.names.index(name), labels, every)
+        width = every.shape[1]
+        made = replace(
+            made,
+            names=made.names + tuple(f"{name} (rate {c + 1})" for c in range(width)),
+            inputs=made.inputs + tuple(graph.column(rates, [c]) for c in range(width)),
+            kinds=made.kinds + ("number",) * width,
+        )
+    return made
+
+
 def _indicators(graph: Graph, encoder: Any, data: Data) -> Matrix:
     if encoder.handle_unknown == "error":
         raise ValueError(
@@ -388,9 +455,7 @@ def _indicators(graph: Graph, encoder: Any, data: Data) -> Matrix:
     parts, width = [], 0
     for f, (labels, rows) in enumerate(_indicator_rows(encoder)):
         width += rows.shape[1]
-        # -1 and -2, for unknown and missing, count from the end of the table.
-        flat = graph.column(data.place_of(f, labels), 0)
-        parts.append(graph.add("Gather", graph.constant(rows), flat, axis=0))
+        parts.append(data.row_of(f, labels, rows))
     if width != len(encoder.get_feature_names_out()):
         raise ValueError(
             "its OneHotEncoder has columns that say nothing; lower its min_frequency"
@@ -434,6 +499,7 @@ WRITERS: dict[str, Callable[[Graph, Any, Data], Data]] = {
     "Pipeline": _pipeline,
     "RankScaler": _ranks,
     "RankSplines": _splines,
+    "RateEncoder": _rates,
     "SimpleImputer": _fill,
     "StandardScaler": _scale,
 }
