@@ -17,10 +17,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-KINDS = ("models", "csv", "files", "fits")
+KINDS = ("models", "csv", "files", "fits", "rows")
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ["numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "lightgbm"]
-LIBRARIES += ["xgboost", "catboost", "skops"]
+LIBRARIES += ["xgboost", "catboost", "skops", "onnxruntime"]
 ONE_THREAD = {
     f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
 }
@@ -83,6 +83,14 @@ def _kind(name: str, options: argparse.Namespace) -> Any:
         command = [sys.executable, "-m", "tests.fuzz.bases", str(folder), *names]
         subprocess.run(command, check=True)
         kind = Models(folder)
+    elif name == "rows":
+        from .rows import Rows
+
+        folder = options.folder / "rows"
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "tests.fuzz.rows", str(folder)]
+        subprocess.run(command, check=True)
+        kind = Rows(folder)
     elif name == "csv":
         from .tables import Tables
 

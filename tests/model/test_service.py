@@ -8,7 +8,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 pytestmark = [
-    pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="the examples are not here"),
+    pytest.mark.skipif(
+        not (ROOT / "examples").is_dir(), reason="the examples are not here"
+    ),
     pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="it takes Linux"),
 ]
 
