@@ -2,8 +2,8 @@
 
     python benchmarks/service_load.py [--seconds 120] > results/service/load.txt
 
-The service (examples/service.py) runs in a process of its own on the loopback, with a model
-of trees that is replaced by another while requests come in. Every good request must get the
+The service (examples/service) runs in a process of its own on the loopback, with a model of
+trees that is replaced by another while requests come in. Every good request must get the
 answer of one of the two models, every other its error; memory must stay flat.
 """
 
@@ -63,7 +63,9 @@ class Service:
         command = [sys.executable, "-m", "uvicorn", "service:app", "--log-level", "warning"]
         command += ["--host", "127.0.0.1", "--port", str(self.port), "--no-access-log"]
         environment = {**os.environ, "DAMVI_MODEL": str(model)}
-        self.process = subprocess.Popen(command, cwd=ROOT / "examples", env=environment)
+        self.process = subprocess.Popen(
+            command, cwd=ROOT / "examples/service", env=environment
+        )
         self.url = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self):

@@ -16,7 +16,7 @@ import numpy as np
 from ..model.tables import as_json, mixed
 from .runner import Finding
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples/service"
 PIECES = [
     "-",
     "+",

@@ -16,7 +16,7 @@ from damvi.voters.columns import PairColumns
 from ..model.tables import as_json, mixed
 from ..model.test_row import ODD
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples/service"
 
 pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not here")
 

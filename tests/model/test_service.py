@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 pytestmark = [
     pytest.mark.skipif(
-        not (ROOT / "examples").is_dir(), reason="the examples are not here"
+        not (ROOT / "examples/service").is_dir(), reason="the examples are not here"
     ),
     pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="it takes Linux"),
 ]
