@@ -71,7 +71,9 @@ def contenders(seed: int) -> dict[str, Any]:
 
 def resident(line: str) -> float:
     """Megabytes: what this process holds (VmRSS), or has held at most (VmHWM)."""
-    words = Path("/proc/self/status").read_text().split(f"{line}:")[1].split()
+    words = (
+        Path("/proc/self/status").read_text(encoding="utf-8").split(f"{line}:")[1].split()
+    )
     return int(words[0]) / 1024
 
 
@@ -110,7 +112,9 @@ def run_cell(cell: dict[str, Any], data: Path, votes: Path) -> dict[str, Any]:
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)  # or it would find room that others have left
         before = resident("VmRSS")
-        Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        Path("/proc/self/clear_refs").write_text(
+            "5", encoding="utf-8"
+        )  # the peak starts anew
         start = time.process_time()
         voter, unseen, folds = PoolVoters.train(
             [(NAME, model)], X[train], y[train], seed=drawn, cv=FOLDS, n_jobs=1

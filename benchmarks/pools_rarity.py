@@ -242,14 +242,14 @@ def main() -> None:
         args.out.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             path.write_text(",".join(COLUMNS) + "\n")
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             known = {tuple(row[c] for c in KEY) for row in csv.DictReader(file)}
         with threadpool_limits(1):
             for task in tasks(args):
                 for row in measure(task, known):
                     line = io.StringIO()
                     csv.DictWriter(line, COLUMNS, lineterminator="\n").writerow(row)
-                    with open(path, "a") as file:
+                    with open(path, "a", encoding="utf-8") as file:
                         file.write(line.getvalue())
                     print(line.getvalue(), end="", flush=True)
     write_whole(args.out / "rarity.md", report(args.out))

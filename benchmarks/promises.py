@@ -229,7 +229,7 @@ def intervals(path: Path, n: int = 3600, repeats: int = 100) -> None:
         told = f"1/{share} of the time" if share else "none"
         lines.append(f"{told:>24}{cells}")
         print(lines[-1], flush=True)
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 # Real tables, the last 30 % to come
@@ -292,7 +292,7 @@ def real(out: Path, data: Path) -> None:
 def done(out: Path, key: list[Any]) -> bool:
     if not out.exists():
         return False
-    with out.open(newline="") as file:
+    with out.open(encoding="utf-8", newline="") as file:
         known = {tuple(row[name] for name in KEY) for row in csv.DictReader(file)}
     return tuple(map(str, key)) in known
 
@@ -302,7 +302,7 @@ def add(out: Path, key: list[Any], found: dict[str, Any]) -> None:
     is_new = not out.exists()
     row = dict(zip(KEY, key, strict=True)) | found
     rounded = {k: round(v, 5) if isinstance(v, float) else v for k, v in row.items()}
-    with out.open("a", newline="") as file:
+    with out.open("a", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         if is_new:
             writer.writeheader()

@@ -90,7 +90,7 @@ def run_cell(name: str, trees: str, split: int, X, y, codes) -> dict[str, object
 def read_cells(path: Path) -> list[dict[str, str]]:
     if not path.exists():
         return []
-    with path.open() as file:
+    with path.open(encoding="utf-8") as file:
         return [cell for cell in csv.DictReader(file) if cell["numpy"]]
 
 

@@ -28,11 +28,11 @@ def test_a_table_from_end_to_end_and_again(damvi, table):
     assert "F1 and average precision over 2 splits of 70/30" in first.stdout
     assert "Written to out: scores.csv, table.md, table.tex" in first.stdout
     # A run that was killed while it wrote goes on where it stopped, to the same table.
-    scores = Path("out/scores.csv").read_text()
-    Path("out/scores.csv").write_text(scores[:-12])
+    scores = Path("out/scores.csv").read_text(encoding="utf-8")
+    Path("out/scores.csv").write_text(scores[:-12], encoding="utf-8")
     again = damvi(*command, "--splits", 2, "--format", "markdown")
     assert "[1/1] uniform split 1" in again.stderr
-    assert Path("out/table.md").read_text() in again.stdout
+    assert Path("out/table.md").read_text(encoding="utf-8") in again.stdout
     kept, made = pd.read_csv("out/scores.csv"), pd.read_csv(pd.io.common.StringIO(scores))
     assert kept[["f1", "ap"]].equals(made[["f1", "ap"]])
     assert "scores are in" not in first.stderr

@@ -98,7 +98,7 @@ def test_explain_by_the_class_decided_or_asked_for(run, folder):
     assert result.exit_code == 0, result.output
     assert result.output.count("\nrow ") == 20
     assert "as decided" in result.output
-    with open(folder / "parts.csv", newline="") as file:
+    with open(folder / "parts.csv", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     by_row = {}
     for line in lines:

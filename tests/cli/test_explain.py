@@ -38,7 +38,7 @@ def test_the_highest_rows_a_line_each(run, folder):
     assert result.exit_code == 0, result.output
     assert result.output.count("\nrow ") == 20
     assert "Shapley values sampled against 32 rows" in result.output
-    with open(folder / "parts.csv", newline="") as file:
+    with open(folder / "parts.csv", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     by_row = {}
     for line in lines:

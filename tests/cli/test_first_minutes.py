@@ -88,7 +88,7 @@ def test_minutes_2_to_6(damvi, folder, kind):
     assert "is_fraud" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
     check(f"predict_{kind}", damvi("predict", "model.damvi", f"new.{kind}").output)
-    lines = Path("new.predictions.csv").read_text().splitlines()
+    lines = Path("new.predictions.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "score,probability,decision"
     assert len(lines) == 201
     judged = damvi("evaluate", "model.damvi", f"data.{kind}").output

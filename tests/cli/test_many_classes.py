@@ -46,7 +46,7 @@ def test_fit_says_which_classes_there_are_and_how_well_they_are_told_apart(damvi
     crops().to_csv("crops.csv", index=False)
     said = damvi("fit", "crops.csv", "--target", "crop", "--pool", "trees").output
     check("fit_classes", said)
-    scores = json.loads(Path("model.scores.json").read_text())
+    scores = json.loads(Path("model.scores.json").read_text(encoding="utf-8"))
     assert scores["target"] == {"name": "crop", "classes": ["=rye", *sorted(LABELS)[1:]]}
     assert scores["classes"] == {
         "=rye": 50,
@@ -127,7 +127,7 @@ def test_predictions_are_the_classifiers(damvi, fitted, folder, monkeypatch, out
 
 def test_headers_are_no_formulas_and_one_line_is_one_row(damvi, fitted, folder):
     damvi("predict", fitted / "model.damvi", fitted / "new.csv", "-o", "p.csv")
-    with open("p.csv", newline="") as file:
+    with open("p.csv", encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     assert len(rows) == 200
     assert {len(row) for row in rows} == {len(header)} == {9}

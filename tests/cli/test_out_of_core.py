@@ -55,7 +55,7 @@ def test_a_folder_is_fitted_in_blocks_and_all_is_said(damvi):
     said = damvi("info", "model.damvi").output
     assert "fitted on 595 rows, 71 of them positive (11.93%), out of core" in said
     assert "out_of_core: pay is a folder of 3 parquet files" in said
-    scores = json.loads(Path("model.scores.json").read_text())
+    scores = json.loads(Path("model.scores.json").read_text(encoding="utf-8"))
     assert scores["made"]["data"]["files"] == 3
     assert scores["made"]["data"]["rows"] == 600
     said = damvi("evaluate", "model.damvi", "pay/part-1.parquet").output
@@ -123,7 +123,7 @@ def test_a_strong_pool_on_a_folder(damvi, monkeypatch):
     run = damvi(*FIT, "--pool", "strong", "--sample-rows", "200")
     assert "The voters are" not in run.stderr
     assert "weighted vote" in damvi("info", "model.damvi").output
-    scores = json.loads(Path("model.scores.json").read_text())
+    scores = json.loads(Path("model.scores.json").read_text(encoding="utf-8"))
     assert scores["made"]["pool"] == "strong"
     assert scores["made"]["sample_rows"] == 200
     assert {"linear", "bayes", "forest"} < {row["model"] for row in scores["leaderboard"]}
@@ -156,10 +156,12 @@ def test_folders_and_patterns_are_judged_and_predicted(damvi):
     assert there["training_rows"] == 0
     assert there["figures"] == whole["figures"]
     damvi("report", "model.damvi", "pay", "-o", "page.html")
-    assert "a sample of" not in Path("page.html").read_text()
+    assert "a sample of" not in Path("page.html").read_text(encoding="utf-8")
     damvi("predict", "model.damvi", "new", "-o", "folder.csv", "--id", "payment_id")
     damvi("predict", "model.damvi", "new.parquet", "-o", "file.csv", "--id", "payment_id")
-    assert Path("folder.csv").read_text() == Path("file.csv").read_text()
+    assert Path("folder.csv").read_text(encoding="utf-8") == Path("file.csv").read_text(
+        encoding="utf-8"
+    )
     damvi("predict", "model.damvi", "new/part-*.parquet")
     assert Path("part.predictions.csv").exists()
     damvi("predict", "model.damvi", "new", "-o", "made", "--id", "payment_id")
@@ -179,7 +181,7 @@ def test_a_page_of_a_large_folder_shows_a_sample(damvi, monkeypatch):
     write(fraud(600))
     damvi(*FIT, "--quiet")
     damvi("report", "model.damvi", "pay")
-    page = Path("report.html").read_text()
+    page = Path("report.html").read_text(encoding="utf-8")
     assert re.search(r"pay, a sample of 1\d\d of 600 rows", page)
 
 

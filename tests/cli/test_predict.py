@@ -126,7 +126,7 @@ def test_each_row_keeps_its_own_id(damvi, made, folder, monkeypatch, block, out)
     text = messy().to_csv(index=False, lineterminator="\r\n")
     lines = text.split("\r\n0")  # a record begins with its id
     (folder / "messy.csv").write_text("\r\n\r\n0".join(lines), newline="")
-    with open("messy.csv", newline="") as file:
+    with open("messy.csv", encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if any(row.values())]
     carried = ["--id", "payment_id", "--columns", "comment,amount"]
     result = damvi("predict", made / "model.damvi", "messy.csv", "-o", out, *carried)

@@ -38,7 +38,7 @@ def test_a_file_of_more(damvi):
     options = ["--unlabeled", "more.parquet", "--unlabeled-weight", "0.5"]
     run = damvi(*FIT, *options)
     assert "250 rows have no label: " in run.output
-    scores = json.loads(Path("model.scores.json").read_text())
+    scores = json.loads(Path("model.scores.json").read_text(encoding="utf-8"))
     assert scores["rows"] == 200
     assert scores["unlabeled"] == {"rows": 250, "weight": 0.5}
     assert scores["made"]["unlabeled"]["rows"] == 150

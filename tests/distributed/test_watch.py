@@ -229,7 +229,7 @@ class StopAt(WorkerPlugin):
         if finish == "executing" and str(key).startswith(self.prefix):
             self.spared -= 1
             if self.spared < 0:
-                with open(self.mark, "x") as file:
+                with open(self.mark, "x", encoding="utf-8") as file:
                     file.write(str(os.getpid()))
                 os.kill(os.getpid(), signal.SIGSTOP)
 

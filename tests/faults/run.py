@@ -213,7 +213,9 @@ def in_child(work: Callable[[], None]) -> int:
         if time.monotonic() > until:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            raise TimeoutError(f"still running after {LIMIT} s: {Path('said').read_text()}")
+            raise TimeoutError(
+                f"still running after {LIMIT} s: {Path('said').read_text(encoding='utf-8')}"
+            )
         time.sleep(0.002)
 
 
@@ -291,13 +293,13 @@ def measure(command: Command) -> None:
         seen = list(operations.seen)
         log.write_text("\n".join(seen))
 
-    assert in_child(work) == 0, Path("said").read_text()
+    assert in_child(work) == 0, Path("said").read_text(encoding="utf-8")
     command.operations = log.read_text().split("\n")
 
 
 def run_well(command: Command) -> None:
     code = in_child(execute(command))
-    assert code == 0, (command.name, code, Path("said").read_text())
+    assert code == 0, (command.name, code, Path("said").read_text(encoding="utf-8"))
 
 
 def provoke(command: Command, how: str, n: int) -> Fault:
@@ -306,7 +308,7 @@ def provoke(command: Command, how: str, n: int) -> Fault:
     for name in command.outputs:
         Path(name).write_bytes(OLD)
     code = in_child(execute(command, Operations(os.getcwd(), how, n)))
-    said = Path("said").read_text()
+    said = Path("said").read_text(encoding="utf-8")
     place = f"{command.name}: {how} at {n}, {command.operations[n - 1]}: {code} {said}"
     found = files()
     outcome = check_outputs(command, found, place)
@@ -385,7 +387,7 @@ def small_disk(command: Command, kilobytes: int) -> Fault:
         Path(disk / name).write_bytes(OLD)
         words = [str(disk / word) if word == name else word for word in command.words]
         code = in_child(execute(Command(command.name, words, [])))
-        said = Path("said").read_text()
+        said = Path("said").read_text(encoding="utf-8")
         place = f"{command.name} on a disk of {kilobytes} kB: {code} {said}"
         left = {path.name: path.read_bytes() for path in disk.iterdir()}
         assert code in (0, 1), place

@@ -14,7 +14,7 @@ STORED = ROOT / "results" / "faults"
 
 def lines_of(folder):
     for path in sorted(folder.glob("*.csv")):
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             yield from csv.DictReader(file)
 
 

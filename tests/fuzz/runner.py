@@ -224,7 +224,9 @@ def _status(status: int) -> str:
 
 def _cpu(pid: int) -> float:
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        )
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -278,7 +280,10 @@ def _be_child(kind: Kind, seed: int, batch: list[int], there: int, output: Any) 
 def limits(more: int) -> None:
     """No core files, and so much more address space than there is."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    used = (
+        int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
+        * resource.getpagesize()
+    )
     resource.setrlimit(resource.RLIMIT_AS, (used + more, used + more))
 
 
@@ -310,7 +315,7 @@ def run_case(kind: Kind, case: Any) -> dict[str, Any]:
 
 
 def _status_kb(name: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1])
     return 0
@@ -319,5 +324,5 @@ def _status_kb(name: str) -> int:
 def _reset_peak() -> int:
     """Let the peak of resident memory start anew, from what is returned."""
     with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     return _status_kb("VmHWM")

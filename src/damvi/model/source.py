@@ -223,7 +223,7 @@ def memory() -> int | None:
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     for path in LIMITS:
         with suppress(OSError, ValueError):  # "max" is no limit
-            found.append(int(Path(path).read_text()))
+            found.append(int(Path(path).read_text(encoding="utf-8")))
     return min(found, default=None)
 
 
