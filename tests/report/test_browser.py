@@ -33,7 +33,8 @@ from .toy import (
     make_table,
 )
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 if CHROMIUM is None:
     pytest.skip("no Chromium here: make test-browser installs it", allow_module_level=True)
 playwright = pytest.importorskip(
