@@ -153,7 +153,7 @@ def main() -> None:
 
 def summary(path: Path) -> int:
     """The cells as a table, and whether the flags are within 10 % of what was asked."""
-    with path.open() as file:
+    with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     lines = [
         f"{'votes':18} {'rows':>5} {'rate':>5} {'asked':>6}  {'flagged, % of asked':>19}  "

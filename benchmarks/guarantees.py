@@ -99,7 +99,7 @@ def table(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 def add(path: Path, cells: Iterator[list[object]]) -> None:
     new = not path.exists()
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         if new:
             writer.writerow(NAMES)
@@ -109,7 +109,7 @@ def add(path: Path, cells: Iterator[list[object]]) -> None:
 def finished(path: Path) -> set[tuple[str, ...]]:
     if not path.exists():
         return set()
-    with path.open() as file:
+    with path.open(encoding="utf-8") as file:
         return {tuple(row[:5]) for row in csv.reader(file)}
 
 
