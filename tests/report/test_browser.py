@@ -709,3 +709,12 @@ def test_the_page_of_drift_without_a_change(browser, tmp_path):
     with silent_page(browser, path) as page:
         assert "Nothing that is both certain" in page.inner_text("main")
         assert page.locator("main figure").count() == 0
+
+
+def test_the_budget_slider_tells_what_is_found(opened, report):
+    budget = report[1]["budget"]
+    move(opened, "#s-top", len(budget) - 1)
+    assert number(opened, "#v-top") == budget[-1]["rows"] == report[1]["data"]["judged"]
+    assert "of 100 real ones 100" in opened.inner_text("#o-top")
+    move(opened, "#s-top", 0)
+    assert opened.inner_text("#v-top") == "1"

@@ -300,3 +300,18 @@ def test_a_single_row_of_many_classes(class_model, new_rows, column):
     assert said["data"]["rows"] == 1
     assert said["labelled"] == (column == "fault")
     assert "Telling the classes of" in page
+
+
+def test_what_is_found_if_so_many_rows_are_checked(model, fresh_rows):
+    summary = summarise(model, fresh_rows)
+    budget, (real,) = summary["budget"], [one for one in summary["classes"] if one["rare"]]
+    assert [budget[0]["rows"], budget[-1]["rows"]] == [1, len(fresh_rows)]
+    assert budget[-1]["hits"][0] == pytest.approx(real["rows"])
+    assert all(one["hits"][1] <= one["hits"][0] <= one["hits"][2] for one in budget)
+    assert summary["guarantee"] == ""
+
+
+def test_a_guarantee_is_told(model, fresh_rows):
+    promise = model.guarantee(fresh_rows, recall=0.6)
+    kept = model.with_guarantee(promise)
+    assert promise.words in summarise(kept, fresh_rows)["guarantee"]

@@ -45,6 +45,9 @@ COUNTED: dict[Rate, tuple[str, str]] = {
 """What is promised, and the rows that carry it."""
 N_CUTS = 25
 """Thresholds that are tested for a precision, at most."""
+MOST_LOOKED_AT, HOPELESS = 1000, 2.0
+"""Thresholds that these are chosen from, and how many standard errors below the level there
+is no hope for one."""
 
 
 @dataclass(frozen=True)
@@ -327,15 +330,18 @@ def promising_cuts(
         return np.empty(0)
     order = np.argsort(-votes, kind="stable")
     ranked, found = votes[order], np.cumsum(positive[order])
-    counts = np.unique(np.geomspace(1, len(votes) - 1, 4 * N_CUTS).astype(np.intp))
-    counts = counts[ranked[counts - 1] > ranked[counts]]
+    counts = np.flatnonzero(ranked[:-1] > ranked[1:]) + 1  # rows of equal vote go together
     if not len(counts):
         return np.empty(0)
+    evenly = np.geomspace(1, counts[-1], MOST_LOOKED_AT)
+    counts = counts[np.unique(np.searchsorted(counts, evenly.astype(np.intp)))]
     # A prior of two rows at the level: three positives of three are no certainty.
     precision = (found[counts - 1] + 2 * level) / (counts + 2)
     tested = counts * (n_rows / len(votes))
     sureness = (precision - level) * np.sqrt(tested / (level * (1 - level)))
-    # Higher ones are of no use: of all that keep the level, the lowest is taken.
-    lower = counts[int(np.argmax(sureness)) :]
+    # Higher ones are of no use, as the lowest of those that keep the level is taken, and
+    # neither are those far below it.
+    first, likely = int(np.argmax(sureness)), np.flatnonzero(sureness > -HOPELESS)
+    lower = counts[first : max(first, *likely[-1:]) + 1]
     steps = np.unique(np.linspace(0, len(lower) - 1, N_CUTS).astype(np.intp))
     return np.asarray(ranked[lower[steps]])

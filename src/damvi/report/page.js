@@ -97,7 +97,7 @@
   const showSegment = () => all(".segment").forEach((each, k) => { each.hidden = String(k) !== segment.value; });
   if (segment) { segment.addEventListener("change", showSegment); showSegment(); }
 
-  const { confusion, effects, cuts, weights, download } = JSON.parse(by("live-data").textContent);
+  const { confusion, effects, cuts, weights, budget, download } = JSON.parse(by("live-data").textContent);
 
   // Rows as a file. Text that a spreadsheet would run as a formula gets an apostrophe.
   let threshold = -Infinity;
@@ -271,6 +271,25 @@
     speak(`${label}: ${count(at(k, k))} of ${count(sizes[k])} found, `
       + `${count(named[k] - at(k, k))} others taken for it. Macro F1 ${macro.toFixed(2)}.`);
   };
+
+  // How many rows can be checked: what is found among the highest scores.
+  const showTop = () => {
+    const slider = by("s-top"), { rows, hits, precision, recall } = budget[Number(slider.value)];
+    const of = ([value, low, high], form) => `${form(value)} (${form(low)} to ${form(high)})`;
+    const words = `About ${of(hits, short)} of them are real, with 90 % confidence: of 100 checked rows `
+      + `${of(precision, hundred)}; of 100 real ones ${of(recall, hundred)} are found.`;
+    put("v-top", count(rows));
+    put("o-top", words);
+    slider.setAttribute("aria-valuetext", `${count(rows)} rows`);
+    speak(words);
+  };
+  if (budget && budget.length) {
+    const flagged = confusion[1] + confusion[3];
+    const start = budget.findIndex(({ rows }) => rows >= flagged);
+    by("s-top").value = String(start < 0 ? budget.length - 1 : start);
+    by("s-top").addEventListener("input", showTop);
+    showTop();
+  }
 
   if (cuts) {
     by("costs-ticks").append(...[0.01, 0.05, 0.2, 0.5, 1].map((share) => {

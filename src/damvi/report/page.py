@@ -37,6 +37,7 @@ DECIDED = (
     ("score", "Votes for that"),
     ("probability", "Probability of that"),
 )
+BUDGET = ("hits", "precision", "recall")
 FOUND = ("flagged", "named")
 """Tables of rows that are found; the others are of errors."""
 ROW_TABLES = {
@@ -220,6 +221,7 @@ def _live(summary: dict[str, Any]) -> dict[str, Any]:
         "confusion": table,
         "effects": summary["decision"]["effects"],
         "weights": summary["weights"],
+        "budget": summary["budget"],
         "cuts": cuts,
     }
 
@@ -326,6 +328,10 @@ def _tables(summary: dict[str, Any]) -> dict[str, Any]:
             )
             for one in summary["segments"]
         ],
+        "budget_rows": [
+            [f"{one['rows']:,}", *(_between(one[name]) for name in BUDGET)]
+            for one in summary["budget"][:: max(1, len(summary["budget"]) // MOST_POINTS)]
+        ],
         "class_score_rows": [_class_scores(summary["classes"][c]) for c in _order(summary)],
         "peer_headings": ["model", *(MEASURES[key] for key in compared)],
         "peer_rows": [
@@ -365,6 +371,12 @@ def _shown(key: str, value: float) -> str:
         return f"{100 * value:.1f} %"
     # Squared errors and costs a row are tiny where the positives are rare.
     return f"{value:.3f}" if abs(value) >= 0.005 or not value else f"{value:.2g}"
+
+
+def _between(figure: list[float]) -> str:
+    """A figure, and its interval."""
+    value, low, high = (f"{one:,.3g}" for one in figure)
+    return f"{value} ({low} to {high})"
 
 
 def _class_scores(one: dict[str, Any]) -> list[str]:

@@ -24,6 +24,7 @@ from ..evaluation import (
     measure,
     share,
     table_fingerprint,
+    top_figures,
     voter_weights,
     voters_on,
 )
@@ -55,6 +56,8 @@ MOST_DOWNLOADED = 5000
 MOST_CHARACTERS = 400_000
 MAX_COLUMNS = 12
 MOST_PAIRS = 10
+BUDGETS = 80
+"""Numbers of rows to look into, from one to all."""
 MOST_VIEWS = 20
 """Classes that have charts of their own: the rarest, if there are more."""
 POINTS = 150
@@ -116,6 +119,7 @@ def summarise(
         "labelled": judged.labels is not None,
         "threshold": None,
         "factors": None,
+        "guarantee": _guaranteed(model.scores.get("guarantee")),
         **table.fitted.labels.told(table.fitted.threshold),
         "data": _data(table),
         "importances": ranked.as_dict(),
@@ -331,6 +335,7 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
                 for name, key in means.items()
             },
         },
+        "budget": _budget(table, truth),
         "weights": _weights(table, truth),
         "cost": scores.get("cost"),
         "scores": _scores(figures),
@@ -351,6 +356,34 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
         "download": _download(table),
         "certificate": _promise(table, labels),
     }
+
+
+def _guaranteed(promise: Any) -> str:
+    """The promise that the model was made with, in a line; empty without one."""
+    if not isinstance(promise, dict) or promise.get("threshold") is None:
+        return ""
+    return f"It decides by a guarantee: {promise.get('words')}. {promise.get('basis')}"
+
+
+def _budget(table: _Table, truth: Labels) -> list[dict[str, Any]]:
+    """What is found if so many rows are looked into, from one to all; for one class."""
+    if not table.alone or not (truth == 1).any():
+        return []
+    judged, n = table.judged, len(truth)
+    steps = np.unique(np.geomspace(1, n, BUDGETS).round())
+    vote = judged.vote[judged.has_vote]
+    found = top_figures(truth, vote, steps, blocks=judged.blocks)
+    return [
+        {
+            "rows": int(one.rows),
+            **{
+                name: [figure.value, figure.low, figure.high]
+                for name, figure in vars(one).items()
+                if name in ("hits", "precision", "recall")
+            },
+        }
+        for one in found
+    ]
 
 
 def _weights(table: _Table, truth: Labels) -> dict[str, Any] | None:
