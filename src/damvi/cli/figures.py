@@ -250,12 +250,13 @@ def show_guarantee(output: Output, promise: dict[str, Any]) -> None:
 
 def guarantee_lines(promise: dict[str, Any]) -> list[str]:
     """The same, line by line."""
-    words, cut, basis = (promise.get(name) for name in ("words", "threshold", "basis"))
+    words, cut = promise.get("words"), promise.get("threshold")
     if not isinstance(words, str):
         return []
     if not isinstance(cut, float):
         return [f"{words[:1].upper()}{words[1:]}."]
-    lines = [f"A {words}, by flagging votes above {cut:.4g}.", str(basis)]
+    lines = [f"A {words}, by flagging votes above {cut:.4g}."]
+    lines += [str(promise.get(name)) for name in ("price", "basis")]
     own = promise.get("figures")
     if isinstance(own, dict) and {"precision", "recall"} <= own.keys():
         told = [

@@ -86,7 +86,8 @@ class Guarantee:
     >>> vote = rng.normal(size=2060) + 3 * targets
     >>> promise = guarantee(vote, targets, "recall", 0.9)
     >>> print(promise)
-    recall of at least 0.9 with 90 % confidence (by 60 positives): flag votes above 1.32
+    recall of at least 0.9 with 90 % confidence (by 60 positives): flag votes above 1.32.
+    Of these rows 58 of 60 positives and 181 of 2,000 others are flagged.
     >>> few = guarantee(vote[:2010], targets[:2010], "recall", 0.9)
     >>> few.threshold is None, few.words.partition(": ")[2]
     (True, 'there are 10 positives, and it takes 22')
@@ -118,6 +119,10 @@ class Guarantee:
         if self.threshold is not None:
             return f"{told} {sure} (by {self.counted:,} {rows})"
         told = f"no {told} can be promised {sure}"
+        if self.flags_all:
+            return (
+                f"{told}: by these {self.counted:,} {rows} only flagging every row keeps it"
+            )
         if self.rate == "precision":
             return (
                 f"{told}: no threshold is shown to be that precise by {self.positives:,} "
@@ -126,13 +131,28 @@ class Guarantee:
             )
         return f"{told}: there are {self.counted:,} {rows}, and it takes {self.needed:,}"
 
+    @property
+    def price(self) -> str:
+        """What is flagged for it, among the rows that it comes from."""
+        return (
+            f"Of these rows {self.found:,} of {self.positives:,} positives and "
+            f"{self.alarms:,} of {self.negatives:,} others are flagged."
+        )
+
+    @property
+    def flags_all(self) -> bool:
+        """Whether it is kept by flagging every row, which needs no model."""
+        return self.found + self.alarms == self.positives + self.negatives
+
     def __str__(self) -> str:
-        cut = "" if self.threshold is None else f": flag votes above {self.threshold:.3g}"
-        return f"{self.words}{cut}" + f". {self.basis}" * bool(self.basis)
+        if self.threshold is None:
+            return f"{self.words}."
+        cut = f"{self.words}: flag votes above {self.threshold:.3g}."
+        return "\n".join(filter(None, (cut, self.price, self.basis)))
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain Python values, ready for JSON."""
-        return {**asdict(self), "words": self.words}
+        return {**asdict(self), "words": self.words, "price": self.price}
 
 
 def parse_guarantee(asked: Any) -> tuple[Rate, float]:

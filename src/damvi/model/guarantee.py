@@ -124,6 +124,8 @@ def promise(
         cuts=cuts,
         groups=None if groups is None else groups[new],
     )
+    if found.flags_all:  # which needs no model
+        return replace(found, threshold=None)
     told = [basis or f"It is for rows drawn like the {n:,} that it comes from."]
     if known:
         told.append(

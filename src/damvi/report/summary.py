@@ -362,7 +362,8 @@ def _guaranteed(promise: Any) -> str:
     """The promise that the model was made with, in a line; empty without one."""
     if not isinstance(promise, dict) or promise.get("threshold") is None:
         return ""
-    return f"It decides by a guarantee: {promise.get('words')}. {promise.get('basis')}"
+    told = [f"{promise.get('words')}.", promise.get("price"), promise.get("basis")]
+    return f"It decides by a guarantee: {' '.join(map(str, told))}"
 
 
 def _budget(table: _Table, truth: Labels) -> list[dict[str, Any]]:

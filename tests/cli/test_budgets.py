@@ -1,0 +1,56 @@
+"""The options of budgets and guarantees, from fit to info."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from .conftest import fraud, run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("budgets")
+    fraud().to_csv(path / "data.csv", index=False)
+    fraud(400, seed=2).to_csv(path / "other.csv", index=False)
+    fit = f"fit {path}/data.csv --target is_fraud --pool trees --shuffle"
+    for options in ("--metric flags@40 -o budget", "--guarantee recall=0.6 -o sure"):
+        done = run(f"{fit} {options.replace('-o ', f'-o {path}/')}.damvi".split())
+        assert done.exit_code == 0
+    return path
+
+
+def test_a_budget_and_its_top_rows(folder):
+    scores = json.loads((folder / "budget.scores.json").read_text())
+    assert (scores["metric"], scores["top"]["rows"]) == ("flags@40", 40)
+    out, model = folder / "worst.csv", folder / "budget.damvi"
+    predict = ["predict", model, folder / "other.csv", "--top", "3", "--by", "shop"]
+    done = run([*predict, "-o", out])
+    assert "the 3 with the highest scores of each 'shop', 9 in all" in done.output
+    found = pd.read_csv(out, keep_default_na=False)
+    assert found.groupby("shop").size().tolist() == [3, 3, 3]
+    assert found.columns[0] == "row"
+    without = run(["predict", model, folder / "other.csv", "--by", "shop"])
+    assert without.exit_code == 2
+    told = run(["evaluate", model, folder / "other.csv", "--top", "20"])
+    assert "Of the 20 highest votes in 400 rows" in told.output
+
+
+def test_a_guarantee_is_told_of(folder):
+    told = run(["info", folder / "sure.damvi"]).output
+    assert "is flagged; by a guarantee" in told
+    assert "A recall of at least 0.6 with 90 % confidence (by 22 positives)" in told
+    new = folder / "precise.damvi"
+    evaluate = ["evaluate", folder / "sure.damvi", folder / "other.csv"]
+    done = run([*evaluate, "--guarantee", "precision=0.2", "-o", new])
+    assert done.exit_code == 0
+    assert "A precision of at least 0.2" in run(["info", new]).output
+    for options, why in (
+        (["--guarantee", "recall=0.99", "-o", folder / "none.damvi"], "it takes 230"),
+        (["--guarantee", "recall"], "is not known"),
+        (["-o", folder / "none.damvi"], "give --guarantee too"),
+    ):
+        failed = run([*evaluate, *options])
+        assert failed.exit_code != 0
+        assert why in failed.output
+    assert not (folder / "none.damvi").exists()
