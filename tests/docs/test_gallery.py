@@ -9,7 +9,7 @@ import pytest
 from .pages import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
-QUICK = ("alert_budget", "many_classes")
+QUICK = ("many_classes", "unlabelled_rows")
 """Those that run here. All do by ``make docs``, and with DAMVI_EXAMPLES=all."""
 
 pytestmark = pytest.mark.skipif(not EXAMPLES, reason="examples are not in the package")
