@@ -109,10 +109,10 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         solver, or the plain vote for comparison.
     threshold : default="vote"
         Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
-        {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
-        It is tuned on out-of-bag votes; see :mod:`damvi.decision`. With three or more
-        classes, by which factor the votes for each count: "vote" (1 each), "macro_f1", or
-        a list of numbers.
+        {"recall": 0.9}, {"precision": 0.5}, {"flags": 200} (of as many rows as there are;
+        below 1 a share), {"cost": (false_alarm, miss)}, or a number. It is tuned on
+        out-of-bag votes; see :mod:`damvi.decision`. With three or more classes, by which
+        factor the votes for each count: "vote" (1 each), "macro_f1", or a list of numbers.
     unlabeled_weight : float, default=0
         How much the voters' disagreement on ``X_unlabeled`` counts, if ``fit`` is given
         any, from 0 to 1 (excluded). Votes are then "oob". At 0 unlabelled rows are left

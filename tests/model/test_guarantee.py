@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import damvi
+from damvi.certificate import certify
 from damvi.model.guarantee import set_aside
 from damvi.model.table import prepare
 
@@ -75,6 +76,15 @@ def test_the_rows_of_a_promise_train_nothing(table, promised):
     assert found.value == pytest.approx(
         again.scores["guarantee"]["figures"]["recall"]["value"]
     )
+
+
+def test_rows_of_a_promise_certify_nothing_more(plain):
+    new = table_of(1500, seed=3)
+    kept = plain.with_guarantee(plain.guarantee(new, false_alarm_rate=0.1))
+    X, y = kept.schema.encode(new), (new["bad"] == "yes").to_numpy()
+    with pytest.raises(ValueError, match="certify nothing"):
+        certify(kept.classifier, X, y)
+    certify(plain.classifier, X, y)
 
 
 def test_training_rows_promise_nothing(plain, table):

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -76,6 +76,9 @@ class Guarantee:
         Whether groups are counted, and not rows.
     basis : str
         What it rests on, for people to read.
+    hashes : ndarray or None
+        Of the rows, as ``damvi.hashing.row_hashes`` gives them, so that a model that
+        decides by them knows them, and they certify nothing more of it.
 
     Examples
     --------
@@ -105,6 +108,7 @@ class Guarantee:
     needed: int
     by_group: bool = False
     basis: str = ""
+    hashes: NDArray[np.uint64] | None = field(default=None, repr=False, compare=False)
 
     @property
     def words(self) -> str:
@@ -152,7 +156,8 @@ class Guarantee:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain Python values, ready for JSON."""
-        return {**asdict(self), "words": self.words, "price": self.price}
+        told = {name: value for name, value in vars(self).items() if name != "hashes"}
+        return told | {"words": self.words, "price": self.price}
 
 
 def parse_guarantee(asked: Any) -> tuple[Rate, float]:

@@ -71,6 +71,8 @@ class Judged:
         For all rows, which group each is in, where there are any.
     alike : dict of str to str
         The columns that these are made by: "time", "group".
+    values : ndarray of uint64, shape (n,), or None
+        A hash of the values of each row.
     """
 
     vote: Floats
@@ -84,6 +86,7 @@ class Judged:
     blocks: Labels | None = None
     groups: NDArray[Any] | None = None
     alike: dict[str, str] = field(default_factory=dict)
+    values: Hashes | None = None
 
     def __len__(self) -> int:
         return len(self.vote)
@@ -188,12 +191,12 @@ def honest_rows(
     if target is not None or name in frame.columns:
         labels = true_labels(model.target, frame, name)
     encoded = model.schema.encode(frame)
-    if new:
-        known = _Recognised(np.full(len(frame), -1), np.zeros(len(frame), np.bool_))
-    else:
-        known = _recognise(model, _values_of(encoded), labels)
+    values = _values_of(encoded)
+    known = _Recognised(np.full(len(frame), -1), np.zeros(len(frame), np.bool_))
+    if not new:
+        known = _recognise(model, values, labels)
     vote = _votes(model, [encoded], known)
-    return _judged(model, vote, known, labels, frame)
+    return _judged(model, vote, known, labels, frame, values)
 
 
 Part = Callable[[], Iterable[Any]]
@@ -235,7 +238,7 @@ def honest_blocks(
     )
     del looked, blocks
     vote = np.concatenate([*in_threads(calls, n_jobs)])
-    return _judged(model, vote, known, labels, columns)
+    return _judged(model, vote, known, labels, columns, values)
 
 
 def alike_columns(model: ModelParts) -> list[str]:
@@ -251,6 +254,7 @@ def _judged(
     recognised: _Recognised,
     labels: Labels | None,
     frame: pd.DataFrame,
+    values: Hashes,
 ) -> Judged:
     place, of_fit, untold = recognised
     fitted, training = FittedVote(model.classifier), model.training
@@ -264,7 +268,7 @@ def _judged(
         chance[known] = training.probability[place[known]]
     remembers = fitted.remembers
     judged = Judged(vote, of_fit, chance, decided, threshold, labels, untold, remembers)
-    return _with_blocks(model, frame, judged)
+    return _with_blocks(model, frame, replace(judged, values=values))
 
 
 def _with_blocks(model: ModelParts, frame: pd.DataFrame, judged: Judged) -> Judged:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..decision import Guarantee, decide, guarantee, promising_cuts
 from ..decision.guarantees import Rate
 from ..evaluation import FittedVote, Judged, measure
+from ..hashing import thinned
 from ..io import ModelParts, Target
 from ..tables import label_texts
 from .table import Prepared
@@ -141,7 +142,10 @@ def promise(
             f"They follow each other in time ({judged.alike['time']!r}): it rests on rows "
             f"to come being like these, which nothing here can promise."
         )
-    return replace(found, basis=" ".join(told))
+    hashes = None
+    if judged.values is not None:
+        hashes = judged.values[new] | labels[new].astype(np.uint64)
+    return replace(found, basis=" ".join(told), hashes=hashes)
 
 
 def _refuse_many(target: Target) -> None:
@@ -166,6 +170,9 @@ def decide_by(model: ModelParts, promised: Guarantee) -> ModelParts:
         cut = float(np.nextafter(cut, np.inf))
     classifier = copy(model.classifier)
     classifier.threshold_ = cut
+    if promised.hashes is not None:  # they chose the threshold, and cannot certify it
+        more = thinned(promised.hashes, fitted.remembers)
+        classifier.row_hashes_ = np.sort(np.concatenate([classifier.row_hashes_, more]))
     classifier.decision_ = fitted.classifier.decision_.at(cut)
     there = ~np.isnan(training.vote)
     decided = decide(training.vote[there], cut, fitted.labels.target_order)
