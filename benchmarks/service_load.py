@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-ROOT = Path(__file__).resolve().parents[1]
+SERVICE = Path(__file__).resolve().parents[1] / "examples/service"
 N_GOOD = 4
 """Clients that send good requests, one after the other."""
 
@@ -60,12 +60,15 @@ class Service:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        command = [sys.executable, "-m", "uvicorn", "service:app", "--log-level", "warning"]
-        command += ["--host", "127.0.0.1", "--port", str(self.port), "--no-access-log"]
+        # As it is started in a container, on another port.
+        told = (SERVICE / "Dockerfile").read_text().partition("\nCMD ")[2]
+        command = [sys.executable, "-m", *json.loads(told)]
+        changed = {"--host": "127.0.0.1", "--port": str(self.port)}
+        for name, value in changed.items():
+            command[command.index(name) + 1] = value
+        command += ["--log-level", "warning", "--no-access-log"]
         environment = {**os.environ, "DAMVI_MODEL": str(model)}
-        self.process = subprocess.Popen(
-            command, cwd=ROOT / "examples/service", env=environment
-        )
+        self.process = subprocess.Popen(command, cwd=SERVICE, env=environment)
         self.url = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self):

@@ -58,6 +58,8 @@ def tables(tmp_path_factory):
         fraud(300, seed=month).to_parquet(path / f"payments/2025-{month:02}.parquet")
     renamed = {"is_fraud": "fraud", "payment_id": "claim"}
     fraud().rename(columns=renamed).to_csv(path / "claims.csv", index=False)
+    for example in (ROOT / "examples/service").glob("*.py"):
+        shutil.copy(example, path)
     command = f"fit {path}/data.csv --target is_fraud --pool trees -o {path}/model.damvi"
     assert run(shlex.split(command)).exit_code == 0
     return path
@@ -67,6 +69,7 @@ def tables(tmp_path_factory):
 def test_examples_run(page, tables, tmp_path, monkeypatch):
     shutil.copytree(tables, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as a script's own folder is
     mpl.use("agg")
     for home in ("damvi.voting", "damvi.voters"):
         monkeypatch.setattr(f"{home}.strong_pool", small_pool)
@@ -83,6 +86,18 @@ def test_examples_run(page, tables, tmp_path, monkeypatch):
             printed = "".join(ran)
         if block.output is not None and not block.not_run:
             assert (wrong := difference(block.output, printed)) is None, f"{where}: {wrong}"
+
+
+@pytest.mark.parametrize("tool", ["mlflow", "shap"])
+def test_examples_of_tools_that_few_have(tool, tables, tmp_path, monkeypatch):
+    pytest.importorskip(tool, reason=f"{tool} is not installed")
+    shutil.copytree(tables, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs/other_tools.md"
+    found = [one for one in blocks(page.read_text("utf-8")) if one.language == "python"]
+    (block,) = [one for one in found if f"import {tool}" in one.code]
+    printed = run_python(compile(block.code, page.name, "exec"), {"__name__": tool})
+    assert difference(block.output, printed) is None, printed
 
 
 def run_python(code, names):

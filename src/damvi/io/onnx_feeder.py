@@ -1,8 +1,8 @@
 """What stands between a raw row and an ONNX graph, as JSON: how each input is made.
 
 A graph takes numbers and categories, and a table has amounts of money, dates, text and
-names by the thousand. ``examples/service/onnx_reader.py`` reads this specification, in numpy
-alone; it is short so that a service can copy it, in Python or in another language.
+names by the thousand. ``examples/service/onnx_reader.py`` reads this specification, with
+numpy alone; it is short so that a service can copy it, in Python or in another language.
 """
 
 from __future__ import annotations

@@ -98,7 +98,11 @@ class RowPredictor:
 
     def __call__(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """What :meth:`damvi.Model.predict` says of the row, as plain values."""
-        vote = self.vote(self.encode(row), row)
+        return self.of_cells(self.encode(row), row)
+
+    def of_cells(self, cells: Floats, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The same, of a row that is encoded; as it was, for voters that ask for that."""
+        vote = self.vote(cells, row)
         vote = np.clip(vote, *self._fitted.labels.vote_limits)
         chances, decided = self._fitted.decide(vote)
         told = {
