@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import lru_cache
 from operator import call
 from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ def one_openmp_thread() -> Any:
     The limit is each thread's own, so that models fitted side by side do not multiply
     their threads. Models that are told a number of threads keep to that.
     """
-    return threadpool_limits(limits=1, user_api="openmp")
+    return _controller(len(sys.modules)).limit(limits=1, user_api="openmp")
 
 
 def one_blas_thread() -> Any:
@@ -48,9 +49,13 @@ def one_blas_thread() -> Any:
     On matrices as wide as there are voters its threads mostly wait for each other, and
     burn processor time while they do.
     """
-    return _controller().limit(limits=1, user_api="blas")
+    return _controller(len(sys.modules)).limit(limits=1, user_api="blas")
 
 
-@cache
-def _controller() -> ThreadpoolController:
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:
+    """Of all libraries that are loaded: looking for them takes longer than most votes.
+
+    What is imported later may bring others, and is looked for then.
+    """
     return ThreadpoolController()
