@@ -59,6 +59,18 @@ def test_a_promise_is_kept_in_the_model_file(promised, tmp_path):
     assert flagged[new["bad"] == "yes"].mean() > 0.7
 
 
+def test_a_promise_of_another_threshold_is_refused(promised, tmp_path):
+    path, scores = tmp_path / "model.damvi", promised.scores
+    for changes, why in (
+        ({"threshold": -0.5}, "another threshold"),
+        ({"words": 1}, "not told"),
+    ):
+        told = scores | {"guarantee": scores["guarantee"] | changes}
+        replace(promised, scores=told).save(path)
+        with pytest.raises(damvi.io.ModelFileError, match=why):
+            damvi.load(path)
+
+
 def test_the_rows_of_a_promise_train_nothing(table, promised):
     """The rest alone gives the same model, and these rows then the same promise."""
     whole = prepare(table, "bad", drop=["owner"])

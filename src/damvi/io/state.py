@@ -492,6 +492,7 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
         raise ModelFileError("its scores are missing")
     if not _is_plain(made.get("settings", {}), {dict}):
         raise ModelFileError("the settings of its fit cannot be right")
+    _check_guarantee(scores.get("guarantee"), classifier)
     encoders = reader.read(stored["encoders"])
     if not isinstance(encoders, dict):
         raise ModelFileError("its encoders are missing")
@@ -515,6 +516,17 @@ def _is_plain(value: Any, kinds: set[type] | None = None) -> bool:
         case list() | tuple():
             return all(map(_is_plain, value))
     return type(value) in (type(None), bool, int, float, str)
+
+
+def _check_guarantee(promise: Any, classifier: Any) -> None:
+    """No promise is told of that is not the one of the threshold."""
+    if promise is None:
+        return
+    cut = promise.get("threshold") if isinstance(promise, dict) else np.nan
+    if not (cut is None or np.array_equal(cut, classifier.threshold_)):
+        raise ModelFileError("its guarantee is of another threshold")
+    if not all(isinstance(promise.get(name), str) for name in ("words", "price", "basis")):
+        raise ModelFileError("its guarantee is not told")
 
 
 def _check_training(training: Training, n_classes: int) -> None:
