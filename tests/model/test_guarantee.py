@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import damvi
 from damvi.certificate import certify
+from damvi.model import prediction
 from damvi.model.guarantee import set_aside
 from damvi.model.table import prepare
 
@@ -234,3 +236,22 @@ def test_top_rows_of_each_group(plain, tmp_path):
     np.testing.assert_array_equal(of_file["score"], found["score"])
     with pytest.raises(ValueError, match="goes with top"):
         plain.predict(new, by="shop")
+
+
+@pytest.mark.parametrize("by", [None, "shop"])
+def test_top_rows_of_many_blocks_take_little_memory(plain, monkeypatch, by):
+    """However the rows are cut, and often as they are thinned on the way."""
+    monkeypatch.setattr(prediction, "MOST_NUMBERS", 1)
+    rng = np.random.default_rng(0)
+    rows = pa.table(
+        {"shop": rng.choice(list("abcde"), 5000), "score": rng.integers(0, 900, 5000) / 900}
+    )
+    top = prediction.Top(plain, 4, by, numbered=True)
+    held = []
+    for start in range(0, 5000, 50):
+        top.add(rows.slice(start, 50))
+        held.append(sum(map(len, top._found)))
+    groups = None if by is None else rows["shop"].to_pandas()
+    places = prediction.highest(rows["score"].to_numpy(), 4, groups)
+    assert top.rows["row"].to_pylist() == (places + 1).tolist()
+    assert max(held) <= 5 * len(places) + 50

@@ -135,7 +135,8 @@ def promise(
         )
     if groups is not None:
         told.append(
-            "Rows of a group are alike: each group counts once, by one row drawn at random."
+            "Rows of a group are alike: each group counts once, by one row drawn at "
+            "random, and it is for rows of new groups, each of which counts alike."
         )
     elif "time" in judged.alike and not basis:
         told.append(
