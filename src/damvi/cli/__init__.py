@@ -17,6 +17,7 @@ import click
 from .. import __version__
 from .._files import remove_parts
 from .bench import bench
+from .compare import compare
 from .console import Commands, visible
 from .datasets import datasets
 from .demo import demo
@@ -28,6 +29,7 @@ from .fit import fit
 from .info import info
 from .predict import predict
 from .report import report
+from .review import review
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,6 +48,7 @@ def main() -> None:
 
 for command in (
     bench,
+    compare,
     datasets,
     demo,
     drift,
@@ -56,6 +59,7 @@ for command in (
     info,
     predict,
     report,
+    review,
 ):
     main.add_command(command)
 

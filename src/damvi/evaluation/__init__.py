@@ -4,6 +4,7 @@ Of two classes the positive one is reported; its number is 1 and that of the oth
 or more classes are each judged against the rest, and means over them count each alike.
 """
 
+from .differences import Differences, differences
 from .draws import confusion
 from .measures import (
     MEASURES,
@@ -18,6 +19,7 @@ from .measures import (
     top_figures,
 )
 from .rows import (
+    UNKNOWN,
     Judged,
     alike_columns,
     alike_words,
@@ -31,6 +33,8 @@ from .voters import FittedVote, voter_figures, voter_weights, voters_of_fit, vot
 
 __all__ = [
     "MEASURES",
+    "UNKNOWN",
+    "Differences",
     "Figure",
     "Figures",
     "FittedVote",
@@ -42,6 +46,7 @@ __all__ = [
     "class_names",
     "compare",
     "confusion",
+    "differences",
     "headlines",
     "honest_blocks",
     "honest_rows",

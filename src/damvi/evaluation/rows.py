@@ -34,6 +34,8 @@ LEAST_TOLD = 10
 STEP = np.uint64(0x9E3779B97F4A7C15)
 """What a label adds to a hash; odd, so that no two labels add the same."""
 MOST_NAMED = 10
+UNKNOWN = -1
+"""The label of a row that has none."""
 ALIKE = ("time", "group")
 """What may make rows alike."""
 
@@ -58,7 +60,8 @@ class Judged:
         What each vote is cut at, or its factors: the model's own, and of training rows
         those that were tuned on others.
     labels : ndarray of int, shape (n,), or None
-        The number of the true class, if the table has the target.
+        The number of the true class, if the table has the target; ``UNKNOWN`` where it has
+        none.
     untold : int
         How many rows may be training rows: none, unless the fit had so many rows that it
         remembers only some of them.
@@ -167,6 +170,7 @@ def honest_rows(
     target: str | None = None,
     *,
     new: bool = False,
+    partly: bool = False,
 ) -> Judged:
     """Judge a table, with out-of-sample votes for the rows that the model knows.
 
@@ -180,16 +184,17 @@ def honest_rows(
         The column that has the truth. By default the model's own, if it is there.
     new : bool, default=False
         Whether the rows are known to be new, whatever their values.
+    partly : bool, default=False
+        Whether the truth may be missing in some rows. By default these raise a ValueError.
 
     Returns
     -------
     judged : Judged
-        Rows whose truth is missing raise a ValueError; drop them first.
     """
     name = model.target.name if target is None else target
     labels = None
     if target is not None or name in frame.columns:
-        labels = true_labels(model.target, frame, name)
+        labels = true_labels(model.target, frame, name, partly=partly)
     encoded = model.schema.encode(frame)
     values = _values_of(encoded)
     known = _Recognised(np.full(len(frame), -1), np.zeros(len(frame), np.bool_))
@@ -268,10 +273,10 @@ def _judged(
         chance[known] = training.probability[place[known]]
     remembers = fitted.remembers
     judged = Judged(vote, of_fit, chance, decided, threshold, labels, untold, remembers)
-    return _with_blocks(model, frame, replace(judged, values=values))
+    return with_blocks(model, frame, replace(judged, values=values))
 
 
-def _with_blocks(model: ModelParts, frame: pd.DataFrame, judged: Judged) -> Judged:
+def with_blocks(model: ModelParts, frame: pd.DataFrame, judged: Judged) -> Judged:
     """The blocks of rows that are alike, by the columns that said so of training rows."""
     import pandas as pd
 
@@ -308,9 +313,19 @@ def _with_blocks(model: ModelParts, frame: pd.DataFrame, judged: Judged) -> Judg
     )
 
 
-def true_labels(target: Any, frame: pd.DataFrame, column: str) -> Labels:
-    """The number of each row's class; labels that the model does not know are refused."""
+def true_labels(
+    target: Any, frame: pd.DataFrame, column: str, partly: bool = False
+) -> Labels:
+    """The number of each row's class; labels that the model does not know are refused.
+
+    Where labels may be missing (``partly``), these are ``UNKNOWN``.
+    """
     labels = label_texts(pick(frame, column, "target"))
+    if partly and labels.isna().any():
+        places, known = np.full(len(frame), UNKNOWN, np.intp), labels.notna().to_numpy()
+        if known.any():
+            places[known] = true_labels(target, frame.loc[known, [column]], column)
+        return places
     if labels.isna().any():
         raise ValueError(
             f"the target {column!r} is missing in {int(labels.isna().sum()):,} rows; drop "

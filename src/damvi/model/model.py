@@ -18,9 +18,17 @@ from ..classifier import DAMVIClassifier
 from ..decision import Guarantee
 from ..decision.guarantees import parse_guarantee
 from ..drift import Drift
-from ..evaluation import MEASURES, FittedVote, alike_columns, headlines
+from ..evaluation import (
+    MEASURES,
+    Differences,
+    FittedVote,
+    alike_columns,
+    differences,
+    headlines,
+)
 from ..io import ModelParts, save
 from ..io import load as load_parts
+from ..review import Review, review
 from ..voting import DAMVIVotingClassifier
 from .comparison import OURS, PLAIN, WEIGHTED, Comparison, Metric, as_metric
 from .dataset import prepare_dataset
@@ -94,6 +102,16 @@ class Model(ModelParts):
         """
         name = target or self.target.name
         return as_frame(table, self.schema, as_text=[name])
+
+    def read_whole(
+        self, table: Any, target: str | None = None, columns: Sequence[str] = ()
+    ) -> pd.DataFrame:
+        """The same of folders and patterns of parquet files too, with these columns."""
+        if why_in_blocks(table) is None:
+            return self.read(table, target)
+        more = [*([] if target is None else [target]), *columns]
+        also = [self.target.name, *alike_columns(self)]
+        return DatasetRows(table, self.schema, more, also).frame()
 
     def predict(
         self,
@@ -306,6 +324,121 @@ class Model(ModelParts):
             With a threshold, from :meth:`guarantee`.
         """
         return Model(**vars(decide_by(self, promise)))
+
+    def compare(
+        self,
+        other: ModelParts,
+        table: Any,
+        *,
+        target: str | None = None,
+        cost: tuple[float, float] | None = None,
+        id: str | None = None,
+        columns: Sequence[str] = (),
+    ) -> Differences:
+        """What a newer model of the same target does otherwise, on the same rows.
+
+        Training rows of either are recognised, and judged by voters, weights and thresholds
+        of it that had not seen them.
+
+        Parameters
+        ----------
+        other : Model
+            The newer one. Differences are its figures less those of this one.
+        table : DataFrame, Arrow table or path
+            With true answers in some rows for AP, F1 and cost; without, the decisions alone
+            are compared.
+        target : str, optional
+            The column of true answers. Default: the models', if it is there.
+        cost : (false alarm, miss), optional
+            Default: those that the models were fitted with, if they agree.
+        id, columns : str and sequence of str, optional
+            Columns of the table to stand beside the rows on which the models differ.
+
+        Returns
+        -------
+        differences : Differences
+            With ``table`` (figures), ``rows`` (on which they differ), ``agreement`` and
+            ``as_dict()``.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, damvi
+        >>> rng = np.random.default_rng(0)
+        >>> table = pd.DataFrame(rng.normal(size=(400, 2)), columns=["size", "age"])
+        >>> table["late"] = table["size"] + rng.normal(size=400) > 2
+        >>> old = damvi.fit(table[:200], "late", pool="trees")
+        >>> new = damvi.fit(table, like=old)
+        >>> found = old.compare(new, table)
+        >>> list(found.table.index), bool(found.agreement > 0.5)
+        (['AP', 'F1', 'flags'], True)
+        """
+        if not isinstance(other, ModelParts):
+            raise TypeError(f"a model is compared with a model, and not {other!r}")
+        carried = [*([] if id is None else [id]), *_names(columns)]
+        pair = (self, Model(**vars(other)))
+        one, two = (model.read_whole(table, target, carried) for model in pair)
+        return differences(pair, (one, two), target=target, cost=cost, carried=carried)
+
+    def review(
+        self,
+        table: Any,
+        budget: int = 50,
+        *,
+        target: str | None = None,
+        doubt: str = "missed",
+        id: str | None = None,
+        columns: Sequence[str] = (),
+    ) -> Review:
+        """Which rows a person should look at, and why.
+
+        Of rows without a label, the likeliest positives (of three or more classes, the rows
+        that are least likely of the most frequent one): those that are flagged, and then
+        those closest below the threshold. Of rows with one, those whose label the vote
+        contradicts, by the chance that the label is wrong; training rows are recognised,
+        and judged by voters, weights and thresholds that had not seen them. Where a table
+        has both, each kind gets half of the budget.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table or path
+        budget : int, default=50
+            How many rows there is time for.
+        target : str, optional
+            The column of labels. Default: the model's, if it is there.
+        doubt : {"missed", "any"}, default="missed"
+            Which labels may be wrong: where a rare row was missed, and so has the most
+            frequent label; or any. Who knows how the labels came about knows which. A hard
+            positive looks like a wrong one, so doubt of all labels finds fewer wrong ones.
+        id, columns : str and sequence of str, optional
+            Columns of the table to stand beside the rows.
+
+        Returns
+        -------
+        review : Review
+            With ``rows`` (a DataFrame), ``words`` and ``as_dict()``.
+
+        Notes
+        -----
+        The chance that a label is wrong is Bayes' rule on the calibrated probabilities,
+        with how often rows of each class are labelled as of another, by confident learning
+        (:func:`damvi.review.label_noise`). It takes a label to be wrong by the class of the
+        row alone, whatever else is in it.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, damvi
+        >>> rng = np.random.default_rng(0)
+        >>> table = pd.DataFrame(rng.normal(size=(400, 2)), columns=["size", "age"])
+        >>> table["late"] = np.where(table["size"] > 1.5, "yes", "no")
+        >>> table.loc[table["size"].idxmax(), "late"] = "no"       # a wrong label
+        >>> model = damvi.fit(table, "late", pool="trees")
+        >>> first = model.review(table, budget=3).rows.iloc[0]
+        >>> first["row"] == table["size"].argmax() + 1, first["why"]
+        (True, "labelled 'no', but the vote is for 'yes'")
+        """
+        carried = [*([] if id is None else [id]), *_names(columns)]
+        frame = self.read_whole(table, target, carried)
+        return review(self, frame, budget, target=target, doubt=doubt, carried=carried)
 
     def explain(
         self, table: Any, rows: Sequence[int] | None = None, *, label: Any = None
@@ -794,6 +927,10 @@ def train(
     told = {"warnings": list(table.warnings), "notes": list(table.notes)}
     parts = replace(parts, scores=parts.scores | told)
     return Fit(Model(**vars(parts)), table, metric, comparison)
+
+
+def _names(given: Any) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _is_text_file(source: Any) -> bool:

@@ -171,6 +171,14 @@ class DatasetRows:
             known = label_texts(frame[target]).notna()
             yield frame if known.all() else frame.loc[known].reset_index(drop=True)
 
+    def frame(self) -> pd.DataFrame:
+        """All of the rows, with the columns that were asked for."""
+        import pyarrow as pa
+
+        found = [b for group in self.table.groups for b in group.batches(self.columns)]
+        frame: pd.DataFrame = pa.Table.from_batches(found).to_pandas()
+        return frame.reset_index(drop=True)
+
     def sample(self, most: int) -> pd.DataFrame:
         """About so many of the rows at the most, with all columns, in their order.
 

@@ -1,0 +1,325 @@
+"""Two models of one target on the same rows: how their figures and decisions differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tables import check_carried, listed, pick
+from .draws import draw_pairs, widening
+from .measures import MEASURES, Figure, compare, point_figures
+from .rows import UNKNOWN, Judged, alike_words, class_names, honest_rows, with_blocks
+from .voters import FittedVote
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..io import ModelParts
+
+Numbers = NDArray[np.intp]
+Pair = tuple[Any, Any]
+
+OWN = ("row", "label", "old score", "new score", "old decision", "new decision")
+"""The columns of the rows on which two models differ."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Differences:
+    """What a new model does otherwise than an old one. ``print`` it to read it.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Of AP, F1 and, where costs are known, the cost a row (macro means of three or more
+        classes), and of how many rows are flagged, or given to each class: ``old``,
+        ``new``, their ``difference`` (new less old) and its 90 % interval from ``low`` to
+        ``high``, by draws of the same rows for both. Without labels only the last.
+    rows : DataFrame
+        On which the decisions differ: those first whose probabilities differ most.
+    judged : int
+        How many rows both models judge.
+    words : tuple of str
+        Who is better, and by whom the rows are judged.
+    """
+
+    table: pd.DataFrame
+    rows: pd.DataFrame
+    judged: int
+    words: tuple[str, ...]
+
+    @property
+    def agreement(self) -> float:
+        """The share of the rows that are decided alike."""
+        return 1 - len(self.rows) / self.judged
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "rows": self.judged,
+            "agreement": self.agreement,
+            "figures": self.table.to_dict("index"),
+            "words": list(self.words),
+            "differ": self.rows.to_dict("records"),
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join([str(self.table.round(3)), *self.words])
+
+    def _repr_html_(self) -> str:
+        told = "".join(f"<p>{escape(text)}</p>" for text in self.words)
+        return self.table.round(3).to_html() + told
+
+
+def differences(
+    models: tuple[ModelParts, ModelParts],
+    frames: tuple[pd.DataFrame, pd.DataFrame],
+    *,
+    target: str | None = None,
+    cost: tuple[float, float] | None = None,
+    carried: Sequence[str] = (),
+) -> Differences:
+    """Compare an old and a new model on the same rows.
+
+    Parameters
+    ----------
+    models : (old, new)
+    frames : (DataFrame, DataFrame)
+        The same table, as each model reads it.
+    target : str, optional
+        The column of true answers, of some rows at least. By default the models' own, if
+        it is there.
+    cost : (false alarm, miss), optional
+        By default those of the models, if they agree.
+    carried : sequence of str
+        Columns of the table to stand beside the rows on which the models differ.
+    """
+    import pandas as pd
+
+    old, new = models
+    name = _target(old, new, target)
+    check_carried(carried, list(frames[0].columns))
+    taken = [column for column in carried if column in OWN]
+    if taken:
+        raise ValueError(
+            f"what is told of each row has a column {taken[0]!r} of its own; rename the "
+            f"table's, or leave it out"
+        )
+    if target is not None:
+        pick(frames[0], target, "target")
+    there = name if name in frames[0].columns else None
+    one = _judge(old, frames[0], there, "old")
+    other = _judge(new, frames[1], there, "new")
+    told = [replace(judged, alike={}).words for judged in (one, other)]
+    both = one.has_vote & other.has_vote
+    if not both.any():
+        raise ValueError("there is no row that both models can judge out of sample")
+    one, other = (_only(judged, both) for judged in (one, other))
+    alike = with_blocks(new, frames[1], other)
+    if alike.blocks is None:
+        alike = with_blocks(old, frames[0], one)
+    blocks = alike.blocks
+    figures = _flags(old, (one, other), both, blocks)
+    words = []
+    labelled = np.zeros(len(both), bool)
+    if one.labels is not None:
+        labelled = both & (one.labels != UNKNOWN)
+    if len(np.unique(one.labels[labelled] if one.labels is not None else ())) > 1:
+        within = None if blocks is None else blocks[labelled[both]]
+        cost, why = _cost(old, new, cost)
+        found = _figures(old, (one, other), labelled, within, cost)
+        words += [why] * bool(why) + [_verdict(*item) for item in found.items()]
+        figures = found | figures
+    else:
+        words.append(_why_unlabelled(name, there, labelled))
+    rows = pd.DataFrame(
+        {
+            MEASURES.get(key, key): [*pair, gain.value, gain.low, gain.high]
+            for key, (pair, gain) in figures.items()
+        },
+        index=["old", "new", "difference", "low", "high"],
+    ).T
+    n, differ = int(both.sum()), both & (one.decided != other.decided)
+    each = ["both models"] if told[0] == told[1] else ["the old model", "the new model"]
+    words += [f"For {who}: {text}" for who, text in zip(each, told, strict=False)]
+    if n < len(both):
+        words.append(f"{len(both) - n:,} rows that one of them cannot judge are left out.")
+    if blocks is not None:
+        words.append(alike_words(alike.alike))
+    listed_rows = _rows(old, (one, other), frames[0], np.flatnonzero(differ), carried)
+    return Differences(rows, listed_rows, n, tuple(words))
+
+
+def _target(old: ModelParts, new: ModelParts, target: str | None) -> str:
+    """The column of true answers, of models that decide between the same classes."""
+    one, other = old.target, new.target
+    if target is None and one.name != other.name:
+        raise ValueError(
+            f"the old model is of {one.name!r} and the new one of {other.name!r}; give two "
+            f"models of one target, or name the column of true answers for both (target)"
+        )
+    names = [class_names(one), class_names(other)]
+    if one.positive != other.positive or len(names[0]) != len(names[1]):
+        told = [
+            f"{found[-1]!r}" if len(found) == 2 else listed([*found]) for found in names
+        ]
+        raise ValueError(
+            f"the old model finds {told[0]} and the new one {told[1]}: they cannot be "
+            f"compared; fit the new one with --like, or with the same positive label"
+        )
+    odd = [*one.classes, *other.classes] if one.classes != other.classes else []
+    odd = [label for label in odd if label not in one.classes or label not in other.classes]
+    if odd:
+        raise ValueError(
+            f"only one of the models knows the class {odd[0]!r}: they cannot be compared; "
+            f"fit both on tables with the same classes"
+        )
+    return target or one.name
+
+
+def _judge(model: Any, frame: pd.DataFrame, target: str | None, which: str) -> Judged:
+    try:
+        return honest_rows(model, frame, target, partly=True)
+    except ValueError as error:
+        raise ValueError(f"the {which} model cannot judge the table: {error}") from None
+
+
+def _only(judged: Judged, some: NDArray[np.bool_]) -> Judged:
+    """The same, with a vote on some rows alone."""
+    columns = np.where(some[:, None], judged.columns, np.nan)
+    return replace(judged, vote=columns.reshape(judged.vote.shape))
+
+
+def _flags(
+    model: ModelParts, judged: Pair, both: NDArray[np.bool_], blocks: Numbers | None
+) -> dict[str, tuple[Pair, Figure]]:
+    """How many rows each flags, or gives to each class, and how that differs."""
+    names = class_names(model.target)
+    decided = [one.decided[both] for one in judged]
+    n, nobody = len(decided[0]), np.zeros(len(decided[0]), np.intp)
+    rng, swapped = np.random.RandomState([0, 29]), _swapped(*decided)
+    pair_in_order = decided[::-1] if swapped else decided
+    tables = draw_pairs(rng, nobody, pair_in_order, len(names), blocks)
+    one, other = (table[:, 0] / table[:, 0].sum(axis=1, keepdims=True) for table in tables)
+    moved = n * (one - other if swapped else other - one)
+    found, looked_for = {}, FittedVote(model.classifier).labels.reported.tolist()
+    for c in looked_for:
+        pair = float((decided[0] == c).sum()), float((decided[1] == c).sum())
+        gain, draws = pair[1] - pair[0], moved[1:, c]
+        if blocks is not None:
+            draws = gain + widening(blocks) * (draws - draws.mean())
+        key = f"decided {names[c]!r}" if len(looked_for) > 1 else "flags"
+        found[key] = pair, Figure.around(gain, draws)
+    return found
+
+
+def _swapped(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two models are drawn in the other order than they are given in.
+
+    The draws are then the same whichever is the old one, and so are their differences.
+    """
+    return one.tobytes() > other.tobytes()
+
+
+def _figures(
+    model: ModelParts,
+    judged: Pair,
+    some: NDArray[np.bool_],
+    blocks: Numbers | None,
+    cost: tuple[float, float] | None,
+) -> dict[str, tuple[Pair, Figure]]:
+    reported = FittedVote(model.classifier).labels.reported
+    truth = judged[0].labels[some]
+    pairs = [(own.vote[some], own.decided[some]) for own in judged]
+    points = [point_figures(truth, *pair, reported, cost=cost) for pair in pairs]
+    names = {"ap": "AP", "f1": "F1"}
+    if len(reported) > 1:
+        names = {"macro_ap": "AP", "macro_f1": "F1"}
+    names |= {} if cost is None else {"cost": "cost"}
+    found = {}
+    for measure, key in names.items():
+        by = 0 if key == "AP" else 1  # the votes alone, or the decisions
+        swapped = _swapped(*(pair[by] for pair in pairs))
+        ours, other = pairs if swapped else pairs[::-1]
+        gain = compare(measure, truth, ours, other, cost=cost or (1, 1), blocks=blocks)
+        # What it gives is in favour of the first, and a cost that is less is.
+        if swapped != (measure == "cost"):
+            gain = Figure(-gain.value, -gain.high, -gain.low, gain.spread)
+        found[measure] = (points[0][key], points[1][key]), gain
+    return found
+
+
+def _cost(
+    old: ModelParts, new: ModelParts, cost: tuple[float, float] | None
+) -> tuple[tuple[float, float] | None, str]:
+    """What errors cost, and why that cannot be said."""
+    if cost is not None:
+        if old.target.classes:
+            n = len(old.target.classes)
+            raise ValueError(f"costs are for two classes, and the models have {n}")
+        return cost, ""
+    known = {tuple(one.scores.get("cost") or ()) for one in (old, new)} - {()}
+    if len(known) > 1:
+        told = " and ".join(f"{alarm:g} and {miss:g}" for alarm, miss in sorted(known))
+        return None, (
+            f"The models were fitted for other costs of a false alarm and a miss ({told}): "
+            f"give those to compare by."
+        )
+    return next(iter(known), None), ""
+
+
+def _verdict(measure: str, found: tuple[Pair, Figure]) -> str:
+    _, gain = found
+    words = MEASURES[measure]
+    form = ".2g" if measure == "cost" else ".3f"
+    sure = f"90 %: {gain.low:+{form}} to {gain.high:+{form}}"
+    if gain.low <= 0 <= gain.high:
+        return f"The two are not told apart by {words} (difference, {sure})."
+    more = "higher" if gain.value > 0 else "lower"
+    better = (gain.value > 0) != (measure == "cost")
+    return (
+        f"The {'new' if better else 'old'} model is better by {words}: the new one's is "
+        f"{abs(gain.value):{form}} {more} ({sure})."
+    )
+
+
+def _why_unlabelled(name: str, there: str | None, labelled: NDArray[np.bool_]) -> str:
+    if there is None:
+        return f"There is no column {name!r}: only decisions are compared."
+    if not labelled.any():
+        return f"{name!r} is missing in all rows: only decisions are compared."
+    return (
+        f"All rows with {name!r} are of one class: only decisions are compared, since AP "
+        f"and F1 need two."
+    )
+
+
+def _rows(
+    model: ModelParts,
+    judged: Pair,
+    frame: pd.DataFrame,
+    rows: Numbers,
+    carried: Sequence[str],
+) -> pd.DataFrame:
+    """The rows on which two models differ."""
+    import pandas as pd
+
+    moved = [one.probability.reshape(len(frame), -1)[rows] for one in judged]
+    by = np.abs(np.subtract(*moved)).sum(axis=1)
+    rows = rows[np.argsort(-by, kind="stable")]
+    labels = pd.Series([*model.target.as_given(), None], dtype=object).to_numpy()
+    own: dict[str, Any] = {"row": rows + 1}
+    own |= {name: frame[name].to_numpy()[rows] for name in carried}
+    if judged[0].labels is not None:
+        own["label"] = labels[judged[0].labels[rows]]
+    for which, one in zip(("old", "new"), judged, strict=True):
+        votes, decided = one.columns[rows], one.decided[rows]
+        at = np.zeros(len(rows), np.intp) if votes.shape[1] == 1 else decided
+        own[f"{which} score"] = votes[np.arange(len(rows)), at]
+    for which, one in zip(("old", "new"), judged, strict=True):
+        own[f"{which} decision"] = labels[one.decided[rows]]
+    return pd.DataFrame(own)
