@@ -44,10 +44,14 @@ def compared(change, n=2000, n_fit=3000):
     return compare(schema, profile, profile.count(schema, schema.encode(new), new))
 
 
-@pytest.fixture(scope="module")
-def model():
+def fitted_model():
     made, _ = fit_table(prepare(table(1500), "bad"), parse_metric("f1"), pool="trees")
     return Model(**vars(made))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted_model()
 
 
 def test_the_chance_is_that_of_an_exact_test():
@@ -228,6 +232,34 @@ def test_a_page_that_opens_offline(model, tmp_path):
     unchanged = model.drift(table(400, seed=9, labels=False)).page()
     assert "Nothing that is both certain and large" in unchanged
     assert "<svg" not in unchanged
+
+
+def test_what_the_model_is_worth_there(model):
+    new = table(1500, seed=4)
+    found = model.drift(new)
+    [sentence] = found.worth
+    assert re.match(
+        r"If the rows changed, but not what .*: \d+ of the \d+ flagged rows .*", sentence
+    )
+    for name, figure in found.expected.overall.items():
+        assert figure.low - 0.05 <= found.achieved[name] <= figure.high + 0.05, name
+    page = found.page()
+    assert "What the model is worth here" in page
+    assert "Achieved: on the 1,500 rows" in page
+    rates, cut, doubt = model.drift(
+        new.assign(amount=new["amount"] * 100), label_shift=True
+    ).worth[1:]
+    assert re.match(r"By the votes .* of the rows are 'True' \(.*\), 10.* % were in", rates)
+    assert "would be best at these rates: precision" in cut
+    assert "There is reason to doubt that: 'amount' hold values" in doubt
+
+
+def test_training_rows_do_not_flatter(model):
+    """They are judged by votes of voters that had not seen them."""
+    found = model.drift(table(1500))
+    real = model.evaluate(table(1500)).figures.overall
+    assert found.achieved["f1"] == pytest.approx(real["f1"].value)
+    assert found.expected.overall["ap"].value < 0.97
 
 
 def test_decisions_of_several_classes():

@@ -1,5 +1,8 @@
 """What has changed between the training rows and others: column by column, with a page.
 
+Beside it stands what the model is worth there, by its own probabilities
+(``evaluation/expected.py``), and how batches before it did (``history.py``).
+
 Every check compares two shares: of the new rows and of the training rows, above or below a
 value, in a category, missing, or not read. Its p-value counts the chance of both samples,
 and all of them are corrected together, so that on unchanged rows one warning in a hundred
@@ -10,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +24,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, xlogy
 
 from ._files import write_whole
+from .evaluation import MEASURES, Expected, Figure
+from .evaluation.expected import ASSUMPTIONS
+from .history import Batch, headings_of_page, history_charts, rows_of_page
 from .io import Target
 from .report.charts import Drawing, plain
 from .report.page import digest
@@ -41,6 +47,7 @@ FACTOR = 2.0
 FEW_DECIDED = 20
 """Training rows with a decision, below which their share is no expectation."""
 MOST_LISTED = 10
+MOST_NAMED = 5
 MOST_CHARTS = 30
 MOST_BARS = 12
 
@@ -214,12 +221,34 @@ class Drift:
         Those that changed most come first.
     decisions : list of Finding
         Of the decision for each class, those that matter first.
+    labels : tuple of str
+        What the classes are called, of two the positive one last.
+    expected : Expected or None
+        What the model is worth there, by its own probabilities. None where only the columns
+        are compared, or where the model has no out-of-sample votes to tell by.
+    answered : int
+        Rows of the table with a true answer.
+    achieved : dict of str to float
+        The figures on these.
+    beside : dict of str to Figure
+        What is expected on these.
+    fingerprint : str
+        By which the rows are recognised, whatever their order.
+    batches : list of Batch
+        Those of the history that this one was added to, if any.
     """
 
     rows: float
     training_rows: float
     columns: list[ColumnDrift]
     decisions: list[Finding]
+    labels: tuple[str, ...] = ()
+    expected: Expected | None = None
+    answered: int = 0
+    achieved: dict[str, float] = field(default_factory=dict)
+    beside: dict[str, Figure] = field(default_factory=dict)
+    fingerprint: str = ""
+    batches: list[Batch] = field(default_factory=list)
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -257,7 +286,70 @@ class Drift:
             "columns": [column.as_dict() for column in self.columns],
             "decisions": [vars(one) for one in self.decisions],
             "warnings": self.warnings,
+            "fingerprint": self.fingerprint,
+            "expected": None if self.expected is None else self.expected.as_dict(),
+            "answered": self.answered,
+            "achieved": self.achieved,
+            "expected_of_answered": {k: one.as_dict() for k, one in self.beside.items()}
+            if self.answered
+            else {},
         }
+
+    @property
+    def worth(self) -> list[str]:
+        """What the model is worth on these rows, in sentences; none if it is not known."""
+        found = self.expected
+        return [] if found is None else _worth(found, self.labels, self._strange)
+
+    @property
+    def figures(self) -> list[list[str]]:
+        """The same as lines of a table: see ``headings``."""
+        found = self.expected
+        if found is None:
+            return []
+        lines = []
+        for name, one in (self.beside or found.overall).items():
+            line = [MEASURES[name], f"{one.value:.3f}", f"{one.low:.3f} to {one.high:.3f}"]
+            if self.answered:
+                line += _achieved(one, self.achieved.get(name))
+            lines.append(line)
+        return lines
+
+    @property
+    def headings(self) -> list[str]:
+        """Of the columns of ``figures``."""
+        told = ["", "expected", "90 % interval"]
+        return [*told, "achieved", "within"] if self.answered else told
+
+    @property
+    def _strange(self) -> list[str]:
+        """Columns with values that training had not, where nothing vouches for P(y|x)."""
+        kinds = ("range", "unread")
+        return [
+            column.name
+            for column in self.columns
+            if any(one.matters and one.kind in kinds for one in column.findings)
+        ]
+
+    def as_batch(self, name: str) -> Batch:
+        """What a history keeps of it."""
+
+        def plain(figures: dict[str, Figure]) -> dict[str, list[float]]:
+            return {key: [one.value, one.low, one.high] for key, one in figures.items()}
+
+        found = self.expected
+        return Batch(
+            name,
+            self.fingerprint,
+            int(self.rows),
+            0 if found is None else found.flagged,
+            "" if found is None else found.assumption,
+            {} if found is None else plain(found.overall),
+            self.warnings,
+            self.answered,
+            self.achieved,
+            plain(self.beside) if self.answered else {},
+        )
 
     def as_frame(self) -> pd.DataFrame:
         """A row for each column of the table, those that changed most first."""
@@ -289,6 +381,10 @@ class Drift:
             rows=[_row(column) for column in self.columns],
             charts=[(column, _chart(f"c{k}", column)) for k, column in enumerate(drawn)],
             left_out=len(changed) - len(drawn),
+            by_class=_class_rows(self.expected, self.labels),
+            batches=rows_of_page(self.batches),
+            batch_headings=headings_of_page(self.batches),
+            history=history_charts(self.batches),
         )
 
     def save(
@@ -502,6 +598,100 @@ def _number(value: float) -> str:
     return (
         f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:,.6g}"
     )
+
+
+# What the model is worth, in words.
+
+
+def _count(one: Figure) -> str:
+    return f"{one.value:,.0f}"
+
+
+def _range(one: Figure) -> str:
+    return f"({one.low:,.0f} to {one.high:,.0f})"
+
+
+def _achieved(expected: Figure, achieved: float | None) -> list[str]:
+    if achieved is None:
+        return ["–", "–"]
+    inside = expected.low - 1e-9 <= achieved <= expected.high + 1e-9
+    return [f"{achieved:.3f}", "yes" if inside else "no"]
+
+
+def _worth(found: Expected, labels: tuple[str, ...], strange: list[str]) -> list[str]:
+    """The assumption, what it leads to, and what speaks against it."""
+    lead = f"{ASSUMPTIONS[found.assumption]}"
+    told = []
+    if len(found.by_class) == 1:
+        own, name = found.by_class[0], labels[-1]
+        flagged = own["named"]
+        them = (
+            f"{_count(own['right'])} of the {flagged:,} flagged rows are expected to be "
+            f"{name!r} {_range(own['right'])}"
+            if flagged
+            else "no row is flagged"
+        )
+        told.append(
+            f"{lead}: {them}, and {_count(own['rows'])} of all {found.rows:,} rows "
+            f"{_range(own['rows'])}."
+        )
+    else:
+        right = sum(own["right"].value for own in found.by_class)
+        told.append(
+            f"{lead}: {right:,.0f} of {found.rows:,} rows are expected to be given their "
+            f"right class."
+        )
+    if found.assumption == "P(x|y)":
+        told += _shifted(found, labels)
+    if strange:
+        names = ", ".join(map(repr, strange[:MOST_NAMED]))
+        more = f" and {len(strange) - MOST_NAMED:,} more" * (len(strange) > MOST_NAMED)
+        told.append(
+            f"There is reason to doubt that: {names}{more} hold values that training had "
+            f"not, and what these mean the model cannot know."
+        )
+    return told
+
+
+def _shifted(found: Expected, labels: tuple[str, ...]) -> list[str]:
+    """The class rates, and the threshold that goes with them."""
+    told = []
+    if len(found.by_class) == 1:
+        rate, before = found.by_class[0]["rate"], float(found.rates[-1])
+        ends = f"{percent(rate.low)} to {percent(rate.high)}"
+        told.append(
+            f"By the votes {percent(rate.value)} of the rows are {labels[-1]!r} ({ends}), "
+            f"{percent(before)} were in training."
+        )
+    if found.threshold is not None:
+        cut = np.atleast_1d(found.threshold)
+        what = "A threshold of" if len(cut) == 1 else "Factors of the classes of"
+        numbers = ", ".join(f"{one:.3f}" for one in cut)
+        figures = ", ".join(
+            f"{MEASURES[name]} {one.value:.3f}" for name, one in found.corrected.items()
+        )
+        told.append(f"{what} {numbers} would be best at these rates: {figures}.")
+    return told
+
+
+def _class_rows(found: Expected | None, labels: tuple[str, ...]) -> list[list[str]]:
+    """A line for each of three or more classes."""
+    if found is None or len(found.by_class) == 1:
+        return []
+    return [
+        [
+            labels[c],
+            f"{_count(own['rows'])} {_range(own['rows'])}",
+            f"{own['named']:,}",
+            f"{_count(own['right'])} {_range(own['right'])}",
+            *(_share(own[name]) for name in ("precision", "recall")),
+        ]
+        for c, own in enumerate(found.by_class)
+    ]
+
+
+def _share(one: Figure) -> str:
+    return f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
 
 
 # The page.

@@ -22,7 +22,7 @@ LAYERS = [
     "classifier voting",
     "distributed streaming certificate diversity plots",
     "tables io datasets",
-    "evaluation explanation report drift review",
+    "evaluation explanation report drift history review",
     "model benchmark contenders",
     "cli __main__",
 ]

@@ -667,9 +667,12 @@ def drift_page(tmp_path_factory):
     new.loc[300:600, "noise"] = np.nan
     new.loc[::3, "kind"] = "a kind with <i>a very long name</i> that nobody has seen before"
     path = tmp_path_factory.mktemp("drift") / "drift.html"
+    batches = path.with_name("batches.jsonl")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DriftWarning)
-        found = model.drift(new)
+        model.drift(make_table(400, seed=2, amount=HOSTILE), history=batches)
+        unlabelled = new.drop(columns="fraud")
+        found = model.drift(unlabelled, history=batches, name=HOSTILE)
     found.save(path, name=HOSTILE, command=f"damvi drift {HOSTILE}")
     return path, found
 
@@ -689,9 +692,16 @@ def test_the_page_of_drift(browser, drift_page, width, scheme):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         shown = page.locator("main li").all_inner_texts()
         assert shown[: len(found.warnings)] == found.warnings
-        names = page.locator("main tbody th").all_inner_texts()
+        columns = page.get_by_role("region", name="All columns")
+        names = columns.locator("tbody th").all_inner_texts()
         assert names == [column.name for column in found.columns]
-        assert page.locator("main figure").count() >= 3
+        told = page.get_by_role("region", name="Figures").locator("tbody th")
+        assert told.all_inner_texts() == ["precision", "recall", "F1", "AP"]
+        assert found.worth[0] in page.inner_text("main")
+        seen = page.get_by_role("region", name="All batches").locator("tbody th")
+        assert seen.all_inner_texts() == [one.name for one in reversed(found.batches)]
+        assert page.locator("[id^=history-] circle.mark").count() == 4  # of one batch
+        assert page.locator("main figure").count() >= 7
         check_chart_texts(page, least=10)
         pictures = os.environ.get("PICTURES")  # a folder, to look at them
         if pictures:

@@ -6,6 +6,7 @@ or more classes are each judged against the rest, and means over them count each
 
 from .differences import Differences, differences
 from .draws import confusion
+from .expected import Expected, achieved_figures, expected_figures, expected_of
 from .measures import (
     MEASURES,
     Figure,
@@ -25,9 +26,13 @@ from .rows import (
     alike_words,
     are_of_fit,
     class_names,
+    fingerprint_of,
     honest_blocks,
     honest_rows,
     table_fingerprint,
+    true_labels,
+    value_hashes,
+    with_votes,
 )
 from .voters import FittedVote, voter_figures, voter_weights, voters_of_fit, voters_on
 
@@ -35,11 +40,13 @@ __all__ = [
     "MEASURES",
     "UNKNOWN",
     "Differences",
+    "Expected",
     "Figure",
     "Figures",
     "FittedVote",
     "Judged",
     "TopFigures",
+    "achieved_figures",
     "alike_columns",
     "alike_words",
     "are_of_fit",
@@ -47,6 +54,9 @@ __all__ = [
     "compare",
     "confusion",
     "differences",
+    "expected_figures",
+    "expected_of",
+    "fingerprint_of",
     "headlines",
     "honest_blocks",
     "honest_rows",
@@ -55,8 +65,11 @@ __all__ = [
     "share",
     "table_fingerprint",
     "top_figures",
+    "true_labels",
+    "value_hashes",
     "voter_figures",
     "voter_weights",
     "voters_of_fit",
     "voters_on",
+    "with_votes",
 ]

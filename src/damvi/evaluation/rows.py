@@ -94,6 +94,18 @@ class Judged:
     def __len__(self) -> int:
         return len(self.vote)
 
+    def take(self, rows: Mask) -> Judged:
+        """Some of the rows, none of them alike."""
+        labels = None if self.labels is None else self.labels[rows]
+        return Judged(
+            self.vote[rows],
+            self.of_fit[rows],
+            self.probability[rows],
+            self.decided[rows],
+            self.threshold[rows],
+            labels,
+        )
+
     @property
     def has_vote(self) -> Mask:
         """Rows that can be judged."""
@@ -196,12 +208,30 @@ def honest_rows(
     if target is not None or name in frame.columns:
         labels = true_labels(model.target, frame, name, partly=partly)
     encoded = model.schema.encode(frame)
-    values = _values_of(encoded)
+    values = value_hashes(encoded)
     known = _Recognised(np.full(len(frame), -1), np.zeros(len(frame), np.bool_))
     if not new:
         known = _recognise(model, values, labels)
     vote = _votes(model, [encoded], known)
     return _judged(model, vote, known, labels, frame, values)
+
+
+def with_votes(
+    model: ModelParts, values: Hashes, vote: Floats, labels: Labels | None = None
+) -> Judged:
+    """Rows that a model has voted on already, with out-of-sample votes for those it knows.
+
+    ``values`` are their hashes, as :func:`value_hashes` makes them. Labels have no part in
+    which rows are recognised, so that a row is judged alike before they come and after.
+    """
+    import pandas as pd
+
+    known = _recognise(model, values, None)
+    found = np.flatnonzero(known.place >= 0)
+    votes = vote.copy()
+    votes[found] = model.training.vote[known.place[found]]
+    none = pd.DataFrame(index=range(len(votes)))
+    return _judged(model, votes, known, labels, none, values)
 
 
 Part = Callable[[], Iterable[Any]]
@@ -221,7 +251,7 @@ def honest_blocks(
     def look(part: Part) -> list[tuple[Hashes, Labels, pd.DataFrame]]:
         return [
             (
-                _values_of(model.schema.encode(frame)),
+                value_hashes(model.schema.encode(frame)),
                 true_labels(model.target, frame, target),
                 frame[[name for name in alike_columns(model) if name in frame.columns]],
             )
@@ -383,7 +413,11 @@ def table_fingerprint(X: Any, labels: NDArray[Any] | None = None) -> str:
     >>> table_fingerprint([[1, 2], [3, 4]]) == table_fingerprint([[3, 4], [1, 2]])
     True
     """
-    hashes = row_hashes(X, np.zeros(len(X)) if labels is None else labels)
+    return fingerprint_of(row_hashes(X, np.zeros(len(X)) if labels is None else labels))
+
+
+def fingerprint_of(hashes: Hashes) -> str:
+    """The same from the hashes of the rows."""
     return sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest()[:16]
 
 
@@ -399,7 +433,8 @@ class _Recognised(NamedTuple):
         return _Recognised(self.place[start:stop], self.of_fit[start:stop])
 
 
-def _values_of(encoded: Any) -> Hashes:
+def value_hashes(encoded: Any) -> Hashes:
+    """A hash of each encoded row, whatever its label."""
     return without_labels(row_hashes(encoded, np.zeros(len(encoded))))
 
 

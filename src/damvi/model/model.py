@@ -205,19 +205,44 @@ class Model(ModelParts):
     def __getstate__(self) -> dict[str, Any]:
         return {name: own for name, own in vars(self).items() if name != "_row"}
 
-    def drift(self, table: Any) -> Drift:
-        """What has changed since training, column by column.
+    def drift(
+        self,
+        table: Any,
+        *,
+        target: str | None = None,
+        label_shift: bool = False,
+        history: str | os.PathLike[str] | None = None,
+        name: str = "",
+    ) -> Drift:
+        """What has changed since training, and what the model is worth on such rows.
+
+        No true answers are needed. Where the table has some, what they lead to is set
+        beside what was expected.
 
         Parameters
         ----------
         table : DataFrame, Arrow table or path
+        target : str, optional
+            The column of true answers. Default: the model's, if it is there.
+        label_shift : bool, default=False
+            What is expected rests on P(y|x) being that of training. With True it rests on
+            P(x|y) instead: the class rates are estimated from the votes, and probabilities
+            and threshold are corrected for them.
+        history : path, optional
+            A file to which what is found is added, as one more batch; the page then shows
+            all of them. The same rows given again take their own place.
+        name : str, optional
+            Of the batch. Default: that of the file.
 
         Returns
         -------
         drift : Drift
-            With ``as_dict()``, ``as_frame()`` and ``save(path)``, which writes a page.
+            With ``expected``, ``worth``, ``as_dict()``, ``as_frame()`` and ``save(path)``,
+            which writes a page.
         """
-        return find_drift(self, table)
+        return find_drift(
+            self, table, target=target, label_shift=label_shift, history=history, name=name
+        )
 
     def evaluate(
         self,

@@ -6,6 +6,7 @@ their columns hold is counted on the way, and compared with the training rows.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,15 +14,26 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..drift import Drift, DriftError, DriftWarning, compare
-from ..evaluation import FittedVote, class_names
+from ..evaluation import (
+    FittedVote,
+    achieved_figures,
+    class_names,
+    expected_of,
+    fingerprint_of,
+    true_labels,
+    value_hashes,
+    with_votes,
+)
+from ..history import add_batch
 from ..io import ModelParts
-from ..tables import Rows, check_carried
+from ..tables import Rows, check_carried, label_texts
 from ..tables.profile import Tally, date_range
 from .source import as_frame, is_path, rows_in_blocks
 
@@ -360,11 +372,14 @@ def predict(
 
 
 def _rows_of(
-    model: ModelParts, table: Any, carried: Sequence[str] = ()
+    model: ModelParts,
+    table: Any,
+    carried: Sequence[str] = (),
+    also: Sequence[str] = (),
 ) -> Iterable[Callable[[], Rows]]:
     """The rows of a frame at once, or those of a file block by block."""
     if is_path(table):
-        return rows_in_blocks(table, model.schema, carried)
+        return rows_in_blocks(table, model.schema, carried, also)
     frame = as_frame(table, model.schema)
     check_carried(carried, list(frame.columns))
     return [lambda: Rows(model.schema.encode(frame), frame)]
@@ -389,28 +404,93 @@ def warn_of_drift(drift: Drift | None, strict: bool, stacklevel: int = 2) -> Non
     warnings.warn(text, DriftWarning, stacklevel=stacklevel)
 
 
-def find_drift(model: ModelParts, table: Any) -> Drift:
-    """What changed since training in a table, all of whose rows are counted."""
+def find_drift(
+    model: ModelParts,
+    table: Any,
+    *,
+    target: str | None = None,
+    label_shift: bool = False,
+    history: str | os.PathLike[str] | None = None,
+    name: str = "",
+) -> Drift:
+    """What changed since training in a table, all of whose rows are counted, and what the
+    model is worth there; see :meth:`damvi.Model.drift`."""
     if model.profile is None:
         raise ValueError("the model has no profile of its training rows; fit it again")
-    judge = Judge(model)
+    judge, answers = Judge(model), target or model.target.name
     dates = [column for column in model.schema.used if column.kind == "date"]
 
-    def ranges(judged: Judged) -> list[tuple[float, float]]:
-        cells = [judged.raw[column.name] for column in dates]
-        series = [one.to_pandas() if hasattr(one, "null_count") else one for one in cells]
-        return [date_range(*pair) for pair in zip(dates, series, strict=True)]
+    def look(judged: Judged) -> tuple[list[tuple[float, float]], Floats]:
+        cells = [_series(judged.raw[column.name]) for column in dates]
+        days = [date_range(*pair) for pair in zip(dates, cells, strict=True)]
+        return days, judged.vote
 
     days = np.tile([np.inf, -np.inf], (len(dates), 1))
     tally: Tally | None = None
-    for rows in _rows_of(model, table):
-        block = judge(rows(), ranges)
+    votes, hashes, labels = [], [], []
+    for rows in _rows_of(model, table, also=[answers]):
+        found = rows()
+        block = judge(found, look)
         tally = block.tally if tally is None else tally.plus(block.tally)
-        for found in np.reshape(block.made, (-1, len(dates), 2)) if dates else ():
-            days[:, 0] = np.fmin(days[:, 0], found[:, 0])
-            days[:, 1] = np.fmax(days[:, 1], found[:, 1])
+        for own, vote in block.made:
+            votes.append(vote)
+            if own:
+                days[:, 0] = np.fmin(days[:, 0], np.array(own)[:, 0])
+                days[:, 1] = np.fmax(days[:, 1], np.array(own)[:, 1])
+        hashes.append(value_hashes(found.X))
+        labels.append(_answers(model, found.raw, answers, needed=target is not None))
     days[~np.isfinite(days)] = np.nan
     drift = drift_of(model, tally, days)
     if drift is None or not drift.rows:
         raise ValueError("the table has no rows")
+    values, truth = np.concatenate(hashes), np.concatenate(labels)
+    judged = with_votes(model, values, np.concatenate(votes))
+    expected = expected_of(model, judged, label_shift=label_shift)
+    answered = judged.has_vote & (truth >= 0)
+    achieved: dict[str, float] = {}
+    beside = None if expected is None else expected.overall
+    if answered.any():
+        seen = truth[answered], judged.vote[answered], judged.decided[answered]
+        achieved = achieved_figures(*seen)
+        if not answered[judged.has_vote].all():  # what was expected of these
+            some = judged.take(answered)
+            of_some = expected_of(model, some, label_shift=label_shift)
+            beside = None if of_some is None else of_some.overall
+    drift = replace(
+        drift,
+        labels=class_names(model.target),
+        expected=expected,
+        achieved=achieved,
+        answered=int(answered.sum()),
+        beside=beside or {},
+        fingerprint=fingerprint_of(values),
+    )
+    if history is not None:
+        own = Path(table).name if is_path(table) else drift.fingerprint
+        batch = drift.as_batch(name or own)
+        batches = add_batch(history, batch, rename=bool(name))
+        drift = replace(drift, batches=batches)
     return drift
+
+
+def _answers(model: ModelParts, raw: Any, name: str, *, needed: bool) -> NDArray[np.intp]:
+    """The class of each row, -1 where it is not known."""
+    names = [str(one) for one in getattr(raw, "column_names", getattr(raw, "columns", ()))]
+    if not names:  # an Arrow batch
+        names = raw.schema.names
+    truth = np.full(len(raw), -1)
+    if name not in names:
+        if needed:
+            raise ValueError(f"there is no column {name!r} with answers in the table")
+        return truth
+    cells = _series(raw[name]).reset_index(drop=True)
+    known = label_texts(cells).notna().to_numpy()
+    if known.any():
+        frame = cells[known].to_frame(name).reset_index(drop=True)
+        truth[known] = true_labels(model.target, frame, name)
+    return truth
+
+
+def _series(cells: Any) -> pd.Series:
+    found: pd.Series = cells.to_pandas() if hasattr(cells, "null_count") else cells
+    return found

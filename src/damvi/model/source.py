@@ -204,11 +204,11 @@ class DatasetRows:
 
 
 def rows_in_blocks(
-    path: Any, schema: Schema, carried: Collection[str] = ()
+    path: Any, schema: Schema, carried: Collection[str] = (), also: Collection[str] = ()
 ) -> Iterator[Callable[[], Rows]]:
     """As :func:`~damvi.tables.read_blocks`, also of folders and patterns of parquet."""
     for file in files_of(path):
-        yield from read_blocks(file, schema, carried)
+        yield from read_blocks(file, schema, carried, also)
 
 
 def files_of(path: Any) -> list[Path]:

@@ -125,28 +125,33 @@ def read_table(
 
 
 def read_blocks(
-    path: str | os.PathLike[str], schema: Schema, carried: Collection[str] = ()
+    path: str | os.PathLike[str],
+    schema: Schema,
+    carried: Collection[str] = (),
+    also: Collection[str] = (),
 ) -> Iterator[Block]:
     """The rows of a table in order, block by block; memory does not grow with the file.
 
     Each block is a call that gives its rows, encoded as
     :meth:`~damvi.tables.Schema.encode` does, and as they were. The calls do most of the
     work, and may be made in parallel. A table that lacks a column of the schema, or one of
-    those to be ``carried`` along, is refused.
+    those to be ``carried`` along, is refused; ``also`` are more of the latter, as far as
+    they are there.
     """
     path = _check_path(path)
     kind = _kind(path)
     try:
         if kind == "parquet":
-            yield from _parquet_blocks(path, schema, carried)
+            yield from _parquet_blocks(path, schema, carried, also)
         elif kind == "feather":
-            yield from _feather_blocks(path, schema, carried)
+            yield from _feather_blocks(path, schema, carried, also)
         elif kind == "Excel":
-            yield from _frame_blocks(path, schema, carried, iter([read_excel(path)]))
+            frames = iter([read_excel(path)])
+            yield from _frame_blocks(path, schema, carried, also, frames)
         elif kind == "JSON":
-            yield from _frame_blocks(path, schema, carried, _read_json(path))
+            yield from _frame_blocks(path, schema, carried, also, _read_json(path))
         else:
-            yield from _delimited_blocks(path, schema, carried)
+            yield from _delimited_blocks(path, schema, carried, also)
     except ImportError:
         raise
     except Exception as error:
@@ -197,7 +202,11 @@ def _column_names(path: Path, names: list[str]) -> list[str]:
 
 
 def _check_columns(
-    path: Path, schema: Schema, names: list[str], carried: Collection[str]
+    path: Path,
+    schema: Schema,
+    names: list[str],
+    carried: Collection[str],
+    also: Collection[str],
 ) -> list[str]:
     """The columns that the schema uses, in its order, and those that are carried along."""
     names = _column_names(path, names)
@@ -206,7 +215,9 @@ def _check_columns(
         check_carried(carried, names)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return list(dict.fromkeys([*(column.name for column in schema.used), *carried]))
+    used = [column.name for column in schema.used]
+    there = [name for name in also if name in names]
+    return list(dict.fromkeys([*used, *carried, *there]))
 
 
 def check_carried(carried: Collection[str], names: list[str]) -> None:
@@ -255,10 +266,10 @@ def _read_delimited(
 
 
 def _delimited_blocks(
-    path: Path, schema: Schema, carried: Collection[str]
+    path: Path, schema: Schema, carried: Collection[str], also: Collection[str]
 ) -> Iterator[Block]:
     file = DelimitedFile(path)
-    wanted = _check_columns(path, schema, file.header, carried)
+    wanted = _check_columns(path, schema, file.header, carried, also)
     batches: list[Any] = []
     for batch in file.batches(_column_names(path, file.header), wanted):
         for start in range(0, len(batch), ROWS):
@@ -328,23 +339,23 @@ def _inferred(cells: Any, decimal: str) -> Any:
 
 
 def _parquet_blocks(
-    path: Path, schema: Schema, carried: Collection[str]
+    path: Path, schema: Schema, carried: Collection[str], also: Collection[str]
 ) -> Iterator[Block]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        names = _check_columns(path, schema, file.schema_arrow.names, carried)
+        names = _check_columns(path, schema, file.schema_arrow.names, carried, also)
         for batch in file.iter_batches(ROWS, columns=names):
             yield partial(_encode_batch, batch, schema)
 
 
 def _feather_blocks(
-    path: Path, schema: Schema, carried: Collection[str]
+    path: Path, schema: Schema, carried: Collection[str], also: Collection[str]
 ) -> Iterator[Block]:
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as file:
-        names = _check_columns(path, schema, file.schema.names, carried)
+        names = _check_columns(path, schema, file.schema.names, carried, also)
         for number in range(file.num_record_batches):
             batch = file.get_batch(number).select(names)
             batch.validate(full=True)
@@ -361,12 +372,16 @@ def _encode_frame(frame: pd.DataFrame, schema: Schema) -> Rows:
 
 
 def _frame_blocks(
-    path: Path, schema: Schema, carried: Collection[str], frames: Iterator[pd.DataFrame]
+    path: Path,
+    schema: Schema,
+    carried: Collection[str],
+    also: Collection[str],
+    frames: Iterator[pd.DataFrame],
 ) -> Iterator[Block]:
     for number, frame in enumerate(frames):
         there = [str(name) for name in frame.columns]
         if number == 0:
-            names = _check_columns(path, schema, there, carried)
+            names = _check_columns(path, schema, there, carried, also)
         frame.columns = _column_names(path, there)
         frame = frame.reindex(columns=names)
         for start in range(0, len(frame), ROWS):

@@ -1,0 +1,284 @@
+"""Batches of rows over time: what was expected of a model on each, and what came true.
+
+A file of JSON lines, a batch each, in the order in which they were first seen. It is read,
+added to and written anew as a whole, by one process at a time. A batch is recognised by the
+values of its rows, not by its name: given again, with its labels by then, it takes its own
+place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ._files import lock_file, write_whole
+from .evaluation import MEASURES
+from .report.charts import TENTHS, Drawing
+from .report.words import percent
+
+WAIT = 30.0
+"""Seconds to wait for another process that has the file."""
+MOST_DRAWN = 60
+"""Batches in a chart, the last ones."""
+MOST_NAMED = 6
+LONGEST = 12
+"""Letters of a name below a chart."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is kept of a batch.
+
+    Attributes
+    ----------
+    name : str
+    fingerprint : str
+        Of the values of its rows, whatever their order and labels.
+    rows, flagged : int
+        Flagged are rows decided for another class than the one that most are expected to
+        be of.
+    assumption : str
+        What the expected figures rest on; empty where there are none.
+    expected : dict of str to list of 3 floats
+        Each figure, and its 90 % interval.
+    warnings : list of str
+        What differs from training.
+    answered : int
+        Rows whose labels are known.
+    achieved : dict of str to float
+        The figures on these.
+    beside : dict of str to list of 3 floats
+        What was expected of these.
+    date, answered_on : str
+        When it was first seen, and when its labels came.
+    """
+
+    name: str
+    fingerprint: str
+    rows: int
+    flagged: int
+    assumption: str = ""
+    expected: dict[str, list[float]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    answered: int = 0
+    achieved: dict[str, float] = field(default_factory=dict)
+    beside: dict[str, list[float]] = field(default_factory=dict)
+    date: str = ""
+    answered_on: str = ""
+
+    def within(self, figure: str) -> bool | None:
+        """Whether a figure came true within what was expected; None if it is not known.
+
+        Examples
+        --------
+        >>> known = {"achieved": {"ap": 0.5}, "beside": {"ap": [0.6, 0.4, 0.7]}}
+        >>> batch = Batch("May", "f", rows=9, flagged=2, **known)
+        >>> batch.within("ap"), batch.within("recall")
+        (True, None)
+        """
+        if figure not in self.achieved or figure not in self.beside:
+            return None
+        _, low, high = self.beside[figure]
+        return low - 1e-9 <= self.achieved[figure] <= high + 1e-9
+
+
+def read_history(path: str | os.PathLike[str]) -> list[Batch]:
+    """The batches of a file; none if there is no such file.
+
+    Raises a ValueError that names the line where it is no history.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    except UnicodeDecodeError:
+        text = "?"
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(_checked(json.loads(line)))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{os.fspath(path)} is no history of damvi drift, or it is damaged, in "
+                f"line {number}; nothing was written to it. Move it away, or remove that "
+                f"line"
+            ) from error
+    return found
+
+
+def add_batch(
+    path: str | os.PathLike[str], batch: Batch, *, rename: bool = True
+) -> list[Batch]:
+    """Add a batch to a file, and return all that is in it then.
+
+    A batch of the same rows is replaced; its first date stays, and so do labels that the
+    new one has not, and its name unless it is to ``rename``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("May", "June", "May"):
+    ...         batches = add_batch(f"{folder}/history.jsonl", Batch(name, name, 100, 5))
+    >>> [batch.name for batch in batches]
+    ['May', 'June']
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    with _alone(path):
+        batches = read_history(path)
+        places = {known.fingerprint: k for k, known in enumerate(batches)}
+        place = places.get(batch.fingerprint)
+        batch = replace(batch, date=now, answered_on=now if batch.answered else "")
+        if place is None:
+            batches.append(batch)
+        else:
+            before = batches[place]
+            name = batch.name if rename else before.name
+            batch = replace(batch, date=before.date, name=name)
+            if before.answered and not batch.answered:
+                kept = ("answered", "achieved", "beside", "answered_on")
+                batch = replace(batch, **{name: getattr(before, name) for name in kept})
+            elif before.answered == batch.answered:
+                batch = replace(batch, answered_on=before.answered_on)
+            batches[place] = batch
+        lines = [json.dumps(asdict(one), ensure_ascii=False) for one in batches]
+        write_whole(path, "\n".join(lines) + "\n")
+    return batches
+
+
+@contextmanager
+def _alone(path: str | os.PathLike[str]) -> Iterator[None]:
+    """The file to ourselves, while it is read and written anew.
+
+    What is locked is the file itself. It may have been replaced by the time that it is
+    ours, and then the new one is the one to lock.
+    """
+    if os.name == "nt":  # where what is open cannot be replaced
+        yield
+        return
+    end = time.monotonic() + WAIT
+    while True:
+        with open(path, "ab") as file:
+            ours = lock_file(file.fileno())
+            if ours is not False and _is_at(path, file.fileno()):
+                yield
+                return
+        if time.monotonic() > end:
+            raise TimeoutError(f"{os.fspath(path)} is in use by another process")
+        time.sleep(0.02)
+
+
+def _is_at(path: str | os.PathLike[str], file: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _checked(values: Any) -> Batch:
+    """A batch from plain values, whatever somebody wrote there."""
+    if not isinstance(values, dict) or values.keys() - {one.name for one in fields(Batch)}:
+        raise ValueError("no batch")
+    batch = Batch(**values)
+    texts = batch.name, batch.fingerprint, batch.assumption, batch.date, batch.answered_on
+    counts = batch.rows, batch.flagged, batch.answered
+    sound = all(type(one) is str for one in texts)
+    sound = sound and all(type(one) is int and one >= 0 for one in counts)
+    sound = sound and type(batch.warnings) is list
+    sound = sound and all(type(one) is str for one in batch.warnings)
+    for figures in (batch.expected, batch.beside):
+        sound = sound and type(figures) is dict
+        sound = sound and all(
+            type(own) is list and len(own) == 3 and all(map(_is_share, own))
+            for own in figures.values()
+        )
+    sound = sound and type(batch.achieved) is dict
+    if not sound or not all(map(_is_share, batch.achieved.values())):
+        raise ValueError("no batch")
+    return batch
+
+
+def _is_share(value: Any) -> bool:
+    number = type(value) in (int, float) and math.isfinite(value)
+    return number and -1e-9 <= value <= 1 + 1e-9
+
+
+def rows_of_page(batches: list[Batch]) -> list[list[str]]:
+    """A line for each batch, the last one first: what is in the page's table."""
+    found = []
+    for batch in reversed(batches):
+        told = []
+        for name in _drawn(batches):
+            if name not in batch.expected:
+                told.append("–")
+                continue
+            value, low, high = batch.expected[name]
+            text = f"{value:.2f} ({low:.2f} to {high:.2f})"
+            if name in batch.achieved:
+                outside = "" if batch.within(name) else ", outside"
+                text += f" → {batch.achieved[name]:.2f}{outside}"
+            told.append(text)
+        rows = [batch.name, batch.date[:10], f"{batch.rows:,}", f"{batch.flagged:,}"]
+        found.append([*rows, *told, f"{len(batch.warnings)}"])
+    return found
+
+
+def headings_of_page(batches: list[Batch]) -> list[str]:
+    """Of these columns."""
+    names = [MEASURES[name] for name in _drawn(batches)]
+    return ["Batch", "Seen", "Rows", "Flagged", *names, "Warnings"]
+
+
+def _drawn(batches: list[Batch]) -> list[str]:
+    """The figures of any of the batches, in the usual order."""
+    there = {name for batch in batches for name in batch.expected}
+    return [name for name in MEASURES if name in there]
+
+
+def history_charts(batches: list[Batch]) -> list[tuple[str, str]]:
+    """A chart of each figure over the batches: its name, and an SVG."""
+    last = batches[-MOST_DRAWN:]
+    return [(MEASURES[name], _chart(name, last)) for name in _drawn(last)]
+
+
+def _chart(name: str, batches: list[Batch]) -> str:
+    """Expected as a line with its intervals, achieved as dots."""
+    n, title = len(batches), MEASURES[name]
+    drawing = Drawing(
+        f"history-{name}",
+        f"{title}, batch by batch",
+        f"For each batch the expected {title}, with a 90 % interval; dots are what came "
+        f"true, where labels are known.",
+        x=(-0.5, n - 0.5),
+        y=(0, 1),
+    )
+    step = max(1, math.ceil(n / MOST_NAMED))
+    shown = [float(k) for k in range((n - 1) % step, n, step)]
+
+    def named(k: float) -> str:
+        text = batches[int(k)].name
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+    drawing.axes("batch", title, shown, TENTHS, named, percent)
+    known = [
+        (k, one.expected[name]) for k, one in enumerate(batches) if name in one.expected
+    ]
+    for k, (_, low, high) in known:
+        drawing.line([(k, low), (k, high)], "whisker")
+    drawing.line([(k, own[0]) for k, own in known], "main")
+    for k, own in known:
+        drawing.dot(k, own[0], "point", 3.5)
+    for k, one in enumerate(batches):
+        if name in one.achieved:
+            drawing.dot(k, one.achieved[name], "mark", 6)
+    return drawing.svg()
