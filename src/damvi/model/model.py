@@ -579,7 +579,10 @@ class Model(ModelParts):
 
     def _notes(self) -> list[str]:
         scores = self.scores
-        promised = [scores[GUARANTEE]["words"]] if GUARANTEE in scores else []
+        promised = []
+        if GUARANTEE in scores:
+            kept = scores[GUARANTEE]["threshold"] is not None
+            promised = [f"{'' if kept else 'no '}guarantee: {scores[GUARANTEE]['words']}"]
         told = [*promised, *scores.get("warnings", []), *scores.get("notes", [])]
         return [_in_python(text) for text in told]
 
