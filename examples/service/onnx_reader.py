@@ -14,7 +14,7 @@ import json
 import math
 import re
 from datetime import UTC, datetime
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 
 import numpy as np
 import onnxruntime
@@ -34,6 +34,9 @@ class Reader:
             self.spec = json.load(file)
         if self.spec["format"] != "damvi feeder 1":
             raise ValueError(f"{path}.json is of another format: {self.spec['format']}")
+        with open(path, "rb") as file:
+            if sha256(file.read()).hexdigest() != self.spec["graph"]:
+                raise ValueError(f"{path}.json is of another graph; export both again")
         self.missing = set(self.spec["missing"])
         self.arrays = {
             column["name"]: {
@@ -77,7 +80,10 @@ class Reader:
                     cells[name].append([cell])
         texts = {c["input"] for c in self.spec["columns"] if c["kind"] == "category"}
         types = {name: object if name in texts else np.float64 for name in cells}
-        return {name: np.array(own, dtype=types[name]) for name, own in cells.items()}
+        return {
+            name: np.array(own, dtype=types[name]).reshape(-1, 1)
+            for name, own in cells.items()
+        }
 
     # Numbers, as they are or as people write them.
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 import damvi
 
@@ -67,6 +68,8 @@ async def read_rows(request):
         rows = json.loads(body)
     except TimeoutError:
         raise HTTPException(408, f"not sent within {SECONDS_TO_SEND:g} seconds") from None
+    except ClientDisconnect:
+        raise HTTPException(400, "gone in the middle") from None
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"no JSON: {error}") from None
     one, rows = isinstance(rows, dict), [rows] if isinstance(rows, dict) else rows

@@ -122,7 +122,11 @@ def commands() -> list[Command]:
         ),
         Command("report", ["report", *data, "-o", "r.html"], ["r.html"]),
         Command("drift", ["drift", *data, "-o", "d.html"], ["d.html"]),
-        Command("export to onnx", ["export", "made.damvi", "--to", "onnx"], ["made.onnx"]),
+        Command(
+            "export to onnx",
+            ["export", "made.damvi", "--to", "onnx"],
+            ["made.onnx", "made.onnx.json"],
+        ),
         Command(
             "export to scikit-learn",
             ["export", "made.damvi", "--to", "sklearn"],

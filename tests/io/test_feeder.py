@@ -113,11 +113,18 @@ def test_three_classes_whose_labels_are_numbers(table, tmp_path, reader_of):
         assert type(told["decision"]) is int
 
 
-def test_another_format_is_refused(table, tmp_path, exported, reader_of):
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"format": "damvi feeder 9"}, "another format: damvi feeder 9"),
+        ({"graph": "00"}, "another graph; export both again"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(
+    changed, words, tmp_path, exported, reader_of
+):
     model, read = exported
     export_onnx(model, tmp_path / "m.onnx")
-    (tmp_path / "m.onnx.json").write_text(
-        json.dumps(read.spec | {"format": "damvi feeder 9"})
-    )
-    with pytest.raises(ValueError, match="another format: damvi feeder 9"):
+    (tmp_path / "m.onnx.json").write_text(json.dumps(read.spec | changed), "utf-8")
+    with pytest.raises(ValueError, match=words):
         reader_of(tmp_path / "m.onnx")

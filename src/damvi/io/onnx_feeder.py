@@ -11,6 +11,7 @@ import base64
 import json
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,9 @@ def export_onnx(model: ModelParts, path: str | os.PathLike[str]) -> dict[str, An
     )
     columns = {prop.key: prop.value for prop in graph.metadata_props}["damvi.columns"]
     spec = feeder(model, {name: tensor for tensor, name in json.loads(columns).items()})
-    beside = Path(f"{os.fspath(path)}.json")
-    write_whole(Path(path), graph.SerializeToString())
+    content, beside = graph.SerializeToString(), Path(f"{os.fspath(path)}.json")
+    spec["graph"] = sha256(content).hexdigest()  # that of another is told apart
+    write_whole(Path(path), content)
     write_whole(beside, json.dumps(spec, ensure_ascii=False, indent=1).encode())
     return {
         "graph": str(path),
