@@ -71,6 +71,7 @@ def test_raw_rows_are_decided_as_by_the_model(table, exported):
         agree(told, model, row)
 
 
+@pytest.mark.parametrize("exported", ["trees"], indirect=True)
 def test_a_value_is_read_as_damvi_does_or_refused(table, exported):
     model, read = exported
     row = as_json(table.iloc[:1])[0]
@@ -120,6 +121,7 @@ def test_three_classes_whose_labels_are_numbers(table, tmp_path, reader_of):
         ({"graph": "00"}, "another graph; export both again"),
     ],
 )
+@pytest.mark.parametrize("exported", ["trees"], indirect=True)
 def test_what_does_not_belong_together_is_refused(
     changed, words, tmp_path, exported, reader_of
 ):
