@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..decision import calibrate_vote, decide, tune_threshold
 from ..decision.objectives import Fixed, Untuned
 from ..selection import objective_of
-from .draws import class_means, confusion, of_tables, rank_figures, vote_columns
-from .measures import Figure
+from .draws import confusion, of_tables, rank_figures, vote_columns
+from .measures import HEADLINES, Figure
 from .rows import Judged
 
 Floats = NDArray[np.float64]
@@ -328,19 +328,31 @@ def achieved_figures(labels: Labels, vote: Floats, decided: Labels) -> dict[str,
     """
     votes, reported, classes = vote_columns(vote)
     table = confusion(labels, decided, len(classes)).astype(np.float64)
-    found, there = of_tables(table[None], None), table.sum(axis=1)[reported] > 0
-    ap = rank_figures(labels, votes, np.ones((1, len(labels))), only_ap=True)[0, there, 0]
-    means = {
-        "macro_f1": found["macro_f1"][0],
-        "balanced_accuracy": found["balanced_accuracy"][0],
-        "macro_ap": ap.mean() if len(ap) else np.nan,
-    }
-    if len(reported) == 1:
-        means = {name: found[name][0, 1] for name in ("precision", "recall", "f1")}
-        means |= {"ap": ap[0] if len(ap) else np.nan}
-        if not table[:, 1].any():  # nothing is flagged
-            del means["precision"]
-    return {name: float(one) for name, one in means.items() if not np.isnan(one)}
+    found = of_tables(table[None], None)
+    ap = rank_figures(labels, votes, np.ones((1, len(labels))), only_ap=True)[0, :, 0]
+    ap[table.sum(axis=1)[reported] == 0] = np.nan
+    found["precision"][0, table.sum(axis=0) == 0] = np.nan  # nothing is flagged
+    by_class = [
+        {name: found[name][0, c] for name in ("precision", "recall", "f1")} | {"ap": own}
+        for c, own in zip(reported, ap, strict=True)
+    ]
+    means = {name: found[name][0] for name in ("macro_f1", "balanced_accuracy")}
+    told = _headline(by_class, means | {"macro_ap": _means(ap[None])[0]})
+    return {name: float(one) for name, one in told.items() if not np.isnan(one)}
+
+
+def _headline(by_class: list[dict[str, Any]], means: dict[str, Any]) -> dict[str, Any]:
+    """The figures of the one class that is reported, or the means over several."""
+    if len(by_class) > 1:
+        return means
+    return {name: own for name, own in by_class[0].items() if name in HEADLINES[0]}
+
+
+def _means(figures: Floats) -> Floats:
+    """The mean of each line over the classes that it has; NaN of none."""
+    known = ~np.isnan(figures)
+    total, n = np.where(known, figures, 0.0).sum(axis=1), known.sum(axis=1)
+    return np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
 
 
 class _Drawn(NamedTuple):
@@ -418,18 +430,14 @@ def _figures(
         if means.ap is not None and drawn.ap is not None:
             own["ap"] = around(mean_of(means.ap[:, at]), drawn.ap[:, at])
         by_class.append(own)
-    if len(reported) == 1:
-        names = [
-            name for name in ("precision", "recall", "f1", "ap") if name in by_class[0]
-        ]
-        return {name: by_class[0][name] for name in names}, tuple(by_class)
-    overall = {
+    means_of = {
         name: around(mean_of(mean[name]), draws[name])
         for name in ("macro_f1", "balanced_accuracy")
     }
     if means.ap is not None and drawn.ap is not None:
-        overall["macro_ap"] = around(mean_of(class_means(means.ap)), class_means(drawn.ap))
-    return overall, tuple(by_class)
+        moved = _means(drawn.ap)
+        means_of["macro_ap"] = around(mean_of(_means(means.ap)), moved)
+    return _headline(by_class, means_of), tuple(by_class)
 
 
 class _Training(NamedTuple):
