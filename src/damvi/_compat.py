@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -13,7 +14,7 @@ from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 
-fit_context = _fit_context
+F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
     "NODE_DTYPE",
@@ -38,6 +39,11 @@ __all__ = [
     "validate_params",
     "with_leaf_values",
 ]
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
+    """Parameters are checked before a fit; to a type checker, it stays what it is."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 def use_source_stamp(dispatcher: Any, stamp: str) -> None:

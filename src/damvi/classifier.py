@@ -232,6 +232,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     classes_: NDArray[Any]
     pos_label_: Any
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
     row_hashes_: NDArray[np.uint64]
     row_hash_step_: int
     seed_: int

@@ -171,8 +171,6 @@ class Moments:
             and self.total == other.total
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def restricted(self, voters: NDArray[np.intp]) -> Moments:
         """The moments of some of the voters."""
         return Moments(self.m[voters], self.M[np.ix_(voters, voters)], self.total)

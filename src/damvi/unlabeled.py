@@ -61,6 +61,8 @@ class Unlabeled:
     """
 
     __slots__ = ("X", "positive_rate")
+    X: Any
+    positive_rate: float | None
 
     def __init__(self, X: Any, positive_rate: float | None = None) -> None:
         if positive_rate is not None and not 0 < positive_rate < 1:

@@ -249,7 +249,10 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     classes_: NDArray[Any]
     pos_label_: Any
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
     left_out_: dict[str, str]
+    seconds_: dict[str, float]
+    estimators_used_: list[tuple[str, Any]]
     row_hashes_: NDArray[np.uint64]
     row_hash_step_: int
 

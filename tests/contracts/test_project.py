@@ -207,3 +207,14 @@ def test_forms_for_issues_are_forms():
         if path.stem != "config":
             assert {"name", "description", "body"} <= set(form)
             assert all(part["type"] in ("markdown", "textarea") for part in form["body"])
+
+
+def test_fit_returns_what_it_is_called_on_to_a_type_checker():
+    """And the decorator of scikit-learn, which has no types, does not hide it."""
+    from damvi._compat import fit_context
+    from damvi.voters import FastForestClassifier
+
+    for name in ("DAMVIClassifier", "DAMVIVotingClassifier", "FastTreeClassifier"):
+        assert getattr(damvi, name).fit.__annotations__["return"] == "Self"
+    assert FastForestClassifier.fit.__annotations__["return"] == "Self"
+    assert fit_context.__annotations__["return"] == "Callable[[F], F]"

@@ -54,6 +54,9 @@ class DaskTable:
         See :func:`fit`.
     """
 
+    client: Client
+    cache: str | PathLike[str] | None
+
     def __init__(
         self,
         X: Any,

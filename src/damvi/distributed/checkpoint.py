@@ -72,7 +72,7 @@ class Checkpoint:
         self._key, self._is_temporary = key, cache is None
         base = tempfile.gettempdir() if cache is None else cache
         user = f"-{os.geteuid()}" if hasattr(os, "geteuid") and cache is None else ""
-        self.folder = Path(base) / f"damvi-voters{user}-{key[:32]}"
+        self.folder: Path = Path(base) / f"damvi-voters{user}-{key[:32]}"
         self._works = True
         try:
             _make_private(self.folder)

@@ -53,7 +53,7 @@ class Cluster:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.watch = Watch(client)
+        self.watch: Watch = Watch(client)
         self._futures: WeakSet[Future] = WeakSet()
 
     @contextmanager
@@ -295,6 +295,10 @@ class FutureBlocks:
     checkpoint : Checkpoint or None
         What the fit could be resumed from.
     """
+
+    client: Client
+    blocks: list[Future]
+    checkpoint: Checkpoint | None
 
     def __init__(
         self,

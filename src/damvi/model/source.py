@@ -144,8 +144,8 @@ class DatasetRows:
         more: Collection[str] = (),
         also: Collection[str] = (),
     ) -> None:
-        self.table = ParquetTable(path)
-        self.names = [str(name) for name in self.table.schema.names]
+        self.table: ParquetTable = ParquetTable(path)
+        self.names: list[str] = [str(name) for name in self.table.schema.names]
         for name in more:
             if name not in self.names:
                 raise ValueError(
@@ -157,7 +157,7 @@ class DatasetRows:
             raise ValueError(f"{path}: {error}") from None
         used = [column.name for column in schema.used]
         there = [name for name in also if name in self.names]
-        self.columns = list(dict.fromkeys([*used, *more, *there]))
+        self.columns: list[str] = list(dict.fromkeys([*used, *more, *there]))
         if not self.table.n_rows:
             raise ValueError(f"{path} has no rows")
 

@@ -82,6 +82,13 @@ class CodedTable:
         What the codes belong to, kept for as long as they are needed.
     """
 
+    codes: NDArray[np.uint8]
+    targets: NDArray[np.uint8]
+    weights: NDArray[np.float64] | None
+    n_jobs: int | None
+    verbose: int
+    cache: Any
+
     def __init__(
         self,
         codes: NDArray[np.uint8],

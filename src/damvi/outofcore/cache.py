@@ -68,6 +68,9 @@ class BinCache:
     n_columns : int
     """
 
+    shape: tuple[int, int]
+    folder: Path
+
     def __init__(
         self, folder: Path | None, key: str, starts: Sequence[int], n_columns: int
     ) -> None:

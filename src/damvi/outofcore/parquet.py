@@ -100,10 +100,10 @@ class ParquetTable:
         cache: str | os.PathLike[str] | None = None,
         sample_rows: int = SAMPLE_ROWS,
     ) -> None:
-        self.path = os.fspath(path)
+        self.path: str = os.fspath(path)
         self.columns = columns
         self.sample_rows = sample_rows
-        self.cache = None if cache is None else Path(cache)
+        self.cache: Path | None = None if cache is None else Path(cache)
 
     @cached_property
     def files(self) -> list[str]:

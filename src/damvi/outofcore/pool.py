@@ -347,6 +347,11 @@ def finished_pool(
 class PoolReader:
     """A table on disk, as blocks of rows for a pool."""
 
+    reader: TableReader
+    plan: PoolPlan
+    targets: NDArray[np.uint8]
+    weights: Floats | None
+
     def __init__(
         self,
         reader: TableReader,

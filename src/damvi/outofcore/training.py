@@ -128,6 +128,12 @@ class TableReader:
     verbose : int
     """
 
+    table: ParquetTable
+    target: str
+    weight: str | None
+    n_jobs: int | None
+    verbose: int
+
     def __init__(
         self,
         table: ParquetTable,
@@ -136,12 +142,12 @@ class TableReader:
         n_jobs: int | None,
         verbose: int,
     ) -> None:
-        self.status = table.status()  # before anything is read
+        self.status: list[tuple[Any, ...]] = table.status()  # before anything is read
         self.table, self.target, self.weight = table, target, weight
-        self.names = table.features(target, weight)
+        self.names: list[str] = table.features(target, weight)
         self.n_jobs, self.verbose = n_jobs, verbose
         sizes = [group.n_rows for group in table.groups]
-        self.starts = np.cumsum([0, *sizes]).tolist()
+        self.starts: list[int] = np.cumsum([0, *sizes]).tolist()
 
     @classmethod
     def of(

@@ -56,11 +56,12 @@ class DelimitedFile:
         with open_bytes(path) as file:
             head = file.read(HEAD)
             is_whole = not file.read(1)
-        self.encoding = _find_encoding(head)
+        self.encoding: str = _find_encoding(head)
         text = _decoder(self.encoding).decode(head, is_whole)
         is_tsv = table_name(path).endswith(".tsv")
-        self.separator = "\t" if is_tsv else _find_separator(text)
-        self.decimal = _find_decimal(text, self.separator)
+        self.separator: str = "\t" if is_tsv else _find_separator(text)
+        self.decimal: str = _find_decimal(text, self.separator)
+        self.header: list[str]
         self.header, self._data_start = self._read_header(text, is_whole)
 
     def batches(self, names: list[str], wanted: list[str]) -> Iterator[pa.RecordBatch]:

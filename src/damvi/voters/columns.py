@@ -50,9 +50,9 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         is_frame = hasattr(X, "columns")
         if is_frame:
             needs_reading(X)  # refuses columns of the same name
-        self.categories_ = Categories.learn(X) if is_frame else None
+        self.categories_: Categories | None = Categories.learn(X) if is_frame else None
         numbers = FrameTable(X, self.categories_)[:] if self.categories_ else X
-        self.empty_ = np.zeros(X.shape[1], dtype=bool)
+        self.empty_: NDArray[np.bool_] = np.zeros(X.shape[1], dtype=bool)
         if not sparse.issparse(X):
             self.empty_ |= np.isnan(numbers).all(axis=0)
         return self
@@ -152,8 +152,8 @@ class RankSplines(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the quantiles, and which columns have enough of them."""
-        self.ranks_ = RankScaler().fit(X)
-        self.bent_ = np.array(
+        self.ranks_: RankScaler = RankScaler().fit(X)
+        self.bent_: NDArray[np.bool_] = np.array(
             [len(values) > LEAST_VALUES for values, _ in self.ranks_.knots_], dtype=bool
         )
         return self
@@ -206,8 +206,8 @@ class PairColumns(TransformerMixin, BaseEstimator):
         )
         gain = trees.fit(X, y).feature_importances_
         order = np.argsort(-gain, kind="stable")[: self.n_columns]
-        self.n_features_in_ = X.shape[1]
-        self.pairs_ = np.array(
+        self.n_features_in_: int = X.shape[1]
+        self.pairs_: NDArray[np.int64] = np.array(
             list(combinations(np.sort(order[gain[order] > 0]).tolist(), 2)), dtype=np.int64
         ).reshape(-1, 2)
         return self

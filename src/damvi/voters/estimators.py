@@ -212,7 +212,7 @@ class Relabelled(ClassifierMixin, BaseEstimator):
     def __init__(self, estimator: Any, classes: Any) -> None:
         self.estimator = estimator
         self.classes = classes
-        self.classes_ = np.asarray(classes)
+        self.classes_: NDArray[Any] = np.asarray(classes)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -93,7 +93,7 @@ class RateEncoder(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the rates of all rows."""
         shares = _class_shares(y)
-        self.rates_ = {}
+        self.rates_: dict[str, Rates] = {}
         for name in many_categories(X):
             labels, codes = labels_and_codes(X[name])
             hashes, order = np.unique(text_hashes(labels), return_index=True)

@@ -390,13 +390,14 @@ class EdgeSketch:
 
     def __init__(self, categorical: NDArray[np.bool_], n_classes: int, seed: int) -> None:
         d = len(categorical)
-        self.categorical, self.seed = categorical, seed
-        self.distinct = Distinct(d)
+        self.categorical: NDArray[np.bool_] = categorical
+        self.seed: int = seed
+        self.distinct: Distinct = Distinct(d)
         self.counts: dict[int, Counter[float]] = {
             f: Counter() for f in np.flatnonzero(categorical).tolist()
         }
         size = SAMPLE_ROWS // max(n_classes, 2)
-        self.samples = [Sample(d, size) for _ in range(max(n_classes, 2))]
+        self.samples: list[Sample] = [Sample(d, size) for _ in range(max(n_classes, 2))]
 
     def add(self, block: Floats, signs: NDArray[np.integer], start: int) -> None:
         """Look at some rows, the first of which has the number ``start`` in the table.
@@ -447,8 +448,8 @@ class Sample:
 
     def __init__(self, n_features: int, size: int) -> None:
         self.size = size
-        self.hashes = np.empty(0, np.uint64)
-        self.values = np.empty((0, n_features))
+        self.hashes: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self.values: Floats = np.empty((0, n_features))
 
     def add(
         self, block: Floats, hashes: NDArray[np.uint64], taken: NDArray[np.bool_]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,6 +101,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
     }
 
     trees_: TreeVoters
+    classes_: NDArray[Any]
 
     def __init__(
         self,
@@ -120,9 +121,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> FastTreeClassifier:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
 
         Parameters
@@ -333,6 +332,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
     }
 
     trees_: TreeVoters
+    classes_: NDArray[Any]
 
     def __init__(
         self,
@@ -362,9 +362,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> FastForestClassifier:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the trees.
 
         Parameters

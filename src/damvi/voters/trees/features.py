@@ -127,7 +127,7 @@ class FrameTable:
         refuse_dates(X)
         self.frame = X
         self.categories = categories
-        self.shape = (len(X), len(X.columns))
+        self.shape: tuple[int, int] = (len(X), len(X.columns))
 
     def __getitem__(self, rows: Any) -> NDArray[np.float64]:
         if not isinstance(rows, slice):
