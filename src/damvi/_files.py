@@ -22,10 +22,11 @@ from typing import IO, Any
 
 msvcrt: Any = None
 fcntl: Any = None
-if os.name == "nt":  # where what is open cannot be removed
-    import msvcrt
-else:
-    import fcntl
+with suppress(ImportError):
+    if os.name == "nt":  # where what is open cannot be removed
+        import msvcrt
+    else:
+        import fcntl  # not where Python runs in a browser
 
 # Not every system has these. Windows would write other line ends without O_BINARY.
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -229,7 +230,7 @@ def _remove_if_abandoned(part: Path) -> None:
 
 def _keep_permissions(file: int, before: os.stat_result) -> None:
     """Owner and permissions as they were; a group that cannot be kept gets no more."""
-    if not hasattr(os, "fchmod"):
+    if not hasattr(os, "fchown"):  # Windows has an fchmod of its own kind
         return
     mode, now = stat.S_IMODE(before.st_mode) & 0o777, os.fstat(file)
     if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):

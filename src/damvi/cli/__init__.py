@@ -80,6 +80,8 @@ def run() -> None:
     stop = _Stop()
     stop.listen()
     sys.excepthook = _show_traceback
+    with suppress(AttributeError, ValueError):  # a code page has not all letters
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         main(prog_name="damvi")
     except _Stopped:

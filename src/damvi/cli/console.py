@@ -59,7 +59,12 @@ class Output:
     def result(self, values: Any) -> None:
         """For machines."""
         if self.as_json:
-            click.echo(to_json(values))
+            text = to_json(values)
+            try:
+                text.encode(sys.stdout.encoding or "utf-8")
+            except UnicodeEncodeError:  # a code page: letters by their numbers
+                text = json.dumps(json.loads(text), indent=2)
+            click.echo(text)
 
     @property
     def shows_progress(self) -> bool:
