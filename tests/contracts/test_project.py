@@ -172,12 +172,12 @@ def test_the_citation_has_what_its_schema_requires():
 
 
 def test_the_picture_has_the_layers():
-    """`make house` draws it anew."""
     rows = {}
     for y, name in re.findall(r'class="part"[^>]* y="([\d.]+)"[^>]*>(\w+)<', house()):
         rows.setdefault(float(y), []).append(name)
     drawn = [name for _, names in sorted(rows.items()) for name in names]
-    assert drawn == [name for names in reversed(LAYERS) for name in names.split()]
+    wanted = [name for names in reversed(LAYERS) for name in names.split()]
+    assert drawn == wanted, "make house draws the picture anew"
 
 
 def house():
