@@ -44,7 +44,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     # Examples have long lines, and few headings.
-    "secondary_sidebar_items": {"**": ["page-toc"], "gallery/*": []},
+    "secondary_sidebar_items": {"*": ["page-toc"], "api/*": ["page-toc"], "gallery/*": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     # One folder for each version beside this file, wherever the site is served from.
