@@ -63,7 +63,7 @@ def test_a_flipped_label_is_found_first():
     found = damvi.fit(made, "y", pool="trees").review(made, 5, id="nr")
     first = found.rows.iloc[0]
     assert (first["row"], first["nr"]) == (row + 1, made["nr"][row])
-    assert first["why"] == "labelled 'no', but the vote is for 'yes'"
+    assert first["why"] == "the vote is for 'yes', not 'no'"
     assert first["chance wrong"] == found.rows["chance wrong"].max()
     assert (found.rows["label"] == "no").all()
     assert "300 rows are training rows: each is judged by voters" in found.words[0]
@@ -121,7 +121,7 @@ def test_three_classes(three):
     row = int(made["a"].argmax())
     made.loc[row, "y"] = "low"  # the most frequent
     found = three.review(made, 9).rows.set_index("row")
-    assert found.loc[row + 1, "why"] == "labelled 'low', but the vote is for 'top'"
+    assert found.loc[row + 1, "why"] == "the vote is for 'top', not 'low'"
     assert (found["label"] == "low").all()
     found = three.review(made.drop(columns="y"), 300).rows
     usual = found["decision"] == "low"
@@ -157,7 +157,7 @@ def test_command_and_folders_give_the_same_rows(two, tmp_path):
     made[100:].to_parquet(tmp_path / "parts" / "1.parquet")
     out = tmp_path / "out.csv"
     text = run("review", model, tmp_path / "t.csv", "--budget", 4, "--id", "nr", "-o", out)
-    assert "labelled 'no', but the vote is for 'yes'" in text
+    assert "the vote is for 'yes', not 'no'" in text
     expected = two.review(made, 4, id="nr").rows
     pd.testing.assert_frame_equal(pd.read_csv(out), expected)
     pd.testing.assert_frame_equal(two.review(tmp_path / "parts", 4, id="nr").rows, expected)

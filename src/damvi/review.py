@@ -200,7 +200,7 @@ def _doubts(
     order = against[np.lexsort((chances[against, labels[against]], -wrong[against]))]
     rows, decided = some[order], judged.decided[some[order]]
     why = [
-        f"labelled {names[label]!r}, but the vote is for {names[c]!r}"
+        f"the vote is for {names[c]!r}, not {names[label]!r}"
         for label, c in zip(labels[order], decided, strict=True)
     ]
     asked = np.count_nonzero(labels == only) if only is not None else len(some)

@@ -459,7 +459,7 @@ class Model(ModelParts):
         >>> model = damvi.fit(table, "late", pool="trees")
         >>> first = model.review(table, budget=3).rows.iloc[0]
         >>> first["row"] == table["size"].argmax() + 1, first["why"]
-        (True, "labelled 'no', but the vote is for 'yes'")
+        (True, "the vote is for 'yes', not 'no'")
         """
         carried = [*([] if id is None else [id]), *_names(columns)]
         frame = self.read_whole(table, target, carried)
