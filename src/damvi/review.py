@@ -41,7 +41,7 @@ class Review:
     ----------
     rows : DataFrame
         The most worth a look first: ``row`` (counted from 1), the columns that were asked
-        for, ``score``, ``probability`` and ``decision`` as of :meth:`damvi.Model.predict`
+        for, ``score``, ``probability`` and ``decision`` as of :meth:`damvi.model.Model.predict`
         (of three or more classes those of the class decided for), and ``why``. Where the
         table has the target also ``label``, and the ``chance wrong`` of those in doubt:
         rows with a label come first.
@@ -77,7 +77,7 @@ def review(
     doubt: str = "missed",
     carried: Sequence[str] = (),
 ) -> Review:
-    """Choose rows of a table; see :meth:`damvi.Model.review`."""
+    """Choose rows of a table; see :meth:`damvi.model.Model.review`."""
     import pandas as pd
 
     if isinstance(budget, bool) or not isinstance(budget, Integral) or budget < 1:
