@@ -41,10 +41,10 @@ class Review:
     ----------
     rows : DataFrame
         The most worth a look first: ``row`` (counted from 1), the columns that were asked
-        for, ``score``, ``probability`` and ``decision`` as of :meth:`damvi.model.Model.predict`
-        (of three or more classes those of the class decided for), and ``why``. Where the
-        table has the target also ``label``, and the ``chance wrong`` of those in doubt:
-        rows with a label come first.
+        for, ``score``, ``probability`` and ``decision`` as of
+        :meth:`damvi.model.Model.predict` (of three or more classes those of the class
+        decided for), and ``why``. Where the table has the target also ``label``, and the
+        ``chance wrong`` of those in doubt: rows with a label come first.
     words : tuple of str
         By whom rows were judged, how many were to be chosen from, and what the chances
         rest on.
