@@ -234,7 +234,7 @@ def chance_wrong(labels: Numbers, probability: Floats, only: int | None = None) 
     >>> surely = np.where(labels[:, None] == [0, 1], 0.9, 0.1)
     >>> surely[0] = [0.05, 0.95]
     >>> chance_wrong(labels, surely).round(2)[[0, 1, 9]]
-    array([0.7 , 0.01, 0.01])
+    array([0.63, 0.01, 0.  ])
     """
     noise, rows = label_noise(labels, probability, only), np.arange(len(labels))
     evidence = noise[labels] * probability

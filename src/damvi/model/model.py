@@ -458,7 +458,7 @@ class Model(ModelParts):
         >>> table.loc[table["size"].idxmax(), "late"] = "no"       # a wrong label
         >>> model = damvi.fit(table, "late", pool="trees")
         >>> first = model.review(table, budget=3).rows.iloc[0]
-        >>> first["row"] == table["size"].argmax() + 1, first["why"]
+        >>> bool(first["row"] == table["size"].argmax() + 1), first["why"]
         (True, "the vote is for 'yes', not 'no'")
         """
         carried = [*([] if id is None else [id]), *_names(columns)]
