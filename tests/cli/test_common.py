@@ -89,7 +89,7 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["report", "model.damvi", "data.csv", "-o", "model.damvi"], 2, "name another"),
         (["explain", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
         (["export", "model.damvi", "--to", "onnx", "-o", "model.damvi"], 2, "another"),
-        (["export", "model.damvi", "--to", "onnx"], 1, "fit it with --drop comment"),
+        (["export", "model.damvi", "--to", "sklearn"], 1, "fit it with --drop comment"),
         (["predict", "data.csv", "data.csv", "-o", "out.csv"], 1, "data.csv"),
         (
             ["predict", "model.damvi", "data.csv", "-o", "out.txt"],

@@ -233,10 +233,13 @@ def fit(
     }
     options = options_like(older, {"target": target, **options})
     if why is not None:
-        needs = ("time_limit", "unlabeled_weight", "time", "group", "sample_weight")
-        needs_memory = {name: options.get(name) for name in (*needs, "guarantee")}
-        needs_memory |= {"unlabeled": unlabeled}
-        needs_memory |= {"merge_labels": options.get("merge_labels") or None}
+        needs = ("unlabeled_weight", "time", "group", "sample_weight", "guarantee")
+        needs_memory = {
+            "time_limit": options.get("time_limit"),
+            "unlabeled": unlabeled,
+            **{name: options.get(name) for name in needs},
+            "merge_labels": options.get("merge_labels") or None,
+        }
         is_best = options["pool"] == "best"
         refuse_in_blocks(needs_memory | {"pool best": "best" if is_best else None})
         output.note(f"Read in blocks, out of core: {why}.")

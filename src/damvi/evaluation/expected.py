@@ -527,7 +527,7 @@ def class_rates(
     >>> import numpy as np
     >>> p = np.array([[0.99, 0.01], [0.1, 0.9]])
     >>> class_rates(p, [60, 40], before=[0.9, 0.1]).round(2)
-    array([0.6, 0.4])
+    array([0.57, 0.43])
     """
     prior = np.asarray(before, np.float64)
     likelihood = np.maximum(np.asarray(probability, np.float64), LEAST) / prior

@@ -48,7 +48,8 @@ def export_onnx(model: ModelParts, path: str | os.PathLike[str]) -> dict[str, An
     >>> import numpy as np, pandas as pd, damvi
     >>> from damvi.io import export_onnx
     >>> table = pd.DataFrame({"size": np.arange(400.0) % 37, "shop": list("abcd") * 100})
-    >>> table["late"] = np.where((table["size"] > 30) & (table["shop"] == "a"), "yes", "no")
+    >>> late = table["size"] + 9 * np.random.default_rng(0).normal(size=400) > 36
+    >>> table["late"] = np.where(late, "yes", "no")
     >>> model = damvi.fit(table, "late", pool="trees", random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     export_onnx(model, f"{folder}/model.onnx")["inputs"]

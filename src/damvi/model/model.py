@@ -320,12 +320,12 @@ class Model(ModelParts):
         --------
         >>> import numpy as np, pandas as pd, damvi
         >>> rng = np.random.default_rng(0)
-        >>> table = pd.DataFrame({"size": rng.normal(size=2000)})
-        >>> table["late"] = table["size"] + rng.normal(size=2000) > 2.5
-        >>> model = damvi.fit(table[:1200], "late", pool="trees")
-        >>> promise = model.guarantee(table[1200:], recall=0.8)
+        >>> table = pd.DataFrame(rng.normal(size=(3000, 2)), columns=["size", "age"])
+        >>> table["late"] = table["size"] + 0.3 * rng.normal(size=3000) > 2
+        >>> model = damvi.fit(table[:1500], "late", pool="trees")
+        >>> promise = model.guarantee(table[1500:], recall=0.8)
         >>> print(promise.words)
-        recall of at least 0.8 with 90 % confidence (by 28 positives)
+        recall of at least 0.8 with 90 % confidence (by 43 positives)
         >>> keeps = model.with_guarantee(promise)
         """
         given = {
