@@ -51,6 +51,13 @@ def test_batches_add_up_and_labels_come_later(model, tmp_path):
     assert "Batch by batch" in page
 
 
+def test_another_model_has_batches_of_its_own(tmp_path):
+    path = tmp_path / "history.jsonl"
+    for model, flagged in (("one", 5), ("other", 9), ("one", 5)):
+        batches = add_batch(path, Batch("May", "same rows", 100, flagged, model=model))
+    assert [(batch.model, batch.flagged) for batch in batches] == [("one", 5), ("other", 9)]
+
+
 def test_some_answers_are_set_against_what_was_expected_of_these_rows(model):
     new = table(600, seed=3).astype({"bad": object})
     new.loc[new["amount"] < 40, "bad"] = None

@@ -331,8 +331,8 @@ class Drift:
             if any(one.matters and one.kind in kinds for one in column.findings)
         ]
 
-    def as_batch(self, name: str) -> Batch:
-        """What a history keeps of it."""
+    def as_batch(self, name: str, model: str = "") -> Batch:
+        """What a history keeps of it, and by which model."""
 
         def plain(figures: dict[str, Figure]) -> dict[str, list[float]]:
             return {key: [one.value, one.low, one.high] for key, one in figures.items()}
@@ -349,6 +349,7 @@ class Drift:
             self.answered,
             self.achieved,
             plain(self.beside) if self.answered else {},
+            model=model,
         )
 
     def as_frame(self) -> pd.DataFrame:

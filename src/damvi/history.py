@@ -59,6 +59,8 @@ class Batch:
         What was expected of these.
     date, answered_on : str
         When it was first seen, and when its labels came.
+    model : str
+        Which model judged it; another one has batches of its own of the same rows.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Batch:
     beside: dict[str, list[float]] = field(default_factory=dict)
     date: str = ""
     answered_on: str = ""
+    model: str = ""
 
     def within(self, figure: str) -> bool | None:
         """Whether a figure came true within what was expected; None if it is not known.
@@ -121,8 +124,8 @@ def add_batch(
 ) -> list[Batch]:
     """Add a batch to a file, and return all that is in it then.
 
-    A batch of the same rows is replaced; its first date stays, and so do labels that the
-    new one has not, and its name unless it is to ``rename``.
+    A batch of the same rows and model is replaced; its first date stays, and so do labels
+    that the new one has not, and its name unless it is to ``rename``.
 
     Examples
     --------
@@ -136,8 +139,8 @@ def add_batch(
     now = datetime.now(UTC).isoformat(timespec="seconds")
     with _alone(path):
         batches = read_history(path)
-        places = {known.fingerprint: k for k, known in enumerate(batches)}
-        place = places.get(batch.fingerprint)
+        places = {(one.fingerprint, one.model): k for k, one in enumerate(batches)}
+        place = places.get((batch.fingerprint, batch.model))
         batch = replace(batch, date=now, answered_on=now if batch.answered else "")
         if place is None:
             batches.append(batch)
@@ -191,6 +194,7 @@ def _checked(values: Any) -> Batch:
         raise ValueError("no batch")
     batch = Batch(**values)
     texts = batch.name, batch.fingerprint, batch.assumption, batch.date, batch.answered_on
+    texts = *texts, batch.model
     counts = batch.rows, batch.flagged, batch.answered
     sound = all(type(one) is str for one in texts)
     sound = sound and all(type(one) is int and one >= 0 for one in counts)

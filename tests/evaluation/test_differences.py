@@ -116,6 +116,14 @@ def test_without_labels_decisions_alone_are_compared(old, new):
     assert "of one class: only decisions are compared" in alone.words[0]
 
 
+def test_few_positives_name_no_winner(old, new):
+    table = rows(300, 9)
+    some = np.flatnonzero(table["late"] == "yes")[2:]
+    found = old.compare(new, table.drop(index=some))
+    assert "One of the classes has 2 rows here" in str(found)
+    assert "better by" not in str(found)
+
+
 def test_blocks_of_time_make_intervals_wider(old, new):
     rows = table(seed=2).assign(day=pd.date_range("2024-01-01", periods=300))
     timed = fitted(table=table(seed=1).assign(day=rows["day"]))

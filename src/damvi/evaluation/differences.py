@@ -26,6 +26,8 @@ Pair = tuple[Any, Any]
 
 OWN = ("row", "label", "old score", "new score", "old decision", "new decision")
 """The columns of the rows on which two models differ."""
+FEWEST = 5
+"""Rows of each class, for a word on which model is better."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,7 +134,16 @@ def differences(
         within = None if blocks is None else blocks[labelled[both]]
         cost, why = _cost(old, new, cost)
         found = _figures(old, (one, other), labelled, within, cost)
-        words += [why] * bool(why) + [_verdict(*item) for item in found.items()]
+        words += [why] * bool(why)
+        fewest = np.unique(one.labels[labelled], return_counts=True)[1].min()
+        if fewest < FEWEST:  # draws of so few say nothing of others
+            rows_of = f"{fewest} row{'s' * (fewest > 1)}"
+            words.append(
+                f"One of the classes has {rows_of} here: too few to tell which model is "
+                f"better."
+            )
+        else:
+            words += [_verdict(*item) for item in found.items()]
         figures = found | figures
     else:
         words.append(_why_unlabelled(name, there, labelled))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -467,10 +468,17 @@ def find_drift(
     )
     if history is not None:
         own = Path(table).name if is_path(table) else drift.fingerprint
-        batch = drift.as_batch(name or own)
+        batch = drift.as_batch(name or own, _digest(model))
         batches = add_batch(history, batch, rename=bool(name))
         drift = replace(drift, batches=batches)
     return drift
+
+
+def _digest(model: ModelParts) -> str:
+    """A model told from others by its votes on its training rows, and by its threshold."""
+    vote = np.ascontiguousarray(model.training.vote, np.float64)
+    cut = np.asarray(FittedVote(model.classifier).threshold, np.float64)
+    return sha256(vote.tobytes() + cut.tobytes()).hexdigest()[:16]
 
 
 def _answers(model: ModelParts, raw: Any, name: str, *, needed: bool) -> NDArray[np.intp]:
