@@ -255,3 +255,20 @@ def test_top_rows_of_many_blocks_take_little_memory(plain, monkeypatch, by):
     places = prediction.highest(rows["score"].to_numpy(), 4, groups)
     assert top.rows["row"].to_pylist() == (places + 1).tolist()
     assert max(held) <= 5 * len(places) + 50
+
+
+def test_a_promise_is_of_the_model_that_gave_it(plain, promised, tmp_path):
+    given = plain.guarantee(table_of(2000, seed=7), recall=0.5)
+    with pytest.raises(ValueError, match="votes of another model"):
+        promised.with_guarantee(given)
+    with pytest.raises(TypeError, match=r"Model\.guarantee gives, and not 0\.5"):
+        plain.with_guarantee(0.5)
+    plain.save(tmp_path / "plain.damvi")
+    kept = damvi.load(tmp_path / "plain.damvi").with_guarantee(given)
+    assert kept.with_guarantee(given).classifier.threshold_ == kept.classifier.threshold_
+    assert "of" not in kept.scores["guarantee"]
+
+
+def test_top_rows_by_several_columns(plain, table):
+    with pytest.raises(TypeError, match="name one column"):
+        plain.predict(table, top=2, by=["shop", "size"])

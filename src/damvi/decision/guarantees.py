@@ -79,6 +79,8 @@ class Guarantee:
     hashes : ndarray or None
         Of the rows, as ``damvi.hashing.row_hashes`` gives them, so that a model that
         decides by them knows them, and they certify nothing more of it.
+    of : bytes or None
+        Which model it is of, if it is known.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Guarantee:
     by_group: bool = False
     basis: str = ""
     hashes: NDArray[np.uint64] | None = field(default=None, repr=False, compare=False)
+    of: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
     def words(self) -> str:
@@ -156,7 +159,11 @@ class Guarantee:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain Python values, ready for JSON."""
-        told = {name: value for name, value in vars(self).items() if name != "hashes"}
+        told = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("hashes", "of")
+        }
         return told | {"words": self.words, "price": self.price}
 
 

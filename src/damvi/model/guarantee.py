@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,7 +147,13 @@ def promise(
     hashes = None
     if judged.values is not None:
         hashes = judged.values[new] | labels[new].astype(np.uint64)
-    return replace(found, basis=" ".join(told), hashes=hashes)
+    return replace(found, basis=" ".join(told), hashes=hashes, of=_votes_of(model))
+
+
+def _votes_of(model: ModelParts) -> bytes:
+    """A model told from others by its votes on its training rows."""
+    vote = np.ascontiguousarray(model.training.vote, np.float64)
+    return sha256(vote.tobytes()).digest()
 
 
 def _refuse_many(target: Target) -> None:
@@ -163,6 +170,13 @@ def decide_by(model: ModelParts, promised: Guarantee) -> ModelParts:
     What it gives is measured anew out of sample: training rows have no part in this
     threshold, so all of them are cut at it. These are estimates, and no promise.
     """
+    if not isinstance(promised, Guarantee):
+        raise TypeError(f"a promise is what Model.guarantee gives, and not {promised!r}")
+    if promised.of is not None and promised.of != _votes_of(model):
+        raise ValueError(
+            "the promise is for the votes of another model, and not for this one's; "
+            "ask this model for its guarantee"
+        )
     if promised.threshold is None:
         raise ValueError(f"there is nothing to decide by: {promised.words}")
     fitted, training = FittedVote(model.classifier), model.training

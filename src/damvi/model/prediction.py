@@ -340,6 +340,8 @@ def predict(
     carried = columns if id is None else [id, *columns]
     if top is not None and (not isinstance(top, Integral) or top < 1):
         raise ValueError(f"top={top!r} must be a whole number of rows, from 1 on")
+    if by is not None and isinstance(by, list | tuple | set | dict):
+        raise TypeError(f"by={by!r}; name one column, as in by='region'")
     if by is not None and top is None:
         raise ValueError(f"by={by!r} goes with top, the number of rows of each; give both")
     if by is not None and by not in carried:
