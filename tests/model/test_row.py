@@ -165,3 +165,14 @@ def test_the_strong_pool(table):
     for row in as_json(table.iloc[:30]):
         told, expected = both(model, row)
         assert told == expected
+
+
+def test_what_is_no_row():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=200), "y": np.arange(200) % 4 == 0})
+    model = damvi.fit(table, "y", pool="trees")
+    for given in ([1, 2], None, 5, [{"a": 1.0}]):
+        with pytest.raises(TypeError, match="a row is a dictionary"):
+            model.predict_row(given)
+    with pytest.raises(ValueError, match="the table has no columns"):
+        model.predict_row({})

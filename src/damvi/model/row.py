@@ -98,7 +98,15 @@ class RowPredictor:
 
     def __call__(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """What :meth:`damvi.Model.predict` says of the row, as plain values."""
-        return self.of_cells(self.encode(row), row)
+        try:
+            return self.of_cells(self.encode(row), row)
+        except TypeError:
+            if hasattr(row, "keys"):
+                raise
+            raise TypeError(
+                f"a row is a dictionary of the columns' values, and not {row!r:.60}; for "
+                f"several rows call it for each, or give a table to predict"
+            ) from None
 
     def of_cells(self, cells: Floats, row: Mapping[str, Any]) -> dict[str, Any]:
         """The same, of a row that is encoded; as it was, for voters that ask for that."""

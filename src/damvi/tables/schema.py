@@ -237,7 +237,7 @@ class Schema:
             many = "columns are" if len(lacking) > 1 else "column is"
             raise ValueError(
                 f"{many} missing: {listed(lacking)}, which the model uses; "
-                f"the table has {listed(list(names))}"
+                f"the table has {listed(list(names)) if names else 'no columns'}"
             )
 
     def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
