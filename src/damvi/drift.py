@@ -647,8 +647,9 @@ def _worth(found: Expected, labels: tuple[str, ...], strange: list[str]) -> list
     if strange:
         names = ", ".join(map(repr, strange[:MOST_NAMED]))
         more = f" and {len(strange) - MOST_NAMED:,} more" * (len(strange) > MOST_NAMED)
+        verb = "hold" if len(strange) > 1 else "holds"
         told.append(
-            f"There is reason to doubt that: {names}{more} hold values that training had "
+            f"There is reason to doubt that: {names}{more} {verb} values that training had "
             f"not, and what these mean the model cannot know."
         )
     return told
