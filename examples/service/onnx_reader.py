@@ -102,7 +102,10 @@ class Reader:
             if not re.fullmatch(number, text, re.ASCII):
                 raise refused(column, value)
             value = (text.replace(group, "") if group else text).replace(point, ".")
-        number = math.nan if value is None else float(value)
+        try:
+            number = math.nan if value is None else float(value)
+        except OverflowError:  # a whole number of hundreds of digits
+            raise refused(column, value) from None
         return number if math.isfinite(number) else math.nan
 
     def number_cells(self, value, column):
