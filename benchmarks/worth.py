@@ -92,7 +92,9 @@ def batch_of(rest: pd.DataFrame, kind: str, rate: float, seed: int) -> pd.DataFr
             rng.choice(down, n_down, replace=False),
         ]
         return rest.iloc[rng.permutation(np.concatenate(rows))].reset_index(drop=True)
-    columns = [c for c in rest.columns if c != "target" and rest[c].nunique() > 5]
+    others = rest.drop(columns="target")
+    columns = [name for name in others if others[name].nunique() > 5]
+    columns = columns or [*others.var().sort_values().index[-5:]]  # of flags alone
     column = rest[columns[seed % len(columns)]].rank(pct=True).fillna(0.5).to_numpy()
     strength = 3 * rate / max(RATES) * (1 if seed % 2 else -1)
     weight = np.exp(strength * column)

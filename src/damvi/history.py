@@ -193,8 +193,8 @@ def _checked(values: Any) -> Batch:
     if not isinstance(values, dict) or values.keys() - {one.name for one in fields(Batch)}:
         raise ValueError("no batch")
     batch = Batch(**values)
-    texts = batch.name, batch.fingerprint, batch.assumption, batch.date, batch.answered_on
-    texts = *texts, batch.model
+    names = ("name", "fingerprint", "assumption", "date", "answered_on", "model")
+    texts = [getattr(batch, name) for name in names]
     counts = batch.rows, batch.flagged, batch.answered
     sound = all(type(one) is str for one in texts)
     sound = sound and all(type(one) is int and one >= 0 for one in counts)

@@ -130,17 +130,17 @@ def differences(
     labelled = np.zeros(len(both), bool)
     if one.labels is not None:
         labelled = both & (one.labels != UNKNOWN)
-    if len(np.unique(one.labels[labelled] if one.labels is not None else ())) > 1:
+    truth = one.labels[labelled] if one.labels is not None else np.empty(0, np.intp)
+    sizes = np.unique(truth, return_counts=True)[1].tolist()
+    if len(sizes) > 1:
         within = None if blocks is None else blocks[labelled[both]]
         cost, why = _cost(old, new, cost)
         found = _figures(old, (one, other), labelled, within, cost)
         words += [why] * bool(why)
-        fewest = np.unique(one.labels[labelled], return_counts=True)[1].min()
-        if fewest < FEWEST:  # draws of so few say nothing of others
-            rows_of = f"{fewest} row{'s' * (fewest > 1)}"
+        if min(sizes) < FEWEST:  # draws of so few say nothing of others
+            few = f"{min(sizes)} row{'s' * (min(sizes) > 1)}"
             words.append(
-                f"One of the classes has {rows_of} here: too few to tell which model is "
-                f"better."
+                f"One of the classes has {few} here: too few to tell which model is better."
             )
         else:
             words += [_verdict(*item) for item in found.items()]
