@@ -101,7 +101,7 @@ def score(known: dict[str, np.ndarray], how: tuple[bool, float, float] | None) -
     targets, folds = known["targets"], known["folds"]
     labels, _ = Labels.read(targets)
     fit_intercept, balance, shrinkage = how or (False, 0.0, 0.0)
-    class_weight = labels.class_weight(labels.totals(targets, None), balance)
+    class_weight = labels.class_weight(labels.totals(targets, None).weight, balance)
     votes, curves = calibrate_votes(
         known["unseen"],
         targets,

@@ -102,11 +102,11 @@ def test_how_much_a_row_of_each_class_counts():
     labels, targets = Labels.read(np.repeat([0, 1], [80, 20]))
     totals = labels.totals(targets, None)
     for balance, positive in ((0, 1.0), (0.5, 2.0), (1, 4.0)):
-        assert labels.class_weight(totals, balance).tolist() == [1.0, positive]
+        assert labels.class_weight(totals.weight, balance).tolist() == [1.0, positive]
     assert labels.reweighted(totals).tolist() == [False, True]
     labels, targets = Labels.read(np.repeat([0, 1, 2], [80, 40, 20]))
     totals = labels.totals(targets, None)
-    assert labels.class_weight(totals, 1).tolist() == [1.0, 2.0, 4.0]
+    assert labels.class_weight(totals.weight, 1).tolist() == [1.0, 2.0, 4.0]
     assert labels.reweighted(totals).tolist() == [False, True, True]
 
 

@@ -208,12 +208,12 @@ class Labels:
     def totals(self, targets: Targets, weights: Numbers | None) -> ClassTotals:
         return ClassTotals.of(targets, self.n_classes, weights)
 
-    def class_weight(self, totals: ClassTotals, balance: float) -> Numbers:
+    def class_weight(self, weight: Numbers, balance: float) -> Numbers:
         """How much a row of each class counts when votes are calibrated and weighted.
 
-        At ``balance`` 0 all rows count alike, at 1 all classes do.
+        ``weight`` is that of the rows of each class. At ``balance`` 0 all rows count
+        alike, at 1 all classes do.
         """
-        weight = totals.weight
         return np.asarray((weight.max() / weight) ** balance)
 
     def rare(self, sizes: NDArray[Any]) -> NDArray[np.bool_]:
@@ -309,8 +309,8 @@ class BinaryLabels(Labels):
     def usual(self) -> int:
         return 0
 
-    def class_weight(self, totals: ClassTotals, balance: float) -> Numbers:
-        weight = totals.weight  # the positive one counts in units of the other
+    def class_weight(self, weight: Numbers, balance: float) -> Numbers:
+        # The positive one counts in units of the other.
         return np.array([1.0, float(weight[0] / weight[1]) ** balance])
 
     def rare(self, sizes: NDArray[Any]) -> NDArray[np.bool_]:

@@ -4,7 +4,8 @@ The moments of votes are sums over rows, so each batch is added to them and forg
 the vote was like on the rows so far is kept as sums too, to tell whether new rows are like
 them: a row's margin x is judged by weights that have not seen the row, and of each class
 the sums of w, w**2, wx, wx**2 and wx**4 are kept. The vote's square is x**2, so they hold
-the means and the variances of Gibbs risk and disagreement.
+the means and the variances of Gibbs risk and disagreement. With three or more classes x is
+2p - 1, with p the share of the vote for the row's class.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import copy
 import os
 import warnings
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import exp, nan
@@ -27,10 +29,12 @@ from ._files import whole_file
 from ._threads import one_blas_thread
 from .classifier import DAMVIClassifier
 from .crossfit import crossfit_weights
-from .moments import FRACTIONAL_BITS, ClassMoments, Moments, OutOfBagMoments
+from .labels import Labels
+from .moments import FRACTIONAL_BITS, ClassMoments, ClassShares, Moments, OutOfBagMoments
 from .reweighting import emphasis, plain_margin
 from .solvers import solve
 from .validation import check_weights
+from .votes import signed_votes
 from .voting import DAMVIVotingClassifier
 from .weighting import Settings, moments_of_others
 
@@ -47,8 +51,11 @@ ROOM = 2**62
 LEVEL = 0.01
 """How often chance alone may be called drift, at most, for all figures of a batch."""
 ROOM_IN_FILE = 2**16
-"""Bytes of a file beside the moments: names, and sums of a few numbers."""
-TESTED = ("positive_rate", "gibbs_risk", "disagreement", "gibbs_risk_positives")
+"""Bytes of a file beside the moments: names, and sums of a few numbers ..."""
+ROOM_OF_ARRAY = 2**9
+"""... and those beside each array."""
+TITLE = 22
+"""Letters of a figure's name, in print."""
 
 
 class VoteStream:
@@ -61,7 +68,8 @@ class VoteStream:
     Parameters
     ----------
     model : DAMVIClassifier or DAMVIVotingClassifier
-        Fitted, of two classes. It is not changed.
+        Fitted or loaded, of any number of classes. It is not changed. Of a
+        :class:`damvi.Model`, give its ``classifier``.
     half_life : float, default=None
         After this many rows a row counts for half as much. None: nothing is forgotten.
     prior_rows : "auto" or float, default="auto"
@@ -70,19 +78,21 @@ class VoteStream:
         fit had, or 0 where the model no longer has its votes, as after loading it, or
         where the voters have seen all rows.
     min_rows : float, default=50
-        The weights are kept while fewer rows than this of either class are remembered.
+        The weights are kept while fewer rows than this of any class are remembered.
 
     Attributes
     ----------
     weights_ : ndarray of shape (K,)
         The weights at present, on the simplex. The model's, until enough rows are known.
-    threshold_ : float
-        Where the vote is cut: the model's, and yours to set. With ``fit_intercept`` and
-        ``threshold="vote"`` it follows the weights.
+    threshold_ : float or ndarray of shape (C,)
+        Where the vote is cut, or the factors of three or more classes: the model's, and
+        yours to set. With ``fit_intercept`` and ``threshold="vote"`` the one of two classes
+        follows the weights.
     moments_ : Moments
         Of the rows remembered, as the weights are learned from them.
-    rows_ : ndarray of shape (2,)
-        How many negatives and positives are remembered; each fades as others come.
+    rows_ : ndarray of shape (C,)
+        How many negatives and positives are remembered, or rows of each of three or more
+        classes; each fades as others come.
     n_rows_seen_ : int
         The rows given so far.
     classes_, pos_label_
@@ -91,9 +101,10 @@ class VoteStream:
     Notes
     -----
     Emphasis, balance, shrinkage and solver are the model's; a pool that kept the plain vote
-    keeps it. The calibration of a pool's
-    voters stays as well, and so does the threshold; the votes that a
-    :class:`~damvi.streaming.Drift` holds are what to learn others from.
+    keeps it. Which of three or more classes are rare, so that step 2 leans on their missed
+    rows, goes by the rates of now. The calibration of a pool's voters stays, and so does
+    the threshold; the votes that a :class:`~damvi.streaming.Drift` holds are what to learn
+    others from.
 
     Examples
     --------
@@ -107,6 +118,14 @@ class VoteStream:
     (1000, True, False)
     >>> stream.predict(X[:3])
     array([0, 0, 0])
+
+    Of three or more classes, each has its figures:
+
+    >>> kind = (X[:, 5] > 0) + y
+    >>> model = DAMVIClassifier(random_state=0).fit(X[:2000], kind[:2000])
+    >>> drift = VoteStream(model).partial_fit(X[2000:], kind[2000:])
+    >>> list(drift.changes)[:4]
+    ['rate_0', 'rate_1', 'rate_2', 'gibbs_risk']
     """
 
     def __init__(
@@ -117,18 +136,7 @@ class VoteStream:
         prior_rows: float | str = "auto",
         min_rows: float = 50,
     ) -> None:
-        if not isinstance(model, Model):
-            raise TypeError(
-                f"a VoteStream takes a fitted DAMVIClassifier or DAMVIVotingClassifier, "
-                f"not a {type(model).__name__}; of a pipeline, give the last step"
-            )
-        check_is_fitted(model, "weights_")
-        if len(model.classes_) > 2:
-            raise ValueError(
-                f"a VoteStream takes two classes so far, and the model has "
-                f"{len(model.classes_)}; fit one class against the rest, as in "
-                f"y == {model.classes_.tolist()[0]!r}"
-            )
+        _check_model(model)
         if half_life is not None:
             _check("half_life", half_life, "a number of rows above 0, or None", above=0)
         _check("min_rows", min_rows, "a number of rows from 1 on", above=1, included=True)
@@ -146,8 +154,11 @@ class VoteStream:
         comparison = getattr(model, "comparison_", None)
         if comparison is not None and comparison.plain_kept:
             self._settings = self._settings._replace(solver="uniform")
+        self._layout = Layout.of(model)
         threshold = model.threshold
-        self._untuned = isinstance(threshold, str) and threshold == "vote"
+        untuned = isinstance(threshold, str) and threshold == "vote"
+        # The constants of three or more classes serve the weights alone.
+        self._follows = untuned and self._layout.n_voted == 0
         self._memory = self._start(model)
         self._learn(self._memory)
 
@@ -171,41 +182,46 @@ class VoteStream:
             How the rows compare with those before, by weights that had not seen them.
         """
         check_consistent_length(X, y)
-        targets = self._model.labels_.targets_of(y)
-        signs = np.where(targets == 1, np.int8(1), np.int8(-1))
+        layout, labels = self._layout, self._layout.labels
+        targets = labels.targets_of(y)
+        n, n_classes = len(targets), labels.n_classes
         weights = None
         if sample_weight is not None:
-            weights = check_weights(sample_weight, len(signs))
+            weights = check_weights(sample_weight, n)
         if weights is not None and weights.max(initial=0.0) > MOST_WEIGHT:
             raise ValueError(
                 f"sample_weight is up to {weights.max():g}, and a row like any other "
                 f"counts for 1; divide the weights by what such a row has"
             )
-        if len(signs) == 0:
-            nothing = self._memory.margins.compared(Margins.none())
-            return Drift(0, **nothing, learned=False, vote=np.empty(0))
+        margin, vote = np.empty(n), np.empty((n, len(labels.reported)))
+        if n == 0:
+            now = Margins.none(n_classes)
+            nothing = self._memory.margins.compared(now, layout.figures)
+            return Drift(0, nothing, learned=False, vote=labels.as_vote(vote))
         votes = self._model.cast_votes(X)
-        vote = np.empty(len(signs))
-        kept, fade = self._fading(len(signs))
+        kept, fade = self._fading(n)
         memory = self._memory.faded(kept)
-        step = max(BLOCK_BYTES // (8 * votes.shape[1]), 1)
-        for start in range(0, len(signs), step):
+        step = max(BLOCK_BYTES // (8 * votes[0].size), 1)
+        for start in range(0, n, step):
             rows = slice(start, start + step)
-            vote[rows] = votes[rows] @ self.weights_
+            for column, target in enumerate(labels.reported.tolist()):
+                vote[rows, column] = labels.votes_for(votes[rows], target) @ self.weights_
+            signed, signs = signed_votes(votes[rows], targets[rows], n_classes)
+            margin[rows] = signs * (signed @ self.weights_)
             memory += Memory.of(
+                layout,
                 votes[rows],
-                signs[rows],
-                vote[rows],
+                targets[rows],
+                margin[rows],
                 weights=None if weights is None else weights[rows],
                 fade=None if fade is None else fade[rows],
-                strength=self._settings.reweight,
             )
-        now = Margins.of(signs * vote, signs > 0, weights)
-        changes = self._memory.margins.compared(now)
+        now = Margins.of(margin, targets, weights, n_classes)
+        changes = self._memory.margins.compared(now, layout.figures)
         learned = self._learn(memory)
         self._memory = memory
-        self.n_rows_seen_ += len(signs)
-        return Drift(len(signs), **changes, learned=learned, vote=vote)
+        self.n_rows_seen_ += n
+        return Drift(n, changes, learned=learned, vote=labels.as_vote(vote))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Keep what was learned from the rows in a file, which holds numbers alone.
@@ -240,7 +256,7 @@ class VoteStream:
                 half_life=np.array(nan if self.half_life is None else self.half_life),
                 min_rows=np.array(self.min_rows),
                 n_rows_seen=np.array(self.n_rows_seen_),
-                threshold=np.array(float(self.threshold_)),
+                threshold=np.array(self.threshold_, np.float64),
                 weights=self.weights_,
                 **self._memory.as_arrays(),
             )
@@ -255,18 +271,19 @@ class VoteStream:
         model : DAMVIClassifier or DAMVIVotingClassifier
             As it was when the stream was made; a loaded one will do.
         """
-        check_is_fitted(model, "weights_")
-        n_voters = len(model.weights_)
+        _check_model(model)
+        layout, n_voters = Layout.of(model), len(model.weights_)
         try:
-            arrays = _read_arrays(path, n_voters)
+            arrays = _read_arrays(path, layout)
             half_life, min_rows = arrays["half_life"].item(), arrays["min_rows"].item()
             forgets = not np.isnan(half_life)
-            memory = Memory.from_arrays(arrays, n_voters)
-            n_rows, threshold = int(arrays["n_rows_seen"]), float(arrays["threshold"])
+            memory = Memory.from_arrays(arrays, layout)
+            n_rows, threshold = int(arrays["n_rows_seen"]), arrays["threshold"]
             weights, made_from = arrays["weights"], arrays["made_from"].item()
             sound = weights.dtype == np.float64 and weights.shape == (n_voters,)
             sound = sound and bool((weights >= 0).all()) and abs(weights.sum() - 1) < 1e-9
-            if not sound or n_rows < 0 or not np.isfinite(threshold):
+            sound = sound and threshold.shape == np.shape(model.threshold_)
+            if not sound or n_rows < 0 or not np.isfinite(threshold).all():
                 raise ValueError("its numbers do not go together")
         except (
             *(KeyError, TypeError, ValueError, OverflowError, EOFError),
@@ -287,26 +304,32 @@ class VoteStream:
                 f"made from, with the weights that it had"
             )
         stream.prior_rows = "auto"
-        stream.weights_, stream.threshold_ = weights, threshold
+        stream.weights_, stream.threshold_ = weights, threshold[()]
         stream.n_rows_seen_, stream._memory = n_rows, memory
         return stream
 
     @property
     def moments_(self) -> Moments:
-        """Of the rows remembered, both classes, as the weights are learned from them."""
-        return weighted(self._memory.moments, self._class_weight(self._memory)).moments()
+        """Of the rows remembered, all classes, as the weights are learned from them."""
+        return self._memory.class_moments(self._class_weight(self._memory)).moments()
 
     @property
     def rows_(self) -> Numbers:
-        """How many negatives and positives are remembered."""
+        """How many rows of each class are remembered: of two, the positives last."""
         return self._memory.rows.copy()
 
     def vote(self, X: Any) -> Numbers:
-        """The weighted vote for ``pos_label_``, in [-1, 1]."""
+        """The weighted vote for ``pos_label_``, in [-1, 1].
+
+        With three or more classes, the share of the vote for each: (n, n_classes).
+        """
         return self._present().vote(X)
 
     def decision_function(self, X: Any) -> Numbers:
-        """The weighted vote less the threshold; above 0 means ``classes_[1]``."""
+        """The weighted vote less the threshold; above 0 means ``classes_[1]``.
+
+        With three or more classes, the vote for each times its factor, (n, n_classes).
+        """
         return self._present().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -314,11 +337,11 @@ class VoteStream:
         return self._present().predict(X)
 
     def __repr__(self) -> str:
-        down, up = self._memory.rows
+        known = zip(self._memory.rows, self._layout.rows, strict=True)
+        *first, last = [f"{rows:,.0f} {name}" for rows, name in known]
         return (
             f"VoteStream({len(self.weights_)} voters, half_life={self.half_life}; "
-            f"{self.n_rows_seen_:,} rows seen, {down:,.0f} negatives and {up:,.0f} "
-            f"positives remembered)"
+            f"{self.n_rows_seen_:,} rows seen, {', '.join(first)} and {last} remembered)"
         )
 
     def _present(self) -> Model:
@@ -334,21 +357,21 @@ class VoteStream:
             wanted = 0 if votes is None else int((votes.folds >= 0).sum())
         rows = _check("prior_rows", wanted, "a number of rows, or 'auto'", included=True)
         if rows == 0:
-            return Memory.none(len(model.weights_))
+            return Memory.none(self._layout)
         if votes is None:
             raise ValueError(
                 f"prior_rows={self.prior_rows!r}, but the votes on the training rows are "
                 f"not saved with a model; make the stream where the model is fitted, and "
                 f"keep it by its save, or start from nothing with prior_rows=0"
             )
-        known = known_out_of_sample(votes, self._settings, rows)
+        known = known_out_of_sample(votes, self._layout, self._settings, rows)
         if known is None and self.prior_rows != "auto":
             raise ValueError(
                 f"prior_rows={self.prior_rows!r}, but the voters have seen all rows of a "
                 f"class, so the fit has no votes to start from; lower max_samples, or "
                 f"start from nothing with prior_rows=0"
             )
-        return known or Memory.none(len(model.weights_))
+        return known or Memory.none(self._layout)
 
     def _fading(self, n: int) -> tuple[float, Numbers | None]:
         """What is left of the rows before n new ones, and of each of these."""
@@ -357,18 +380,18 @@ class VoteStream:
         left = np.exp2(-np.arange(n, -1.0, -1.0) / self.half_life)
         return float(left[0]), left[1:]
 
-    def _class_weight(self, memory: Memory) -> float:
-        """How many negatives a positive counts for, at the class rate of now."""
+    def _class_weight(self, memory: Memory) -> Numbers:
+        """What a row of each class counts for, at the class rates of now."""
         if not memory.mass.all():
-            return 1.0
+            return np.ones(len(memory.mass))
         balance = getattr(self._model, "balance", 0.0)
-        return float(memory.mass[0] / memory.mass[1]) ** balance
+        return self._layout.labels.class_weight(memory.mass, balance)
 
     def _learn(self, memory: Memory) -> bool:
         """Solve for the weights, if enough is known."""
         if not (memory.rows >= self.min_rows).all() or not memory.mass.all():
             return False
-        whole = weighted(memory.moments, self._class_weight(memory))
+        whole = memory.class_moments(self._class_weight(memory))
         moments = self._settings.moments(whole)
         if not (moments.m > 0).any():
             warnings.warn(
@@ -379,16 +402,34 @@ class VoteStream:
             )
             return False
         self.weights_ = solve(moments, self._settings.solver).weights
-        if self._settings.fit_intercept and self._untuned:
+        if self._settings.fit_intercept and self._follows:
             self.threshold_ = self._settings.threshold(whole, self.weights_)
         return True
 
 
-def _read_arrays(path: str | os.PathLike[str], n_voters: int) -> dict[str, Any]:
-    """The arrays of a file, if they are no larger than those of so many voters."""
+def _check_model(model: Any) -> None:
+    if hasattr(model, "classifier") and hasattr(model, "schema"):
+        raise TypeError(
+            "a VoteStream takes the estimator of a damvi.Model, and rows and labels as it "
+            "knows them: stream = VoteStream(model.classifier), then "
+            "stream.partial_fit(model.schema.encode(table), y), where y is whether a row "
+            "is positive, or the place of its label in model.target.classes"
+        )
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"a VoteStream takes a fitted DAMVIClassifier or DAMVIVotingClassifier, "
+            f"not a {type(model).__name__}; of a pipeline, give the last step"
+        )
+    check_is_fitted(model, "weights_")
+
+
+def _read_arrays(path: str | os.PathLike[str], layout: Layout) -> dict[str, Any]:
+    """The arrays of a file, if they are no larger than those of such a stream."""
+    expected = Memory.none(layout).as_arrays().values()
     with zipfile.ZipFile(path) as members:
         size = sum(max(one.file_size, one.compress_size) for one in members.infolist())
-    if size > 2 * 8 * n_voters * (n_voters + 2) + ROOM_IN_FILE:
+    room = 8 * layout.n_voters + ROOM_IN_FILE
+    if size > sum(one.nbytes + ROOM_OF_ARRAY for one in expected) + room:
         raise ValueError("it is too large")
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
@@ -429,84 +470,123 @@ class Drift:
     Attributes
     ----------
     n_rows : int
-    positive_rate : Change
+    changes : dict of str to Change
+        All figures by name: those below, and of three or more classes ``rate_`` and
+        ``gibbs_risk_`` with the label of each class.
     gibbs_risk : Change
         The mean error of a voter drawn by weight.
     disagreement : Change
-        How often two such voters disagree.
-    gibbs_risk_positives : Change
-        The Gibbs risk on the positives alone, which are too few to show in that of all.
+        How often two such voters disagree; of three or more classes, on whether the row
+        is of its class.
+    positive_rate, gibbs_risk_positives : Change
+        Of two classes. The Gibbs risk on the positives alone, which are too few to show
+        in that of all.
     learned : bool
         Whether the weights were solved again with the batch, or kept.
-    vote : ndarray of shape (n_rows,)
+    vote : ndarray of shape (n_rows,) or (n_rows, C)
         The vote on each row by weights that had not seen it: what a threshold or a
         calibration for the stream can be learned from.
     """
 
     n_rows: int
-    positive_rate: Change
-    gibbs_risk: Change
-    disagreement: Change
-    gibbs_risk_positives: Change
+    changes: dict[str, Change]
     learned: bool
     vote: NDArray[np.float64] = field(repr=False)
 
     @property
+    def gibbs_risk(self) -> Change:
+        return self.changes["gibbs_risk"]
+
+    @property
+    def disagreement(self) -> Change:
+        return self.changes["disagreement"]
+
+    @property
+    def positive_rate(self) -> Change:
+        return self._of_positives("positive_rate")
+
+    @property
+    def gibbs_risk_positives(self) -> Change:
+        return self._of_positives("gibbs_risk_positives")
+
+    def _of_positives(self, name: str) -> Change:
+        if name in self.changes:
+            return self.changes[name]
+        raise AttributeError(
+            f"three or more classes have no {name}; drift.changes has the figures of each: "
+            f"{', '.join(self.changes)}"
+        )
+
+    @property
     def beyond_chance(self) -> bool:
         """Whether a figure changed by more than chance explains, once in 100 batches."""
-        values = [getattr(self, name).p_value for name in TESTED]
-        return any(value < LEVEL / len(TESTED) for value in values)
+        level = LEVEL / len(self.changes)
+        return any(change.p_value < level for change in self.changes.values())
 
     def as_dict(self) -> dict[str, float]:
         """Flat, as a row of a table: ``pd.DataFrame(drift.as_dict() for drift in ...)``."""
         row: dict[str, float] = {"n_rows": self.n_rows}
-        for name in TESTED:
-            change = getattr(self, name)
+        for name, change in self.changes.items():
             row |= {f"{name}_{part}": value for part, value in change._asdict().items()}
         return row | {"learned": self.learned, "beyond_chance": self.beyond_chance}
 
     def __str__(self) -> str:
-        lines = [f"{f'{self.n_rows:,} rows':22}   before      now  p-value"]
-        for name in TESTED:
-            before, now, p_value = getattr(self, name)
-            title = name.replace("_", " ")
-            lines.append(f"{title:22}{before:9.4f}{now:9.4f}{p_value:9.2g}")
+        titles = [name.replace("_", " ") for name in self.changes]
+        width = max(TITLE, *map(len, titles))
+        lines = [f"{f'{self.n_rows:,} rows':{width}}   before      now  p-value"]
+        for title, (before, now, p_value) in zip(
+            titles, self.changes.values(), strict=True
+        ):
+            lines.append(f"{title:{width}}{before:9.4f}{now:9.4f}{p_value:9.2g}")
         verdict = "more than" if self.beyond_chance else "no more than"
         weights = "solved again" if self.learned else "kept"
         return "\n".join([*lines, f"{verdict} chance explains; weights {weights}"])
 
 
-class _Sample(NamedTuple):
-    """A mean, what it says of single rows, and how many rows it is worth."""
+class Sample(NamedTuple):
+    """A mean, what it says of single rows, how many rows it is worth, and their range."""
 
     mean: float
     variance: float
     rows: float
+    span: float = 1.0
+
+
+class Figures(NamedTuple):
+    """The classes whose rate and Gibbs risk are watched, and the names of these."""
+
+    targets: Sequence[int]
+    rates: Sequence[str]
+    risks: Sequence[str]
+
+
+POSITIVES = Figures([1], ["positive_rate"], ["gibbs_risk_positives"])
 
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Sums over rows: a line for the negatives, one for the positives."""
+    """Sums over rows: a line for each class."""
 
     sums: NDArray[np.float64]
 
     @classmethod
-    def none(cls) -> Margins:
-        return cls(np.zeros((2, 5)))
+    def none(cls, n_classes: int = 2) -> Margins:
+        return cls(np.zeros((n_classes, 5)))
 
     @classmethod
     def of(
         cls,
         margin: NDArray[np.float64],
-        positive: NDArray[np.bool_],
+        targets: NDArray[Any],
         weights: NDArray[np.float64] | None = None,
+        n_classes: int = 2,
     ) -> Margins:
         weights = np.ones(len(margin)) if weights is None else weights
         square = margin**2
         powers = np.stack([np.ones_like(margin), weights, margin, square, square**2])
         return cls(
             np.stack(
-                [(powers * weights)[:, side].sum(axis=1) for side in (~positive, positive)]
+                [(powers * weights)[:, targets == c].sum(axis=1) for c in range(n_classes)]
             )
         )
 
@@ -517,28 +597,26 @@ class Margins:
         """The same rows, each with ``factor`` times its weight."""
         return Margins(self.sums * np.array([1, factor, 1, 1, 1]) * factor)
 
-    def compared(self, now: Margins) -> dict[str, Change]:
+    def compared(self, now: Margins, figures: Figures = POSITIVES) -> dict[str, Change]:
         """These rows before, those now."""
-        mine, other = self._samples(), now._samples()
-        spans = 1.0, 1.0, 0.5, 1.0
+        mine, other = self.samples(figures), now.samples(figures)
         return {
-            name: Change(
-                mine[name].mean, other[name].mean, _p_value(mine[name], other[name], span)
-            )
-            for name, span in zip(TESTED, spans, strict=True)
+            name: Change(before.mean, other[name].mean, _p_value(before, other[name]))
+            for name, before in mine.items()
         }
 
-    def _samples(self) -> dict[str, _Sample]:
-        both, positives = self.sums.sum(axis=0), self.sums[1]
-        rate = float(positives[0] / both[0]) if both[0] > 0 else nan
-        rows = _rows(both)
+    def samples(self, figures: Figures = POSITIVES) -> dict[str, Sample]:
+        """The figures, by name."""
+        whole, lines = self.sums.sum(axis=0), self.sums[list(figures.targets)]
+        rows = _rows(whole)
+        rates = [float(line[0] / whole[0]) if whole[0] > 0 else nan for line in lines]
+        found = [Sample(rate, rate * (1 - rate), rows) for rate in rates]
+        risks = [_half_of(line[0], line[2], line[3], _rows(line)) for line in lines]
         return {
-            "positive_rate": _Sample(rate, rate * (1 - rate), rows),
-            "gibbs_risk": _half_of(both[0], both[2], both[3], rows),
-            "disagreement": _half_of(both[0], both[3], both[4], rows),
-            "gibbs_risk_positives": _half_of(
-                positives[0], positives[2], positives[3], _rows(positives)
-            ),
+            **dict(zip(figures.rates, found, strict=True)),
+            "gibbs_risk": _half_of(whole[0], whole[2], whole[3], rows),
+            "disagreement": _half_of(whole[0], whole[3], whole[4], rows, span=0.5),
+            **dict(zip(figures.risks, risks, strict=True)),
         }
 
 
@@ -547,16 +625,19 @@ def _rows(sums: NDArray[np.float64]) -> float:
     return float(sums[0] * (sums[0] / sums[1])) if sums[1] > 0 else 0.0
 
 
-def _half_of(weight: float, first: float, second: float, rows: float) -> _Sample:
+def _half_of(
+    weight: float, first: float, second: float, rows: float, span: float = 1.0
+) -> Sample:
     """The mean of (1 - value) / 2, from the sums of a value and of its square."""
     if rows == 0:
-        return _Sample(nan, nan, 0.0)
+        return Sample(nan, nan, 0.0)
     mean = float(first / weight)
-    return _Sample((1 - mean) / 2, max(float(second / weight) - mean**2, 0.0) / 4, rows)
+    variance = max(float(second / weight) - mean**2, 0.0) / 4
+    return Sample((1 - mean) / 2, variance, rows, span)
 
 
-def _p_value(before: _Sample, now: _Sample, span: float) -> float:
-    """Bernstein's bound: how often means of like rows, within ``span``, differ so."""
+def _p_value(before: Sample, now: Sample) -> float:
+    """Bernstein's bound: how often means of like rows, within their span, differ so."""
     if before.rows == 0 or now.rows == 0:
         return nan
     gap = abs(now.mean - before.mean)
@@ -567,9 +648,105 @@ def _p_value(before: _Sample, now: _Sample, span: float) -> float:
     variance = (1 - share) * before.variance + share * now.variance
     variance += share * (1 - share) * gap**2
     spread = variance * (1 / before.rows + 1 / now.rows)
-    step = span / min(before.rows, now.rows)
+    step = before.span / min(before.rows, now.rows)
     # Divided by the gap, whose square may be too small for a float.
     return min(2 * exp(-gap / (2 * (spread / gap + step / 3))), 1.0)
+
+
+class Kept(NamedTuple):
+    """Rows of a class, with an emphasis of step 2 or without."""
+
+    name: str
+    target: int
+    strength: float
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """What is kept of each class, and what it is called.
+
+    Attributes
+    ----------
+    labels : Labels
+    n_voters : int
+    kept : list of Kept
+        In the order of classes. Any of three or more may be rare one day and frequent
+        another, so the rows of each are kept with emphasis and without.
+    n_voted : int
+        The classes for which votes are added up: all of three or more, where a constant
+        is fitted for each, else 0.
+    rows : list of str
+        What the rows of each class are called.
+    figures : Figures
+    """
+
+    labels: Labels
+    n_voters: int
+    kept: list[Kept]
+    n_voted: int
+    rows: list[str]
+    figures: Figures
+
+    @classmethod
+    def of(cls, model: Model) -> Layout:
+        labels, settings = model.labels_, Settings.of(model)
+        strength, n_voters = settings.reweight, len(model.weights_)
+        if labels.is_binary:
+            sides = [Kept("negatives", 0, 0.0), Kept("positives", 1, strength)]
+            return cls(labels, n_voters, sides, 0, [one.name for one in sides], POSITIVES)
+        kept = []
+        for target in range(labels.n_classes):
+            kept.append(Kept(f"class_{target}", target, 0.0))
+            if strength:
+                kept.append(Kept(f"class_{target}_emphasized", target, strength))
+        names = labels.by_target.tolist()
+        figures = Figures(
+            labels.reported.tolist(),
+            [f"rate_{name}" for name in names],
+            [f"gibbs_risk_{name}" for name in names],
+        )
+        n_voted = labels.n_classes if settings.fit_intercept else 0
+        called = [f"of {name!r}" for name in names]
+        return cls(labels, n_voters, kept, n_voted, called, figures)
+
+    def places(self, rare: NDArray[np.bool_]) -> list[int]:
+        """Those of ``kept`` that count for each class, of which these are rare."""
+        found = []
+        for target, is_rare in enumerate(rare.tolist()):
+            own = [place for place, one in enumerate(self.kept) if one.target == target]
+            found.append(own[-1] if is_rare else own[0])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSums:
+    """Sums over rows of one class.
+
+    Attributes
+    ----------
+    moments : Moments
+    voted : ndarray of shape (n_voted, K)
+        How much each voter votes for each class.
+    """
+
+    moments: Moments
+    voted: Numbers
+
+    def __add__(self, other: ClassSums) -> ClassSums:
+        both = self.moments + other.moments
+        both = both * 1.0 if both.total > ROOM else both
+        return ClassSums(both, self.voted + other.voted)
+
+    def __mul__(self, factor: float) -> ClassSums:
+        return ClassSums(self.moments * factor, self.voted * factor)
+
+    def shares(self, target: int) -> ClassShares | None:
+        """The votes as moments about their means take them."""
+        if not len(self.voted):
+            return None
+        own, rows = np.zeros((2, *self.voted.shape))
+        own[target], rows[target] = self.voted[target], self.moments.total
+        return ClassShares(own, self.voted, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -578,68 +755,88 @@ class Memory:
 
     Attributes
     ----------
-    moments : ClassMoments
-        The moments of each class, with the emphasis of step 2.
+    layout : Layout
+    sides : list of ClassSums
+        Of each that the layout keeps.
     margins : Margins
         Of the votes by weights that had not seen the rows.
-    rows : ndarray of shape (2,)
-        Negatives and positives that count, faded.
-    mass : ndarray of shape (2,)
+    rows : ndarray of shape (C,)
+        The rows of each class that count, faded.
+    mass : ndarray of shape (C,)
         Their weight, without emphasis.
     """
 
-    moments: ClassMoments
+    layout: Layout
+    sides: list[ClassSums]
     margins: Margins
     rows: Numbers
     mass: Numbers
 
     @classmethod
-    def none(cls, n_voters: int) -> Memory:
-        zero = Moments(np.zeros(n_voters, np.int64), np.zeros((n_voters,) * 2, np.int64), 0)
-        return cls(ClassMoments(zero, zero), Margins.none(), np.zeros(2), np.zeros(2))
+    def none(cls, layout: Layout) -> Memory:
+        K, n_classes = layout.n_voters, layout.labels.n_classes
+        zero = Moments(np.zeros(K, np.int64), np.zeros((K, K), np.int64), 0)
+        sides = [ClassSums(zero, np.zeros((layout.n_voted, K)))] * len(layout.kept)
+        nothing = np.zeros(n_classes)
+        return cls(layout, sides, Margins.none(n_classes), nothing, nothing)
 
     @classmethod
     def of(
         cls,
+        layout: Layout,
         votes: NDArray[Any],
-        signs: NDArray[np.int8],
-        vote: Numbers,
+        targets: NDArray[Any],
+        margin: Numbers,
         *,
         weights: Numbers | None = None,
         fade: Numbers | None = None,
-        strength: float = 1.0,
     ) -> Memory:
-        """Of the rows of a batch, ``vote`` being that of weights that have not seen it."""
-        sides = [np.flatnonzero(signs < 0), np.flatnonzero(signs > 0)]
-        base = np.ones(len(signs)) if weights is None else weights
+        """Of the rows of a batch; ``margin`` is by weights that have not seen it."""
+        n, n_classes = len(targets), layout.labels.n_classes
+        base = np.ones(n) if weights is None else weights
         counted = base > 0
-        faded = np.ones(len(signs)) if fade is None else fade
-        plain = weights is None and fade is None
-        negatives, positives = [
-            _moments(votes[some], sign, None if plain else (base * faded)[some], by)
-            for some, sign, by in zip(sides, (-1, 1), (0.0, strength), strict=True)
-        ]
+        faded = np.ones(n) if fade is None else fade
+        D = None if weights is None and fade is None else base * faded
+        rows_of = [np.flatnonzero(targets == target) for target in range(n_classes)]
+        sides = []
+        for one in layout.kept:
+            rows = rows_of[one.target]
+            own = None if D is None else D[rows]
+            sides.append(_sums(layout, one.strength, votes[rows], targets[rows], own))
         return cls(
-            ClassMoments(negatives, positives),
-            Margins.of(signs * vote, signs > 0, base * faded),
-            np.array([(faded * counted)[some].sum() for some in sides]),
-            np.array([(faded * base)[some].sum() for some in sides]),
+            layout,
+            sides,
+            Margins.of(margin, targets, base * faded, n_classes),
+            np.array([(faded * counted)[some].sum() for some in rows_of]),
+            np.array([(faded * base)[some].sum() for some in rows_of]),
+        )
+
+    def class_moments(self, class_weight: Numbers) -> ClassMoments:
+        """As weights are learned from them, with the classes that are rare by now."""
+        rare = self.layout.labels.rare(self.mass)
+        sides = [self.sides[place] for place in self.layout.places(rare)]
+        return joined(
+            [one.moments for one in sides],
+            [one.shares(target) for target, one in enumerate(sides)],
+            class_weight,
+            rare,
         )
 
     def as_arrays(self) -> dict[str, Any]:
         """All of it by name."""
         found = {"margins": self.margins.sums, "rows": self.rows, "mass": self.mass}
-        for name in ("negatives", "positives"):
-            side: Any = getattr(self.moments, name)
-            sums = {"m": side.m, "M": side.M, "total": np.array(side.total)}
+        for (name, _, _), side in zip(self.layout.kept, self.sides, strict=True):
+            own = side.moments
+            sums = {"m": own.m, "M": own.M, "total": np.array(own.total)}
+            sums |= {"voted": side.voted} if len(side.voted) else {}
             found |= {f"{name}_{key}": value for key, value in sums.items()}
         return found
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Any], n_voters: int) -> Memory:
-        """The same back, with the shapes that so many voters have; or a ValueError."""
-        none = cls.none(n_voters).as_arrays()
-        for name, expected in none.items():
+    def from_arrays(cls, arrays: dict[str, Any], layout: Layout) -> Memory:
+        """The same back, with the shapes that such a stream has; or a ValueError."""
+        none = cls.none(layout)
+        for name, expected in none.as_arrays().items():
             found = arrays[name]
             if found.shape != expected.shape or found.dtype not in (np.int64, np.float64):
                 raise ValueError(f"{name} is of another kind or size")
@@ -647,20 +844,22 @@ class Memory:
                 raise ValueError(f"{name} is not finite")
         if min(arrays[name].min() for name in ("rows", "mass")) < 0:
             raise ValueError("it counts fewer than no rows")
-        negatives, positives = [
-            Moments(
-                arrays[f"{name}_m"], arrays[f"{name}_M"], arrays[f"{name}_total"].item()
+        sides = [
+            ClassSums(
+                Moments(
+                    arrays[f"{name}_m"], arrays[f"{name}_M"], arrays[f"{name}_total"].item()
+                ),
+                arrays.get(f"{name}_voted", np.zeros((0, layout.n_voters))),
             )
-            for name in ("negatives", "positives")
+            for name, _, _ in layout.kept
         ]
         margins = Margins(arrays["margins"])
-        moments = ClassMoments(negatives, positives)
-        return cls(moments, margins, arrays["rows"], arrays["mass"])
+        return cls(layout, sides, margins, arrays["rows"], arrays["mass"])
 
     def __add__(self, other: Memory) -> Memory:
-        moments = self.moments + other.moments
         return Memory(
-            ClassMoments(_roomy(moments.negatives), _roomy(moments.positives)),
+            self.layout,
+            [a + b for a, b in zip(self.sides, other.sides, strict=True)],
             self.margins + other.margins,
             self.rows + other.rows,
             self.mass + other.mass,
@@ -671,38 +870,74 @@ class Memory:
         if factor == 1:
             return self  # whole numbers stay whole
         return Memory(
-            ClassMoments(self.moments.negatives * factor, self.moments.positives * factor),
+            self.layout,
+            [side * factor for side in self.sides],
             self.margins.faded(factor),
             self.rows * factor,
             self.mass * factor,
         )
 
 
-def _moments(
-    votes: NDArray[Any], sign: int, weights: Numbers | None, strength: float
-) -> Moments:
+def _sums(
+    layout: Layout,
+    strength: float,
+    votes: NDArray[Any],
+    targets: NDArray[Any],
+    weights: Numbers | None,
+) -> ClassSums:
     """Of rows of one class."""
     lean = None
     if strength:
-        lean = emphasis(plain_margin(votes, np.ones(len(votes), np.intp), 2), strength)
+        margin = plain_margin(votes, targets, layout.labels.n_classes)
+        lean = emphasis(margin, strength)
+    signed, signs = signed_votes(votes, targets, layout.labels.n_classes)
+    base = np.ones(len(votes)) if weights is None else weights
+    D = np.ldexp(base if lean is None else base * lean, FRACTIONAL_BITS)
     if weights is None:
-        return Moments.of(votes, np.full(len(votes), sign), lean)
-    # Not in the fixed point of other moments, whose rounding would tell small batches,
-    # where each row starts at full weight, from large ones.
-    D = np.ldexp(weights if lean is None else weights * lean, FRACTIONAL_BITS)
-    H = votes.astype(np.float64)
+        D = np.rint(D)
+        moments = Moments.of(signed, signs, lean)
+    else:
+        # Not in the fixed point of other moments, whose rounding would tell small batches,
+        # where each row starts at full weight, from large ones.
+        H = signed.astype(np.float64)
+        with one_blas_thread():
+            m = H.T @ (D * signs)
+            H *= np.sqrt(D)[:, np.newaxis]
+            M = H.T @ H
+        moments = Moments(m, M, float(D.sum()))
+    voted = np.zeros((layout.n_voted, layout.n_voters))
     with one_blas_thread():
-        m = H.T @ D * sign
-        H *= np.sqrt(D)[:, np.newaxis]
-        M = H.T @ H
-    return Moments(m, M, float(D.sum()))
+        for target in range(layout.n_voted):
+            voted[target] = D @ layout.labels.votes_for(votes, target)
+    return ClassSums(moments, voted)
 
 
-def _roomy(side: Side) -> Side:
-    return side * 1.0 if side.total > ROOM else side
+def joined(
+    sides: Sequence[Any],
+    shares: Sequence[ClassShares | None],
+    class_weight: Numbers,
+    rare: NDArray[np.bool_],
+) -> ClassMoments:
+    """The moments of each class as one, a row of each counting for so much."""
+
+    def total(some: list[Any], weights: list[float]) -> Any:
+        parts = [
+            one if weight == 1 else one * weight
+            for one, weight in zip(some, weights, strict=True)
+        ]
+        return sum(parts[1:], start=parts[0])
+
+    def side(own: NDArray[np.bool_]) -> Any:
+        some = [sides[place] for place in np.flatnonzero(own).tolist()]
+        return total(some, class_weight[own].tolist()) if some else sides[0] - sides[0]
+
+    voted = None if shares[0] is None else total([*shares], class_weight.tolist())
+    return ClassMoments(side(~rare), side(rare), len(sides), voted)
 
 
-def known_out_of_sample(votes: Any, settings: Settings, n_rows: float) -> Memory | None:
+def known_out_of_sample(
+    votes: Any, layout: Layout, settings: Settings, n_rows: float
+) -> Memory | None:
     """The votes of the fit on out-of-sample rows, counting for ``n_rows`` rows in all.
 
     None where the voters were trained on all rows of a class, so that nothing is known.
@@ -711,62 +946,79 @@ def known_out_of_sample(votes: Any, settings: Settings, n_rows: float) -> Memory
     weights were learned from: beside new rows they would be mere optimism.
     """
     honest = votes.out_of_sample()
-    folds = honest.moments_by_fold(settings.reweight)
-    whole = sum(folds[1:], start=folds[0])
-    if not (_has_votes(whole.negatives) and _has_votes(whole.positives)):
+    of_class = [honest.of_class(one.target, one.strength > 0) for one in layout.kept]
+    by_fold = [
+        own.moments_by_fold(one.strength, fit_intercept=settings.fit_intercept)
+        for one, own in zip(layout.kept, of_class, strict=True)
+    ]
+    if not all(by_fold):
+        return None
+    # The last folds may lack a class.
+    by_fold = [
+        folds + [folds[0] - folds[0]] * (votes.n_folds - len(folds)) for folds in by_fold
+    ]
+    wholes = [sum(folds[1:], start=folds[0]) for folds in by_fold]
+    if not all(_has_votes(_side(whole)) for whole in wholes):
         return None
     judged = votes.folds >= 0
-    up = votes.targets[judged] == 1
-    base = np.ones(len(up))
+    targets, base = votes.targets[judged], np.ones(int(judged.sum()))
     if votes.sample_weight is not None:
         base = votes.sample_weight[judged]
-    sides = [base[~up], base[up]]
-    mass = np.array([side.sum() for side in sides])
-    others = [
-        weighted(one, float(votes.class_weight[1]))
-        for one in moments_of_others(folds, votes.forward)
-    ]
-    found = crossfit_weights([settings.moments(one) for one in others], settings.solver)
+    weights = [base[targets == target] for target in range(layout.labels.n_classes)]
+    mass = np.array([some.sum() for some in weights])
+    rare = layout.labels.rare(mass)
+    others = [moments_of_others(folds, votes.forward) for folds in by_fold]
+    taken = [others[place] for place in layout.places(rare)]
+    learned = []
+    for fold in zip(*taken, strict=True):
+        sides, shares = [_side(one) for one in fold], [one.shares for one in fold]
+        learned.append(joined(sides, shares, votes.class_weight, rare))
+    found = crossfit_weights([settings.moments(one) for one in learned], settings.solver)
+    plain = [of_class[place] for place in layout.places(np.zeros_like(rare))]
     known = Memory(
-        ClassMoments(_plain(whole.negatives), _plain(whole.positives)),
-        _crossfitted_margins(honest.moments_by_fold(0.0), found, sides),
-        np.array([float((side > 0).sum()) for side in sides]),
+        layout,
+        [_plain(whole, one.target) for one, whole in zip(layout.kept, wholes, strict=True)],
+        _crossfitted_margins([own.moments_by_fold(0.0) for own in plain], found, weights),
+        np.array([float((some > 0).sum()) for some in weights]),
         mass,
     )
     scaled = known.faded(n_rows / float(mass.sum()))
-    return replace(scaled, rows=known.rows * (n_rows / len(up)))
+    return replace(scaled, rows=known.rows * (n_rows / len(targets)))
 
 
 def _crossfitted_margins(
-    folds: list[ClassMoments], found: list[Any], sides: list[Numbers]
+    classes: list[list[ClassMoments]], found: list[Any], weights: list[Numbers]
 ) -> Margins:
     """The margins on each fold, by weights of the others."""
-    sums = np.zeros((2, 5))
-    for fold, weights in zip(folds, found, strict=True):
-        Q = weights.weights / weights.weights.sum()
-        for line, side in enumerate((fold.negatives, fold.positives)):
-            m, M, total = _means(side)
+    sums = np.zeros((len(classes), 5))
+    for line, folds in enumerate(classes):
+        for fold, solved in zip(folds, found, strict=False):  # the last may lack the class
+            Q = solved.weights / solved.weights.sum()
+            m, M, total = _means(_side(fold))
             # x**4 is no more than x**2, so the spread of the disagreement is no less.
             square = float(np.clip(Q @ M @ Q, 0, 1))
             sums[line] += total * np.array([1, 0, m @ Q, square, square])
-    sums[:, 1] = [(side**2).sum() for side in sides]
+    sums[:, 1] = [(some**2).sum() for some in weights]
     return Margins(sums)
 
 
-def weighted(moments: ClassMoments, class_weight: float) -> ClassMoments:
-    """The same, with each positive counting for so many negatives."""
-    if class_weight == 1:
-        return moments
-    return replace(moments, positives=moments.positives * class_weight)
+def _side(one: ClassMoments) -> Any:
+    """Of rows of one class, which are all on one side."""
+    return one.negatives + one.positives
 
 
 def _has_votes(side: Side) -> bool:
     return isinstance(side, Moments) or bool(np.diag(side.rows.M).any())
 
 
-def _plain(side: Side) -> Moments:
+def _plain(whole: ClassMoments, target: int) -> ClassSums:
     """Means over the rows of each pair of voters as if over all: what new rows add to."""
-    return side if isinstance(side, Moments) else side.at(2) * float(side.total)
+    side, shares = _side(whole), whole.shares
+    moments = side if isinstance(side, Moments) else side.at(2) * float(side.total)
+    if shares is None:
+        return ClassSums(moments, np.zeros((0, moments.n_voters)))
+    scale = side.total / np.maximum(shares.rows[target], 1)
+    return ClassSums(moments, shares.every * scale)
 
 
 def _means(side: Side) -> tuple[Any, Any, float]:

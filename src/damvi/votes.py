@@ -63,6 +63,9 @@ class AnyVotes(Protocol):
     def out_of_sample(self) -> AnyVotes:
         """The votes on rows that the voters were not trained on, all classes alike."""
 
+    def of_class(self, target: int, reweighted: bool) -> AnyVotes:
+        """The votes on rows of one class alone, which step 2 may reweight."""
+
 
 @dataclass(frozen=True, eq=False)
 class Votes:
@@ -161,6 +164,16 @@ class Votes:
             unlabeled=None,
         )
 
+    def of_class(self, target: int, reweighted: bool) -> Votes:
+        """The votes on rows of one class alone, which step 2 may reweight.
+
+        Folds without such rows have no moments, if they are the last.
+        """
+        leaning = self.reweighted.copy()
+        leaning[target] |= reweighted
+        folds = np.where(self.targets == target, self.folds, -1)
+        return replace(self, folds=folds, reweighted=leaning)
+
     def with_unlabeled(
         self, voters: Any, unlabeled: Unlabeled | None, n_jobs: int | None
     ) -> Votes:
@@ -226,18 +239,7 @@ class Votes:
 
     @cached_property
     def _signed(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        """Votes and signs whose product is +1 where a vote is right, -1 where it is wrong.
-
-        A share p of the vote for the true class is 2p - 1.
-        """
-        if self.n_classes == 2:
-            return self.votes, np.where(self.targets == 1, np.int8(1), np.int8(-1))
-        ones = np.ones(len(self.targets), np.int8)
-        if self.votes.ndim == 3:
-            own = self.votes[np.arange(len(self.targets)), :, self.targets]
-            return np.asfortranarray(2 * own - 1), ones
-        named = self.votes == self.targets[:, np.newaxis]
-        return np.asfortranarray(np.where(named, np.int8(1), np.int8(-1))), ones
+        return signed_votes(self.votes, self.targets, self.n_classes)
 
     @cached_property
     def _margin(self) -> Numbers:
@@ -306,6 +308,23 @@ class Votes:
         if rows.counted is None:
             return Moments.by_fold(rows.votes, *settings)
         return OutOfBagMoments.by_fold(rows.votes, rows.counted, *settings)
+
+
+def signed_votes(
+    votes: NDArray[Any], targets: NDArray[Any], n_classes: int
+) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    """Votes and signs whose product is +1 where a vote is right, -1 where it is wrong.
+
+    A share p of the vote for the true class is 2p - 1.
+    """
+    if n_classes == 2:
+        return votes, np.where(targets == 1, np.int8(1), np.int8(-1))
+    ones = np.ones(len(targets), np.int8)
+    if votes.ndim == 3:
+        own = votes[np.arange(len(targets)), :, targets]
+        return np.asfortranarray(2 * own - 1), ones
+    named = votes == targets[:, np.newaxis]
+    return np.asfortranarray(np.where(named, np.int8(1), np.int8(-1))), ones
 
 
 class _Rows(NamedTuple):

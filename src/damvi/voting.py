@@ -447,7 +447,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     ) -> Judge:
         """What votes are calibrated and weighted by."""
         totals = labels.totals(targets, weights)
-        class_weight = labels.class_weight(totals, self.balance)
+        class_weight = labels.class_weight(totals.weight, self.balance)
         like = Votes(
             np.empty((len(targets), 0)),
             targets,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from damvi import DAMVIClassifier, FastTreeClassifier
+from damvi import DAMVIClassifier, FastTreeClassifier, VoteStream
 from damvi.distributed import fit
 
 from .conftest import frame_of, same
@@ -140,3 +140,15 @@ def test_it_is_an_ordinary_model_afterwards(client):
     assert choices[0] == choices[1]
     with pytest.raises(ValueError, match="prune needs all votes"):
         there.prune(3)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_stream_starts_from_the_votes_on_the_workers(client, n_classes):
+    frame = frame_of(n_classes=n_classes)
+    here = model_of(n_classes, {}).fit(frame.drop(columns="label"), frame["label"])
+    there = model_of(n_classes, {})
+    fit(there, dd.from_pandas(frame, npartitions=3), "label", client=client)
+    streams = [VoteStream(model, min_rows=5) for model in (there, here)]
+    np.testing.assert_allclose(*(one.moments_.M for one in streams), rtol=1e-12)
+    np.testing.assert_allclose(*(one.rows_ for one in streams))
+    np.testing.assert_allclose(*(one.weights_ for one in streams), atol=1e-9)

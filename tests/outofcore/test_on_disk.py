@@ -179,11 +179,13 @@ def test_reweigh_and_choose_without_reading_again(tmp_path):
         ours.prune(3)
 
 
-@pytest.mark.parametrize("settings", [{}, {"votes": "oob"}, {"weight": "weight"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"votes": "oob"}, {"weight": "weight"}, {"n_classes": 3}]
+)
 def test_a_stream_starts_from_out_of_bag_votes(tmp_path, settings):
-    frame = frame_of()
-    write(tmp_path, frame)
     settings = dict(settings)
+    frame = frame_of(n_classes=settings.pop("n_classes", 2))
+    write(tmp_path, frame)
     weight = settings.pop("weight", None)
     rows = frame.drop(columns=["label"] if weight is None else ["label", weight])
     base = None if weight is None else frame[weight]

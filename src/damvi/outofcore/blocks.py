@@ -229,9 +229,10 @@ def moments_of(
     forest: Forest,
     strength: float,
     fit_intercept: bool,
+    only: tuple[int, bool] | None,
     block: CodedBlock,
 ) -> list[Any]:
-    """The moments of the votes on the block, by fold."""
+    """The moments of the votes on the block, by fold; ``only`` those on one class."""
     votes = Votes(
         votes_on(forest, block),
         block.targets,
@@ -242,6 +243,8 @@ def moments_of(
         class_weight=np.ones(plan.n_classes),
         reweighted=plan.labels.reweighted(plan.totals),
     )
+    if only is not None:
+        votes = votes.of_class(*only)
     return votes.moments_by_fold(strength, fit_intercept=fit_intercept)
 
 
@@ -279,6 +282,8 @@ class BlockVotes:
     blocks: CodedBlocks
     plan: BlockPlan
     forest: Forest
+    only: tuple[int, bool] | None = None
+    """See :meth:`of_class`."""
     _known: dict[tuple[float, bool], list[Any]] = field(default_factory=dict)
 
     in_memory: ClassVar[bool] = False
@@ -289,7 +294,7 @@ class BlockVotes:
         """The moments of each fold, with more weight on missed positives (step 2)."""
         key = strength, fit_intercept
         if key not in self._known:
-            work = partial(moments_of, self.plan, self.forest, *key)
+            work = partial(moments_of, self.plan, self.forest, *key, self.only)
             self._known[key] = self.blocks.total(work, add_moments, "Adding up votes")
         return self._known[key]
 
@@ -310,6 +315,11 @@ class BlockVotes:
         """The votes on rows that the voters were not trained on."""
         plan = replace(self.plan, only_out_of_bag=True)
         return BlockVotes(self.blocks, plan, self.forest)
+
+    def of_class(self, target: int, reweighted: bool) -> BlockVotes:
+        """The votes on rows of one class alone, which step 2 may reweight."""
+        only = target, reweighted
+        return BlockVotes(self.blocks, self.plan, self.forest, only)
 
     def fit_succeeded(self) -> None:
         """Nothing is to be resumed."""
