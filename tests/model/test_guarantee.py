@@ -99,6 +99,9 @@ def test_rows_of_a_promise_certify_nothing_more(plain):
     with pytest.raises(ValueError, match="certify nothing"):
         certify(kept.classifier, X, y)
     certify(plain.classifier, X, y)
+    told = "1,500 of them set the threshold of its guarantee"
+    assert told in kept.evaluate(new).words
+    assert told not in plain.evaluate(new).words
 
 
 def test_training_rows_promise_nothing(plain, table):

@@ -7,6 +7,8 @@ from html import escape
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..evaluation import (
     MEASURES,
     Figures,
@@ -133,7 +135,18 @@ def evaluate(
     if top is not None:
         own = labels[some], judged.vote[some], [top]
         (found,) = top_figures(*own, blocks=judged.blocks)
-    return Evaluation(figures, names, judged.words, dropped, found, judged, fitted)
+    words = f"{judged.words}{_of_promise(model, judged)}"
+    return Evaluation(figures, names, words, dropped, found, judged, fitted)
+
+
+def _of_promise(model: ModelParts, judged: Judged) -> str:
+    """A word on rows that set the threshold of a guarantee, where there are any."""
+    if "guarantee" not in model.scores or judged.values is None or judged.labels is None:
+        return ""
+    rows = judged.values | judged.labels.astype(np.uint64)
+    known = np.isin(rows, model.classifier.row_hashes_) & ~judged.of_fit
+    n = int(known.sum())
+    return f" {n:,} of them set the threshold of its guarantee." if n else ""
 
 
 def judge(
