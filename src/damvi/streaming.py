@@ -69,7 +69,7 @@ class VoteStream:
     ----------
     model : DAMVIClassifier or DAMVIVotingClassifier
         Fitted or loaded, of any number of classes. It is not changed. Of a
-        :class:`damvi.Model`, give its ``classifier``.
+        :class:`damvi.model.Model`, give its ``classifier``.
     half_life : float, default=None
         After this many rows a row counts for half as much. None: nothing is forgotten.
     prior_rows : "auto" or float, default="auto"
@@ -552,7 +552,7 @@ class Sample(NamedTuple):
     span: float = 1.0
 
 
-class Figures(NamedTuple):
+class DriftFigures(NamedTuple):
     """The classes whose rate and Gibbs risk are watched, and the names of these."""
 
     targets: Sequence[int]
@@ -560,7 +560,7 @@ class Figures(NamedTuple):
     risks: Sequence[str]
 
 
-POSITIVES = Figures([1], ["positive_rate"], ["gibbs_risk_positives"])
+POSITIVES = DriftFigures([1], ["positive_rate"], ["gibbs_risk_positives"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -597,7 +597,9 @@ class Margins:
         """The same rows, each with ``factor`` times its weight."""
         return Margins(self.sums * np.array([1, factor, 1, 1, 1]) * factor)
 
-    def compared(self, now: Margins, figures: Figures = POSITIVES) -> dict[str, Change]:
+    def compared(
+        self, now: Margins, figures: DriftFigures = POSITIVES
+    ) -> dict[str, Change]:
         """These rows before, those now."""
         mine, other = self.samples(figures), now.samples(figures)
         return {
@@ -605,7 +607,7 @@ class Margins:
             for name, before in mine.items()
         }
 
-    def samples(self, figures: Figures = POSITIVES) -> dict[str, Sample]:
+    def samples(self, figures: DriftFigures = POSITIVES) -> dict[str, Sample]:
         """The figures, by name."""
         whole, lines = self.sums.sum(axis=0), self.sums[list(figures.targets)]
         rows = _rows(whole)
@@ -677,7 +679,7 @@ class Layout:
         is fitted for each, else 0.
     rows : list of str
         What the rows of each class are called.
-    figures : Figures
+    figures : DriftFigures
     """
 
     labels: Labels
@@ -685,7 +687,7 @@ class Layout:
     kept: list[Kept]
     n_voted: int
     rows: list[str]
-    figures: Figures
+    figures: DriftFigures
 
     @classmethod
     def of(cls, model: Model) -> Layout:
@@ -700,7 +702,7 @@ class Layout:
             if strength:
                 kept.append(Kept(f"class_{target}_emphasized", target, strength))
         names = labels.by_target.tolist()
-        figures = Figures(
+        figures = DriftFigures(
             labels.reported.tolist(),
             [f"rate_{name}" for name in names],
             [f"gibbs_risk_{name}" for name in names],
