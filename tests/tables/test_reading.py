@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -189,6 +190,16 @@ def test_a_feather_file_that_points_outside_itself_is_refused(tmp_path):
     schema = Schema.infer(pd.DataFrame({"a": ["x", "y"] * 9}), "y", keep=["a"])
     for read in (read_table, partial(whole, schema=schema)):
         with pytest.raises(ValueError, match=r"t\.feather"):
+            read(path)
+
+
+def test_parquet_with_text_that_is_no_text_is_refused(tmp_path):
+    cells = pa.array([b"\xff\xfe", b"b"]).cast(pa.string(), safe=False)
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": cells}), path)
+    schema = Schema.infer(pd.DataFrame({"a": ["x", "y"] * 9}), "y", keep=["a"])
+    for read in (read_table, partial(whole, schema=schema)):
+        with pytest.raises(ValueError, match=r"t\.parquet"):
             read(path)
 
 

@@ -101,12 +101,14 @@ def read_table(
         if kind == "parquet":
             from pyarrow import parquet
 
-            frame = parquet.read_table(path).to_pandas()
+            table = parquet.read_table(path)
+            table.validate(full=True)  # text that is no UTF-8, say
+            frame = table.to_pandas()
         elif kind == "feather":
             from pyarrow import feather
 
             table = feather.read_table(path)
-            table.validate(full=True)  # nothing in the file is checked until then
+            table.validate(full=True)  # nothing in the file was checked so far
             frame = table.to_pandas()
         elif kind == "Excel":
             frame = read_excel(path)
@@ -346,6 +348,7 @@ def _parquet_blocks(
     with parquet.ParquetFile(path) as file:
         names = _check_columns(path, schema, file.schema_arrow.names, carried, also)
         for batch in file.iter_batches(ROWS, columns=names):
+            batch.validate(full=True)
             yield partial(_encode_batch, batch, schema)
 
 
