@@ -251,7 +251,7 @@ def test_what_the_model_is_worth_there(model):
     ).worth[1:]
     assert re.match(r"By the votes .* of the rows are 'True' \(.*\), 10.* % were in", rates)
     assert "would be best at these rates: precision" in cut
-    assert "There is reason to doubt that: 'amount' hold values" in doubt
+    assert "There is reason to doubt that: 'amount' holds values" in doubt
 
 
 def test_training_rows_do_not_flatter(model):
