@@ -514,7 +514,7 @@ def page(results: Results, folder: Path, before: Path | None) -> list[str]:
         "",
     ]
     if left_out:
-        lines += [f"Not installed, so not in the pool: {', '.join(left_out)}.", ""]
+        lines += [f"Boosters that are not in the pool: {', '.join(left_out)}.", ""]
     if results.n_others:
         lines += [f"{results.n_others} cells of other settings are left out.", ""]
     lines += ["## Aims", "", *aims(results), "## Data", "", *data_lines(results)]
