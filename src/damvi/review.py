@@ -84,13 +84,7 @@ def review(
         raise ValueError(f"budget={budget!r} must be a whole number of rows, from 1 on")
     if doubt not in DOUBTS:
         raise ValueError(f"doubt={doubt!r} must be {' or '.join(map(repr, DOUBTS))}")
-    check_carried(carried, list(frame.columns))
-    taken = [column for column in carried if column in OWN]
-    if taken:
-        raise ValueError(
-            f"what is told of each row has a column {taken[0]!r} of its own; rename the "
-            f"table's, or leave it out"
-        )
+    check_carried(carried, list(frame.columns), OWN)
     if target is not None:
         pick(frame, target, "target")
     judged = honest_rows(model, frame, target, partly=True)

@@ -41,10 +41,9 @@ def compare(
     are recognised, and judged by voters, weights and thresholds of it that had not seen
     them. Without true answers the decisions alone are compared.
     """
-    from .figures import digits, plain_table
+    from .figures import digits, plain_table, show_rows
     from .loading import load_whole
     from .predict import split_names
-    from .review import cells, to_csv
 
     output = current_output()
     if out is not None:
@@ -73,16 +72,5 @@ def compare(
         f"\nThe decisions agree on {found.agreement:.2%} of {found.judged:,} rows, and "
         f"differ on {n:,}."
     )
-    if n:
-        output.say()
-        head = found.rows.head(MOST_ROWS)
-        output.show(plain_table(list(head.columns), cells(head), len(head.columns)))
-        if n > MOST_ROWS:
-            where = f"; all are in {out}" if out else "; -o FILE writes all of them"
-            output.say(f"and {n - MOST_ROWS:,} more{where}.")
-    if out is not None:
-        from .._files import write_whole
-
-        write_whole(out, to_csv(found.rows))
-        output.say(f"\nSaved {out}: the {n:,} rows on which they differ.")
+    show_rows(output, found.rows, MOST_ROWS, out)
     output.result({"out": None if out is None else str(out), **found.as_dict()})

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Output, printable
+from .._files import write_whole
+from .console import Output, no_formula, printable
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..evaluation import Figure, Figures
     from ..io import ModelParts
     from ..model import Comparison, Metric, Prepared
@@ -243,7 +246,8 @@ def show_scores(
 
 def show_guarantee(output: Output, promise: dict[str, Any]) -> None:
     """What is promised, what it rests on, and what it costs."""
-    output.say("\nGuarantee:" if promise.get("threshold") else "\nNo guarantee:")
+    given = promise.get("threshold") is not None  # it may be 0
+    output.say("\nGuarantee:" if given else "\nNo guarantee:")
     for line in guarantee_lines(promise):
         output.say(f"  {printable(line)}")
 
@@ -295,3 +299,40 @@ def _show_classes(
             f"\n{which} {printable(listed(few))} {have} fewer than {FEW_ROWS} rows: "
             f"figures of so few are rough."
         )
+
+
+def show_rows(output: Output, rows: pd.DataFrame, most: int, out: Path | None) -> None:
+    """The first rows of a frame on the terminal, and all of them in a file, if asked."""
+    n, head = len(rows), rows.head(most)
+    if n:
+        output.say()
+        output.show(plain_table(list(head.columns), _cells(head), len(head.columns)))
+    if n > most:
+        where = f"; all are in {out}" if out else "; -o FILE writes all of them"
+        output.say(f"and {n - most:,} more{where}.")
+    if out is not None:
+        write_whole(out, _as_csv(rows))
+        output.say(f"\nSaved {out}: {n:,} row{'s' * (n != 1)}.")
+
+
+def _cells(rows: pd.DataFrame) -> list[list[str]]:
+    """Rows of a frame as texts, numbers in three digits and nothing for what is missing."""
+
+    def text(value: Any) -> str:
+        if value is None or value != value:
+            return ""
+        return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+    return [[text(value) for value in row] for row in rows.itertuples(index=False)]
+
+
+def _as_csv(rows: pd.DataFrame) -> str:
+    """A frame as CSV, in which no text is a formula."""
+    safe = rows.copy()
+    for name in safe.columns:
+        if safe[name].dtype.kind not in "biuf":
+            safe[name] = safe[name].map(
+                lambda value: no_formula(value) if isinstance(value, str) else value
+            )
+    safe.columns = [no_formula(str(name)) for name in safe.columns]
+    return safe.to_csv(index=False, lineterminator="\n")

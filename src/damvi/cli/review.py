@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import check_output_file, current_output, no_formula
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .console import check_output_file, current_output
 
 MOST_ROWS = 20
 PATH = click.Path(path_type=Path)
@@ -57,7 +53,7 @@ def review(
     judged by voters, weights and thresholds that had not seen them. Where DATA has both,
     each kind gets half of the budget.
     """
-    from .figures import plain_table
+    from .figures import show_rows
     from .loading import load_with_table
     from .predict import split_names
 
@@ -75,41 +71,7 @@ def review(
     )
     for line in found.words:
         output.say(line)
-    if len(found):
-        output.say()
-        head = found.rows.head(MOST_ROWS)
-        output.show(plain_table(list(head.columns), cells(head), len(head.columns)))
-    else:
+    if not len(found):
         output.say("There is no row to look at.")
-    if len(found) > MOST_ROWS:
-        where = f"; all are in {out}" if out else "; -o FILE writes all of them"
-        output.say(f"and {len(found) - MOST_ROWS:,} more{where}.")
-    if out is not None:
-        from .._files import write_whole
-
-        write_whole(out, to_csv(found.rows))
-        output.say(f"\nSaved {out}: {len(found):,} rows.")
+    show_rows(output, found.rows, MOST_ROWS, out)
     output.result({"out": None if out is None else str(out), **found.as_dict()})
-
-
-def cells(rows: pd.DataFrame) -> list[list[str]]:
-    """Rows of a frame as texts, numbers in three digits and nothing for what is missing."""
-
-    def text(value: Any) -> str:
-        if value is None or value != value:
-            return ""
-        return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-    return [[text(value) for value in row] for row in rows.itertuples(index=False)]
-
-
-def to_csv(rows: pd.DataFrame) -> str:
-    """A frame as CSV, in which no text is a formula."""
-    safe = rows.copy()
-    for name in safe.columns:
-        if safe[name].dtype.kind not in "biuf":
-            safe[name] = safe[name].map(
-                lambda value: no_formula(value) if isinstance(value, str) else value
-            )
-    safe.columns = [no_formula(str(name)) for name in safe.columns]
-    return safe.to_csv(index=False, lineterminator="\n")

@@ -104,13 +104,7 @@ def differences(
 
     old, new = models
     name = _target(old, new, target)
-    check_carried(carried, list(frames[0].columns))
-    taken = [column for column in carried if column in OWN]
-    if taken:
-        raise ValueError(
-            f"what is told of each row has a column {taken[0]!r} of its own; rename the "
-            f"table's, or leave it out"
-        )
+    check_carried(carried, list(frames[0].columns), OWN)
     if target is not None:
         pick(frames[0], target, "target")
     there = name if name in frames[0].columns else None

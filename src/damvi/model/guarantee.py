@@ -147,10 +147,10 @@ def promise(
     hashes = None
     if judged.values is not None:
         hashes = judged.values[new] | labels[new].astype(np.uint64)
-    return replace(found, basis=" ".join(told), hashes=hashes, of=_votes_of(model))
+    return replace(found, basis=" ".join(told), hashes=hashes, of=votes_of(model))
 
 
-def _votes_of(model: ModelParts) -> bytes:
+def votes_of(model: ModelParts) -> bytes:
     """A model told from others by its votes on its training rows."""
     vote = np.ascontiguousarray(model.training.vote, np.float64)
     return sha256(vote.tobytes()).digest()
@@ -172,7 +172,7 @@ def decide_by(model: ModelParts, promised: Guarantee) -> ModelParts:
     """
     if not isinstance(promised, Guarantee):
         raise TypeError(f"a promise is what Model.guarantee gives, and not {promised!r}")
-    if promised.of is not None and promised.of != _votes_of(model):
+    if promised.of is not None and promised.of != votes_of(model):
         raise ValueError(
             "the promise is for the votes of another model, and not for this one's; "
             "ask this model for its guarantee"

@@ -36,6 +36,7 @@ from ..history import add_batch
 from ..io import ModelParts
 from ..tables import Rows, check_carried, label_texts
 from ..tables.profile import Tally, date_range
+from .guarantee import votes_of
 from .source import as_frame, is_path, rows_in_blocks
 
 if TYPE_CHECKING:
@@ -478,9 +479,8 @@ def find_drift(
 
 def _digest(model: ModelParts) -> str:
     """A model told from others by its votes on its training rows, and by its threshold."""
-    vote = np.ascontiguousarray(model.training.vote, np.float64)
     cut = np.asarray(FittedVote(model.classifier).threshold, np.float64)
-    return sha256(vote.tobytes() + cut.tobytes()).hexdigest()[:16]
+    return sha256(votes_of(model) + cut.tobytes()).hexdigest()[:16]
 
 
 def _answers(model: ModelParts, raw: Any, name: str, *, needed: bool) -> NDArray[np.intp]:

@@ -222,9 +222,16 @@ def _check_columns(
     return list(dict.fromkeys([*used, *carried, *there]))
 
 
-def check_carried(carried: Collection[str], names: list[str]) -> None:
-    """Refuse to carry along a column that is not there."""
+def check_carried(
+    carried: Collection[str], names: list[str], own: Collection[str] = ()
+) -> None:
+    """Refuse to carry along a column that is not there, or beside one of the same name."""
     for name in carried:
+        if name in own:
+            raise ValueError(
+                f"what is told of each row has a column {name!r} of its own; rename the "
+                f"table's, or leave it out"
+            )
         if name not in names:
             raise ValueError(
                 f"there is no column {name!r} to carry along; the table has {listed(names)}"
