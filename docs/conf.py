@@ -134,7 +134,26 @@ def _summarise(app, name, source):
     source[0] = re.sub(automodule, with_table, source[0])
 
 
+PAPERS = {
+    "CHANGELOG.md": "changelog.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
+
+
+def _read_papers(app, name, source):
+    """The project's papers lie beside `docs`, and link to each other and into it."""
+    found = re.fullmatch(r"```{include} \.\./(\w+\.md)\n```\n", source[0])
+    if found:
+        text = (Path(__file__).parents[1] / found[1]).read_text(encoding="utf-8")
+        for paper, page in PAPERS.items():
+            text = text.replace(f"]({paper})", f"]({page})")
+        source[0] = text.replace("](docs/", "](")
+
+
 def setup(app):
+    app.connect("source-read", _read_papers)
     app.connect("source-read", _summarise)
     app.connect("autodoc-process-docstring", _own_footnotes, priority=400)
     app.connect("autodoc-skip-member", _skip_inherited)
