@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._threads import in_threads
+from ._kernels import in_threads
 from .moments import Moments
 from .solvers import SOLVERS
 
@@ -158,17 +158,20 @@ class _Kernels(NamedTuple):
 
 def _kernels(n_classes: int, *, soft: bool = False) -> _Kernels:
     """What adds up votes for the positive one of two classes, or for each of many."""
-    from . import crossfit_kernels as kernels  # imports numba
+    from .crossfit_kernels import (  # imports numba
+        class_vote_by_fold,
+        class_vote_without,
+        out_of_bag_class_vote_by_fold,
+        out_of_bag_vote_by_fold,
+        share_vote_by_fold,
+        vote_by_fold,
+        vote_without,
+    )
 
     if n_classes == 2:
-        return _Kernels(
-            kernels.vote_by_fold, kernels.out_of_bag_vote_by_fold, kernels.vote_without
-        )
-    return _Kernels(
-        kernels.share_vote_by_fold if soft else kernels.class_vote_by_fold,
-        kernels.out_of_bag_class_vote_by_fold,
-        kernels.class_vote_without,
-    )
+        return _Kernels(vote_by_fold, out_of_bag_vote_by_fold, vote_without)
+    by_fold = share_vote_by_fold if soft else class_vote_by_fold
+    return _Kernels(by_fold, out_of_bag_class_vote_by_fold, class_vote_without)
 
 
 def _no_vote(n: int, n_classes: int) -> NDArray[np.float64]:

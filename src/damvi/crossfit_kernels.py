@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import kernel
+from ._kernels import kernel
 
 SETTLED = 1e-3
 """Weights (they add up to about 1) that move by less than this have arrived."""

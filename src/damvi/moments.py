@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._threads import one_blas_thread
+from ._kernels import one_blas_thread
 
 FRACTIONAL_BITS = 30
 """Example weights are rounded to multiples of 2**-30 ..."""

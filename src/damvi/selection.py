@@ -20,7 +20,7 @@ from scipy import linalg
 from sklearn.metrics import average_precision_score
 from sklearn.utils.validation import check_is_fitted
 
-from ._threads import one_blas_thread
+from ._kernels import one_blas_thread
 from .crossfit import crossfit_weights
 from .decision import Fixed, Objective, choose_threshold, decide, parse_objective
 from .decision.decision import AVERAGE_PRECISION

@@ -29,7 +29,7 @@ from scipy import linalg
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from ._threads import one_blas_thread
+from ._kernels import one_blas_thread
 from .moments import Moments
 
 Indices = NDArray[np.intp]

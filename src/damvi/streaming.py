@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ._files import whole_file
-from ._threads import one_blas_thread
+from ._kernels import one_blas_thread
 from .classifier import DAMVIClassifier
 from .crossfit import crossfit_weights
 from .labels import Labels

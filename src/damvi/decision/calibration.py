@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import expit
 
-from .._threads import one_blas_thread
+from .._kernels import one_blas_thread
 from ..folds import folds_to_learn_from
 from .rows import Number, Rows, read_folds, read_rows, require_all_classes
 

@@ -14,7 +14,7 @@ import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
 
-from .._threads import one_blas_thread
+from .._kernels import one_blas_thread
 from ..hashing import Hashes, hash_step, row_hashes, thinned
 from ..outofcore import PoolFit, TrainedPool
 from ..outofcore.pool import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import in_threads
+from .._kernels import in_threads
 from ..decision import decide
 from ..folds import alike_blocks
 from ..hashing import kept, row_hashes, without_labels

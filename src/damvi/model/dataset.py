@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import in_threads
+from .._kernels import in_threads
 from ..hashing import Hashes, kept, row_hashes
 from ..outofcore import ParquetTable
 from ..outofcore.parquet import RowGroup, is_number, is_text

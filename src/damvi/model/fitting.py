@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import in_threads
+from .._kernels import in_threads
 from ..classifier import DAMVIClassifier
 from ..decision.decision import AVERAGE_PRECISION
 from ..evaluation import FittedVote, voters_of_fit

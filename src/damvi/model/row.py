@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._jit import kernel
+from .._kernels import kernel
 from ..evaluation import FittedVote
 from ..hashing import find_hashes, text_hashes
 from ..io import ModelParts

@@ -15,7 +15,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from .._threads import in_threads
+from .._kernels import in_threads
 from ..crossfit import FoldWeights, out_of_bag_vote
 from ..folds import deal_folds_by_rank
 from ..labels import ClassTotals, Labels

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import in_threads
+from .._kernels import in_threads
 from ..hashing import Hashes, row_hashes
 from ..voters.trees.features import Categories
 from ..voters.trees.features import numbers_of as numbers_of_labels

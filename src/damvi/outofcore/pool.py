@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
 
-from .._threads import one_blas_thread, one_openmp_thread
+from .._kernels import one_blas_thread, one_openmp_thread
 from ..folds import Split, deal_folds_by_rank, refuse_single_class
 from ..hashing import Hashes, hash_step, row_bits, thinned
 from ..labels import ClassTotals, Labels

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from .. import __version__
-from .._jit import announce_compilation
-from .._threads import in_threads
+from .._kernels import announce_compilation, in_threads
 from ..labels import ClassTotals, Labels
 from ..progress import progress_bar
 from ..voters.sampling import PoissonSampling

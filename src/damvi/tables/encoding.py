@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import one_blas_thread
+from .._kernels import one_blas_thread
 from ..hashing import Hashes, find_hashes, text_hashes
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import inlined, kernel
+from .._kernels import inlined, kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

@@ -23,7 +23,7 @@ from sklearn import config_context, get_config
 from sklearn.metrics import average_precision_score
 
 from .._compat import is_compiled
-from .._threads import one_blas_thread
+from .._kernels import one_blas_thread
 from ..decision import calibrate_votes
 from ..decision.decision import AVERAGE_PRECISION
 from ..folds import deal_folds

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import take_rows
-from .._threads import one_blas_thread, one_openmp_thread
+from .._kernels import one_blas_thread, one_openmp_thread
 from ..folds import refuse_single_class, split_rows
 from .estimators import (
     VoteReader,

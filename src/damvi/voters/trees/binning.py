@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..._jit import announce_compilation, kernel
-from ..._threads import in_threads
+from ..._kernels import announce_compilation, in_threads, kernel
 from ...hashing import row_bits
 from .features import Categories, FrameTable
 

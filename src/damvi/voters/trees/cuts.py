@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._jit import inlined, kernel
+from ..._kernels import inlined, kernel
 from .forest import CATEGORIES, N_CODES, goes_left
 
 CODE_SHIFT, CLASS_SHIFT, PLACE_SHIFT = 55, 47, 37

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._jit import kernel
+from ..._kernels import kernel
 
 FEATURE, LEFT, THRESHOLD, SHIFT, NODE_COLUMNS = 0, 1, 2, 3, 4
 """Columns of a node; see :class:`Forest`."""

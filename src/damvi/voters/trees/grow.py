@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._jit import kernel
+from ..._kernels import kernel
 from .cuts import (
     CLASS_SHIFT,
     CODE_SHIFT,

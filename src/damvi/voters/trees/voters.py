@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..._threads import in_threads
+from ..._kernels import in_threads
 from ..estimators import Progress
 from ..sampling import Sampling
 from .binning import Features, row_slices, signs_that_count
