@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from damvi import history
-from damvi.history import Batch, add_batch, history_charts, read_history
+from damvi.history import Batch, add_batch, read_history
+from damvi.report.drift_page import history_charts
 
 from .test_drift import fitted_model, table
 

@@ -15,7 +15,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,10 +25,8 @@ from scipy.special import ndtr, xlogy
 from ._files import write_whole
 from .evaluation import MEASURES, Expected, Figure
 from .evaluation.expected import ASSUMPTIONS
-from .history import Batch, headings_of_page, history_charts, rows_of_page
+from .history import Batch
 from .io import Target
-from .report.charts import Drawing, plain
-from .report.page import digest
 from .report.words import percent
 from .tables.profile import Profile, Tally
 from .tables.schema import Column, Schema
@@ -48,8 +45,6 @@ FEW_DECIDED = 20
 """Training rows with a decision, below which their share is no expectation."""
 MOST_LISTED = 10
 MOST_NAMED = 5
-MOST_CHARTS = 30
-MOST_BARS = 12
 
 Floats = NDArray[np.float64]
 
@@ -360,33 +355,9 @@ class Drift:
 
     def page(self, name: str = "", command: str = "") -> str:
         """The same as one HTML page that loads nothing from anywhere."""
-        from jinja2 import Environment, StrictUndefined
+        from .report.drift_page import drift_page
 
-        folder = files("damvi.report")
-        template, style = (
-            folder.joinpath(file).read_text(encoding="utf-8")
-            for file in ("drift.html.j2", "page.css")
-        )
-        environment = Environment(
-            autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        environment.filters["percent"] = percent
-        changed = [column for column in self.columns if column.changed]
-        drawn = [column for column in changed if len(column.labels) > 1][:MOST_CHARTS]
-        return environment.from_string(template).render(
-            drift=self,
-            name=name,
-            command=command,
-            style=style,
-            style_hash=digest(style),
-            rows=[_row(column) for column in self.columns],
-            charts=[(column, _chart(f"c{k}", column)) for k, column in enumerate(drawn)],
-            left_out=len(changed) - len(drawn),
-            by_class=_class_rows(self.expected, self.labels),
-            batches=rows_of_page(self.batches),
-            batch_headings=headings_of_page(self.batches),
-            history=history_charts(self.batches),
-        )
+        return drift_page(self, name, command)
 
     def save(
         self, path: str | os.PathLike[str], *, name: str = "", command: str = ""
@@ -674,102 +645,3 @@ def _shifted(found: Expected, labels: tuple[str, ...]) -> list[str]:
         )
         told.append(f"{what} {numbers} would be best at these rates: {figures}.")
     return told
-
-
-def _class_rows(found: Expected | None, labels: tuple[str, ...]) -> list[list[str]]:
-    """A line for each of three or more classes."""
-    if found is None or len(found.by_class) == 1:
-        return []
-    return [
-        [
-            labels[c],
-            f"{_count(own['rows'])} {_range(own['rows'])}",
-            f"{own['named']:,}",
-            f"{_count(own['right'])} {_range(own['right'])}",
-            *(_share(own[name]) for name in ("precision", "recall")),
-        ]
-        for c, own in enumerate(found.by_class)
-    ]
-
-
-def _share(one: Figure) -> str:
-    return f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
-
-
-# The page.
-
-
-def _row(column: ColumnDrift) -> list[str]:
-    return [
-        column.name,
-        column.kind,
-        "yes" if column.matters else "a little" if column.changed else "no",
-        *column.figures,
-        f"{percent(column.missing[0])} → {percent(column.missing[1])}",
-        f"{percent(column.unread[0])} → {percent(column.unread[1])}",
-        "; ".join(part for part in (column.words, _dates(column)) if part),
-    ]
-
-
-def _dates(column: ColumnDrift) -> str:
-    if column.days is None or np.isnan(column.days).any():
-        return ""
-    first, last, new_first, new_last = (
-        np.datetime64(int(day), "D").astype(str) for day in column.days
-    )
-    return f"{new_first} to {new_last}, in training {first} to {last}"
-
-
-def _chart(name: str, column: ColumnDrift) -> str:
-    draw = _lines if column.kind == "number" else _bars
-    return draw(name, column)
-
-
-def _lines(name: str, column: ColumnDrift) -> str:
-    """Shares of the rows up to each of the stored values, which stand side by side."""
-    n = len(column.labels)
-    drawing = Drawing(
-        name,
-        f"{column.name}: values in training and now",
-        "For values from small to large, the share of the rows that have at most that "
-        "much: dashed in training, drawn through now.",
-        x=(0, n - 1),
-        y=(0, 1),
-    )
-    shown = sorted({0, n // 4, n // 2, 3 * n // 4, n - 1})
-    drawing.axes(
-        "value (of training rows, at equal shares)",
-        "rows with at most that",
-        shown,
-        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0],
-        lambda k: plain(float(column.labels[int(k)].replace(",", ""))),
-        percent,
-    )
-    then, now = (list(enumerate(shares.tolist())) for shares in column.shares)
-    return drawing.line(then, "chance").line(now, "main").svg()
-
-
-def _bars(name: str, column: ColumnDrift) -> str:
-    """The categories whose shares changed most."""
-    then, now = column.shares
-    order = np.argsort(-np.abs(now - then), kind="stable")[:MOST_BARS].tolist()
-    top = max(float(column.shares[:, order].max()), 1e-9)
-    drawing = Drawing(
-        name,
-        f"{column.name}: categories in training and now",
-        "Two bars for each category: its share in training, in blue, and now, in orange.",
-        x=(0, top * 1.02),
-        y=(len(order), 0),
-        height=62 + 54 * len(order),
-        left=6,
-    )
-    drawing.axes("share of the rows", "", [top / 2, top], [], percent)
-    for place, c in enumerate(order):
-        # Names stand above their bars, so that long ones fit.
-        label = column.labels[c]
-        short = label if len(label) <= 40 else label[:39] + "…"
-        drawing.words(0, place + 0.36, short)
-        for share, up, kind in ((then[c], 0.44, "negative"), (now[c], 0.7, "positive")):
-            says = f"{label}: {percent(float(share))}"
-            drawing.bar(0, float(share), place + up + 0.22, place + up, f"bar-{kind}", says)
-    return drawing.svg()

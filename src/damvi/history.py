@@ -20,17 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from ._files import lock_file, write_whole
-from .evaluation import MEASURES
-from .report.charts import TENTHS, Drawing
-from .report.words import percent
 
 WAIT = 30.0
 """Seconds to wait for another process that has the file."""
-MOST_DRAWN = 60
-"""Batches in a chart, the last ones."""
-MOST_NAMED = 6
-LONGEST = 12
-"""Letters of a name below a chart."""
 
 
 @dataclass(frozen=True)
@@ -215,74 +207,3 @@ def _checked(values: Any) -> Batch:
 def _is_share(value: Any) -> bool:
     number = type(value) in (int, float) and math.isfinite(value)
     return number and -1e-9 <= value <= 1 + 1e-9
-
-
-def rows_of_page(batches: list[Batch]) -> list[list[str]]:
-    """A line for each batch, the last one first: what is in the page's table."""
-    found = []
-    for batch in reversed(batches):
-        told = []
-        for name in _drawn(batches):
-            if name not in batch.expected:
-                told.append("–")
-                continue
-            value, low, high = batch.expected[name]
-            text = f"{value:.2f} ({low:.2f} to {high:.2f})"
-            if name in batch.achieved:
-                outside = "" if batch.within(name) else ", outside"
-                text += f" → {batch.achieved[name]:.2f}{outside}"
-            told.append(text)
-        rows = [batch.name, batch.date[:10], f"{batch.rows:,}", f"{batch.flagged:,}"]
-        found.append([*rows, *told, f"{len(batch.warnings)}"])
-    return found
-
-
-def headings_of_page(batches: list[Batch]) -> list[str]:
-    """Of these columns."""
-    names = [MEASURES[name] for name in _drawn(batches)]
-    return ["Batch", "Seen", "Rows", "Flagged", *names, "Warnings"]
-
-
-def _drawn(batches: list[Batch]) -> list[str]:
-    """The figures of any of the batches, in the usual order."""
-    there = {name for batch in batches for name in batch.expected}
-    return [name for name in MEASURES if name in there]
-
-
-def history_charts(batches: list[Batch]) -> list[tuple[str, str]]:
-    """A chart of each figure over the batches: its name, and an SVG."""
-    last = batches[-MOST_DRAWN:]
-    return [(MEASURES[name], _chart(name, last)) for name in _drawn(last)]
-
-
-def _chart(name: str, batches: list[Batch]) -> str:
-    """Expected as a line with its intervals, achieved as dots."""
-    n, title = len(batches), MEASURES[name]
-    drawing = Drawing(
-        f"history-{name}",
-        f"{title}, batch by batch",
-        f"For each batch the expected {title}, with a 90 % interval; dots are what came "
-        f"true, where labels are known.",
-        x=(-0.5, n - 0.5),
-        y=(0, 1),
-    )
-    step = max(1, math.ceil(n / MOST_NAMED))
-    shown = [float(k) for k in range((n - 1) % step, n, step)]
-
-    def named(k: float) -> str:
-        text = batches[int(k)].name
-        return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-    drawing.axes("batch", title, shown, TENTHS, named, percent)
-    known = [
-        (k, one.expected[name]) for k, one in enumerate(batches) if name in one.expected
-    ]
-    for k, (_, low, high) in known:
-        drawing.line([(k, low), (k, high)], "whisker")
-    drawing.line([(k, own[0]) for k, own in known], "main")
-    for k, own in known:
-        drawing.dot(k, own[0], "point", 3.5)
-    for k, one in enumerate(batches):
-        if name in one.achieved:
-            drawing.dot(k, one.achieved[name], "mark", 6)
-    return drawing.svg()

@@ -107,32 +107,42 @@ def write_report(
 
 def render(summary: dict[str, Any]) -> str:
     """The page of a summary."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise ImportError("reports need jinja2; pip install 'damvi[report]'") from error
-    template, style, script = (
-        files(__package__).joinpath(f"page.{kind}").read_text(encoding="utf-8")
-        for kind in ("html.j2", "css", "js")
-    )
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["per100"] = words.per_hundred
-    environment.filters["range100"] = words.range_of_hundred
-    # A figure does not break before its percent sign.
-    environment.filters["steady"] = lambda text: text.replace(" %", "\u00a0%")
-    environment.filters["small"] = small
-    return environment.from_string(template).render(
+    script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
+    filters = {
+        "per100": words.per_hundred,
+        "range100": words.range_of_hundred,
+        # A figure does not break before its percent sign.
+        "steady": lambda text: text.replace(" %", "\u00a0%"),
+        "small": small,
+    }
+    return fill(
+        "page.html.j2",
+        filters,
         summary=summary,
-        style=style,
-        style_hash=digest(style),
         script=script,
         script_hash=digest(script),
         live_json=json_for_script(_live(summary)),
         **_values(summary),
         **_tables(summary),
     )
+
+
+def fill(template: str, filters: dict[str, Any], **values: Any) -> str:
+    """The page of a template of this folder, in the style of all of them, escaped."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError as error:
+        raise ImportError("reports need jinja2; pip install 'damvi[report]'") from error
+    text, style = (
+        files(__package__).joinpath(file).read_text(encoding="utf-8")
+        for file in (template, "page.css")
+    )
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= filters
+    page = environment.from_string(text)
+    return page.render(style=style, style_hash=digest(style), **values)
 
 
 def _values(summary: dict[str, Any]) -> dict[str, Any]:
