@@ -25,7 +25,8 @@ from damvi import (
 from damvi.moments import Moments
 from damvi.reweighting import emphasis, plain_margin
 from damvi.solvers import exact
-from damvi.streaming import LEVEL, Drift, Margins
+from damvi.streaming import Drift
+from damvi.streaming.drift import LEVEL, Margins
 from damvi.votes import Votes
 from damvi.weighting import Settings
 
@@ -211,7 +212,7 @@ def test_large_batches_are_added_up_in_blocks(monkeypatch):
     X, y = cast(3, 1000)
     whole = VoteStream(MODELS[False], half_life=200)
     whole.partial_fit(X, y)
-    monkeypatch.setattr("damvi.streaming.BLOCK_BYTES", 8 * K * 64)
+    monkeypatch.setattr("damvi.streaming.stream.BLOCK_BYTES", 8 * K * 64)
     blocks = VoteStream(MODELS[False], half_life=200)
     drift = blocks.partial_fit(X, y)
     np.testing.assert_allclose(blocks.weights_, whole.weights_, atol=1e-12)
@@ -219,7 +220,7 @@ def test_large_batches_are_added_up_in_blocks(monkeypatch):
 
 
 def test_whole_numbers_become_floats_before_they_run_over(monkeypatch):
-    monkeypatch.setattr("damvi.streaming.ROOM", 100 * 2**30)
+    monkeypatch.setattr("damvi.streaming.memory.ROOM", 100 * 2**30)
     X, y = cast(5, 600)
     stream = VoteStream(MODELS[False], prior_rows=0)
     feed(stream, X, y, [50])
