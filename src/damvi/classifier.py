@@ -36,8 +36,8 @@ from .folds import (
 )
 from .hashing import hash_step, thinned, training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
+from .messages import progress_bar
 from .outofcore import BlockFit, ParquetTable
-from .progress import progress_bar
 from .reweighting import emphasize_missed_positives
 from .selection import EMPHASES, SHRINKAGES, Choice, choose, prune, reweigh
 from .solvers import SOLVERS

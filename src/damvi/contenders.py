@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .classifier import DAMVIClassifier
+from .messages import counted
 from .voting import DAMVIVotingClassifier
 
 __all__ = [
@@ -107,7 +108,7 @@ class _Oversampled(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"{SAMPLERS[self.sampler]} looks for {self.k_neighbors} neighbours of each "
                 f"row among the others of its class, and the rarest class has "
-                f"{counts.min()} rows to train on; lower k_neighbors, or use "
+                f"{counted(counts.min(), 'row')} to train on; lower k_neighbors, or use "
                 f"sampler='random'"
             )
         if self.sampler == "smote":

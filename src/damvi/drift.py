@@ -452,9 +452,11 @@ class _Cells:
             return f"{share} missing, {was} in training"
 
         def not_known() -> str:
-            new = "categories that are new" if column.kind == "category" else "unreadable"
-            was = percent(not_read / of)
-            return f"{unread:,.0f} of {rows:,.0f} values are {new} ({was} in training)"
+            new = ("is unreadable", "are unreadable")
+            if column.kind == "category":
+                new = ("is a category that is new", "are categories that are new")
+            was, told = percent(not_read / of), new[int(unread != 1)]
+            return f"{unread:,.0f} of {rows:,.0f} values {told} ({was} in training)"
 
         self.checks = [
             _Check("unread", unread, rows, not_read, of, not_known),

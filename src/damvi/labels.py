@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from .messages import counted
+
 Numbers = NDArray[np.float64]
 Targets = NDArray[np.integer[Any]]
 
@@ -281,7 +283,7 @@ class Labels:
         worst = int(np.argmax(n_without_class))
         more = int((n_without_class > 0).sum()) - 1
         others = f" (and so for {more} of the other classes)" if more else ""
-        n_rows = "1 row" if rows[worst] == 1 else f"{int(rows[worst])} rows"
+        n_rows = counted(int(rows[worst]), "row")
         return (
             f"{int(n_without_class[worst])} of {n_voters} samples drew none of the "
             f"{n_rows} of class {self.by_target.tolist()[worst]!r}, so these voters never "
@@ -379,9 +381,9 @@ def check_classes(classes: NDArray[Any], counts: NDArray[Any]) -> None:
     """Refuse one class, and too many."""
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one class only ({classes.tolist()[0]!r}, {counts[0]} rows), and "
-            f"there is nothing to tell apart; if a split left the other class out, "
-            f"stratify it: train_test_split(..., stratify=y)"
+            f"y holds one class only ({classes.tolist()[0]!r}, "
+            f"{counted(counts[0], 'row')}), and there is nothing to tell apart; if a split "
+            f"left the other class out, stratify it: train_test_split(..., stratify=y)"
         )
     if len(classes) > MAX_CLASSES:
         raise ValueError(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .evaluation import UNKNOWN, FittedVote, Judged, class_names, honest_rows
 from .io import ModelParts
+from .messages import counted
 from .tables import check_carried, pick
 
 if TYPE_CHECKING:
@@ -102,7 +103,11 @@ def review(
     words = [replace(judged, alike={}).words, *doubts.words, *worth.words]
     known = int((~labelled & judged.of_fit).sum())
     if known:
-        words.append(f"{known:,} training rows are left out: their labels are known.")
+        out = (
+            "training row is left out: its label is",
+            "training rows are left out: their labels are",
+        )
+        words.append(f"{counted(known, *out)} known.")
     rows, why = np.concatenate([doubts.rows, worth.rows]), [*doubts.why, *worth.why]
     classes = pd.Series([*model.target.as_given(), None], dtype=object).to_numpy()
     own: dict[str, Any] = {"row": rows + 1}

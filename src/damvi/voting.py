@@ -38,8 +38,8 @@ from .decision import (
 from .folds import Split, asks_for_groups, split_rows
 from .hashing import training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
+from .messages import progress_lines
 from .outofcore import ParquetTable, PoolFit, TrainedPool
-from .progress import progress_lines
 from .reweighting import emphasize_missed_positives
 from .selection import (
     EMPHASES,

@@ -14,7 +14,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 
 # From the ground up: a module imports its own layer and those below, never one above.
 LAYERS = [
-    "_compat _files _kernels hashing progress",
+    "_compat _files _kernels hashing messages",
     "labels validation folds votes moments risks reweighting solvers crossfit "
     "crossfit_kernels weighting selection unlabeled decision",
     "voters",

@@ -111,7 +111,7 @@ def test_groups_count_once(rate):
 
 def test_what_keeps_nothing_is_said():
     few = guarantee([0.1, 0.2, 0.9], [0, 0, 1], "recall", 0.9)
-    assert "there are 1 positives, and it takes 22" in few.words
+    assert "there is 1 positive, and it takes 22" in few.words
     with pytest.raises(ValueError, match="found on other rows"):
         guarantee([0.1, 0.2], [0, 1], "precision", 0.5)
     with pytest.raises(ValueError, match="no vote"):

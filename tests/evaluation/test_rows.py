@@ -77,9 +77,9 @@ def test_decisions_and_chances_are_the_classifiers_own(fitted):
 
 def test_strange_or_missing_labels_are_refused(fitted):
     frame, model = fitted
-    with pytest.raises(ValueError, match=r"1 rows of 'odd'.*'bad' .positive. and 'ok'"):
+    with pytest.raises(ValueError, match=r"1 row of 'odd'.*'bad' .positive. and 'ok'"):
         honest_rows(model, frame.head(3).assign(y=["bad", "odd", "ok"]))
-    with pytest.raises(ValueError, match="missing in 1 rows"):
+    with pytest.raises(ValueError, match="missing in 1 row"):
         honest_rows(model, frame.head(3).assign(y=["bad", None, "ok"]))
     with pytest.raises(ValueError, match="no target column 'z'"):
         honest_rows(model, frame, "z")
@@ -150,9 +150,9 @@ def test_rows_without_a_vote_are_known_as_such(coins):
 
 def test_strange_or_missing_labels_of_many_are_refused(coins):
     frame, model = coins
-    with pytest.raises(ValueError, match=r"1 rows of 'odd'.*'dent'"):
+    with pytest.raises(ValueError, match=r"1 row of 'odd'.*'dent'"):
         honest_rows(model, frame.head(3).assign(fault=["dent", "odd", "fine"]))
-    with pytest.raises(ValueError, match="missing in 1 rows"):
+    with pytest.raises(ValueError, match="missing in 1 row"):
         honest_rows(model, frame.head(3).assign(fault=["dent", None, "fine"]))
     with pytest.raises(ValueError, match="no target column 'z'"):
         honest_rows(model, frame, "z")

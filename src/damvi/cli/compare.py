@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..messages import counted
 from .console import check_output_file, current_output
 from .fit import COST
 
@@ -69,8 +70,8 @@ def compare(
         output.say(line)
     n = len(found.rows)
     output.say(
-        f"\nThe decisions agree on {found.agreement:.2%} of {found.judged:,} rows, and "
-        f"differ on {n:,}."
+        f"\nThe decisions agree on {found.agreement:.2%} of "
+        f"{counted(found.judged, 'row')}, and differ on {n:,}."
     )
     show_rows(output, found.rows, MOST_ROWS, out)
     output.result({"out": None if out is None else str(out), **found.as_dict()})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..messages import counted
 from .console import Output, check_output_file, current_output
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ def drift(
         command = shlex.join(["damvi", *sys.argv[1:]])
         found.save(out, name=data.name, command=command)
     output.say(
-        f"{found.rows:,.0f} rows of {data.name} against {found.training_rows:,.0f} of "
-        f"training.\n{found.lead}"
+        f"{counted(found.rows, 'row')} of {data.name} against {found.training_rows:,.0f} "
+        f"of training.\n{found.lead}"
     )
     for one in found.decisions:
         output.say(f"{one.words}{'' if one.matters else ' (not far from it)'}.")
@@ -94,11 +95,11 @@ def drift(
         rows = [[one.name, one.words, *one.figures] for one in changed[:MOST_ROWS]]
         output.show(plain_table(headings, rows, texts=2))
         if len(changed) > MOST_ROWS:
-            output.say(f"and {len(changed) - MOST_ROWS:,} more columns.")
+            output.say(f"and {counted(len(changed) - MOST_ROWS, 'more column')}.")
     _show_worth(output, found)
     if history is not None:
-        n = len(found.batches)
-        output.say(f"\n{history} has {n:,} {'batch' if n == 1 else 'batches'} now.")
+        n = counted(len(found.batches), "batch", "batches")
+        output.say(f"\n{history} has {n} now.")
     if out is not None:
         output.say(f"\nWritten to {out}: open it in a browser, or send it.")
     if strict and found.warnings:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..messages import counted
 from .console import Output, check_output_file, current_output, printable
 from .fit import COST, SHARE, check_guarantee
 
@@ -76,7 +77,7 @@ def evaluate(
     found = loaded.evaluate(table, target=target, cost=cost, top=top)
     if found.dropped:
         name = target or loaded.target.name
-        output.note(f"Dropped {found.dropped:,} rows whose {name!r} is missing.")
+        output.note(f"Dropped {counted(found.dropped, 'row')} whose {name!r} is missing.")
     figures, names = found.figures, found.names
     say = _EachClass() if loaded.target.classes else _OneClass()
     for line in say.counts(data, names, figures.confusion.sum(axis=1)):
@@ -108,7 +109,10 @@ class _OneClass:
     def counts(self, data: Path, names: tuple[str, ...], sizes: Any) -> list[str]:
         """How many rows there are of what."""
         n, found = int(sizes.sum()), int(sizes[1])
-        return [f"{data}: {n:,} rows, {found:,} of them {names[1]!r} ({found / n:.2%})."]
+        return [
+            f"{data}: {counted(n, 'row')}, {found:,} of them {names[1]!r} "
+            f"({found / n:.2%})."
+        ]
 
     def show(self, output: Output, figures: Any, names: tuple[str, ...]) -> None:
         """What was flagged, by what is true."""
@@ -117,7 +121,7 @@ class _OneClass:
         (passed, alarms), (missed, found) = figures.confusion.tolist()
         rows = [
             [names[1], f"{found:,} found", f"{missed:,} missed"],
-            ["others", f"{alarms:,} false alarms", f"{passed:,} passed"],
+            ["others", counted(alarms, "false alarm"), f"{passed:,} passed"],
         ]
         output.show(plain_table(["", "flagged", "not flagged"], rows))
 
@@ -126,7 +130,8 @@ class _EachClass:
     """What is printed of several classes."""
 
     def counts(self, data: Path, names: tuple[str, ...], sizes: Any) -> list[str]:
-        first = f"{data}: {int(sizes.sum()):,} rows of {(sizes > 0).sum()} classes."
+        classes = counted((sizes > 0).sum(), "class", "classes")
+        first = f"{data}: {counted(sizes.sum(), 'row')} of {classes}."
         lacking = [repr(printable(names[c])) for c in (sizes == 0).nonzero()[0]]
         if not lacking:
             return [first]

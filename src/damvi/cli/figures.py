@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._files import write_whole
+from ..messages import counted
 from .console import Output, no_formula, printable
 
 if TYPE_CHECKING:
@@ -241,7 +242,9 @@ def show_scores(
     if comparison.by_class is not None:
         _show_classes(output, scores["classes"], comparison.by_class)
     elif scores["positives"] < FEW_ROWS:
-        output.say(f"Only {scores['positives']} positives: all these figures are rough.")
+        output.say(
+            f"Only {counted(scores['positives'], 'positive')}: all these figures are rough."
+        )
 
 
 def show_guarantee(output: Output, promise: dict[str, Any]) -> None:
@@ -312,7 +315,7 @@ def show_rows(output: Output, rows: pd.DataFrame, most: int, out: Path | None) -
         output.say(f"and {n - most:,} more{where}.")
     if out is not None:
         write_whole(out, _as_csv(rows))
-        output.say(f"\nSaved {out}: {n:,} row{'s' * (n != 1)}.")
+        output.say(f"\nSaved {out}: {counted(n, 'row')}.")
 
 
 def _cells(rows: pd.DataFrame) -> list[list[str]]:

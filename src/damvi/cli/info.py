@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ..messages import counted
 from .console import current_output, printable
 
 MOST_VOTERS = 12
@@ -66,7 +67,7 @@ def _first_lines(summary: dict[str, Any]) -> list[str]:
             positive = summary["positive"]
             (other,) = (label for label in classes if label != positive)
             what = f"{positive!r} (positive) against {other!r}"
-        features = f"{summary['n_features']} features"
+        features = counted(summary["n_features"], "feature")
         only = f"{features}; no table's columns, so for Python only"
         return [f"a classifier of {what}", only, size]
     rows = f"fitted on {target['rows']:,} rows"
@@ -141,7 +142,7 @@ def _class_lines(summary: dict[str, Any]) -> list[str]:
     labels = [one["label"] for one in counts] if counts else map(str, summary["classes"])
     cells = []
     for place, label in enumerate(labels):
-        row = [label, f"{counts[place]['rows']:,} rows"] if counts else [label]
+        row = [label, counted(counts[place]["rows"], "row")] if counts else [label]
         row.append(f"factor {factors[place]:.3g}")
         if tuning:
             row.append(f"F1 {tuning['honest_f1'][place]:.3g}")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..messages import counted
 from .console import Output, printable
 
 if TYPE_CHECKING:
@@ -92,5 +93,5 @@ def note_unread_columns(
             f"as missing. Is it written as it was in training?"
         )
     if len(names) > 10:
-        output.note(f"Note: the same goes for {len(names) - 10:,} more columns.")
+        output.note(f"Note: the same goes for {counted(len(names) - 10, 'more column')}.")
     return names

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from .._files import discarded, remove_at_end, whole_file
+from ..messages import counted
 from .console import Output, check_output_file, current_output, no_formula, printable
 from .loading import load_whole, without_garbage_collection
 
@@ -126,7 +127,7 @@ def predict(
         )
     n = sum(counts.values())
     say = output.note if out == STREAM else output.say
-    judged = f"{n:,} {'row' if n == 1 else 'rows'} judged"
+    judged = f"{counted(n, 'row')} judged"
     best = "" if top is None else f"the {written:,} with the highest scores: "
     if by is not None:
         best = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..messages import counted
 from .console import Output
 
 PATIENCE = 10
@@ -27,7 +28,8 @@ def cluster_client(address: str, jobs: int | None, output: Output) -> Iterator[A
             )
         where = "a Dask cluster on this machine" if address == "local" else address
         output.note(
-            f"Workers: {len(threads)} ({sum(threads.values())} threads) of {where}."
+            f"Workers: {len(threads)} ({counted(sum(threads.values()), 'thread')}) of "
+            f"{where}."
         )
         yield client
 

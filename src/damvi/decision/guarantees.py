@@ -33,14 +33,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
+from ..messages import counted
+
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rate = Literal["recall", "precision", "false_alarm_rate"]
 RATES: tuple[Rate, ...] = get_args(Rate)
 COUNTED: dict[Rate, tuple[str, str]] = {
-    "recall": ("recall of at least", "positives"),
-    "precision": ("precision of at least", "flagged rows"),
-    "false_alarm_rate": ("false-alarm rate of at most", "negatives"),
+    "recall": ("recall of at least", "positive"),
+    "precision": ("precision of at least", "flagged row"),
+    "false_alarm_rate": ("false-alarm rate of at most", "negative"),
 }
 """What is promised, and the rows that carry it."""
 N_CUTS = 25
@@ -116,27 +118,28 @@ class Guarantee:
     @property
     def words(self) -> str:
         """The promise, or that there is none, and how many rows it would take."""
-        told, rows = COUNTED[self.rate]
+        told, row = COUNTED[self.rate]
+        rows = counted(self.counted, row)
         told, sure = (
             f"{told} {self.level:g}",
             f"with {100 * self.confidence:.4g} % confidence",
         )
         if self.by_group:
-            rows = f"groups with {rows}"
+            rows = counted(self.counted, f"group with {row}s", f"groups with {row}s")
         if self.threshold is not None:
-            return f"{told} {sure} (by {self.counted:,} {rows})"
+            return f"{told} {sure} (by {rows})"
         told = f"no {told} can be promised {sure}"
         if self.flags_all:
-            return (
-                f"{told}: by these {self.counted:,} {rows} only flagging every row keeps it"
-            )
+            return f"{told}: by {rows} only flagging every row keeps it"
         if self.rate == "precision":
             return (
-                f"{told}: no threshold is shown to be that precise by {self.positives:,} "
-                f"positives and {self.negatives:,} others; it takes {self.needed:,} "
-                f"flagged positives at least, and more with each false alarm"
+                f"{told}: no threshold is shown to be that precise by "
+                f"{counted(self.positives, 'positive')} and "
+                f"{counted(self.negatives, 'other')}; it takes {self.needed:,} flagged "
+                f"positives at least, and more with each false alarm"
             )
-        return f"{told}: there are {self.counted:,} {rows}, and it takes {self.needed:,}"
+        there = "there is" if self.counted == 1 else "there are"
+        return f"{told}: {there} {rows}, and it takes {self.needed:,}"
 
     @property
     def price(self) -> str:

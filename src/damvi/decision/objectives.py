@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..labels import allows_many_classes
+from ..messages import counted
 from .rows import Classes, Number, Rows
 
 SLACK = 1e-12
@@ -225,10 +226,10 @@ class Flags(Objective):
     @property
     def name(self) -> str:
         if self.per is None:
-            return f"recall at {self.number:,.10g} flags"
+            return f"recall at {counted(self.number, 'flag')}"
         if self.per == 1:
             return f"recall at {100 * self.number:.10g} % flagged"
-        return f"recall at {self.number:,.10g} flags in {self.per:,.10g} rows"
+        return f"recall at {counted(self.number, 'flag')} in {counted(self.per, 'row')}"
 
     @property
     def share(self) -> float:

@@ -24,6 +24,7 @@ import numpy as np
 
 from .. import __version__
 from .._files import is_private, write_whole
+from ..messages import counted
 from ..outofcore.blocks import BlockPlan
 from ..voters.trees.binning import Binning
 from ..voters.trees.forest import Forest
@@ -119,7 +120,8 @@ class Checkpoint:
         n = sum(map(len, self._there()))
         if not n:
             return ""
-        return f"; {n} voters are kept in {self.folder}, and the same fit goes on from them"
+        kept = counted(n, "voter is", "voters are")
+        return f"; {kept} kept in {self.folder}, and the same fit goes on from there"
 
     def fit_succeeded(self) -> None:
         """Nothing is to be resumed: what was kept for that alone goes."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._kernels import one_blas_thread
 from ..hashing import Hashes, hash_step, row_hashes, thinned
+from ..messages import progress_bar
 from ..outofcore import PoolFit, TrainedPool
 from ..outofcore.pool import (
     PoolPlan,
@@ -30,7 +31,6 @@ from ..outofcore.pool import (
     train_one,
 )
 from ..outofcore.training import LabelCounts, targets_of
-from ..progress import progress_bar
 from ..voters.pool import ALL_ROWS
 from ..voters.trees.binning import dense
 from .cluster import Cluster

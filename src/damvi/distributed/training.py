@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from ..hashing import Hashes, hash_step
 from ..labels import ClassTotals, Labels
+from ..messages import progress_bar
 from ..outofcore import BlockFit, PoolFit, Trained
 from ..outofcore.blocks import BlockPlan, BlockVotes
 from ..outofcore.training import LabelCounts, categories_of, check_totals
-from ..progress import progress_bar
 from ..voters.trees.binning import Features
 from ..voters.trees.features import Categories
 from ..voters.trees.forest import Forest

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..messages import counted
 from ..tables import check_carried, listed, pick
 from .draws import draw_pairs, widening
 from .measures import MEASURES, Figure, compare, point_figures
@@ -132,7 +133,7 @@ def differences(
         found = _figures(old, (one, other), labelled, within, cost)
         words += [why] * bool(why)
         if min(sizes) < FEWEST:  # draws of so few say nothing of others
-            few = f"{min(sizes)} row{'s' * (min(sizes) > 1)}"
+            few = counted(min(sizes), "row")
             words.append(
                 f"One of the classes has {few} here: too few to tell which model is better."
             )
@@ -152,7 +153,9 @@ def differences(
     each = ["both models"] if told[0] == told[1] else ["the old model", "the new model"]
     words += [f"For {who}: {text}" for who, text in zip(each, told, strict=False)]
     if n < len(both):
-        words.append(f"{len(both) - n:,} rows that one of them cannot judge are left out.")
+        what = "that one of them cannot judge"
+        rest = counted(len(both) - n, f"row {what} is", f"rows {what} are")
+        words.append(f"{rest} left out.")
     if blocks is not None:
         words.append(alike_words(alike.alike))
     listed_rows = _rows(old, (one, other), frames[0], np.flatnonzero(differ), carried)

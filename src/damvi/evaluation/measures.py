@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..messages import counted
 from .draws import (
     N_DRAWS,
     class_means,
@@ -385,8 +386,8 @@ class TopFigures:
             )
         )
         return (
-            f"Of the {self.rows:,.10g} highest votes in {self.of:,.10g} rows, {hits} are "
-            f"expected to be hits: precision {precision}, recall {recall}."
+            f"Of the {counted(self.rows, 'highest vote')} in {self.of:,.10g} rows, {hits} "
+            f"are expected to be hits: precision {precision}, recall {recall}."
         )
 
 
@@ -436,10 +437,7 @@ def top_figures(
     numbers = np.minimum(np.asarray(rows, np.float64), n)
     if numbers.ndim != 1 or not (numbers > 0).all():
         raise ValueError(f"rows={rows!r}; give numbers of rows above 0")
-    order = np.argsort(-votes, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(votes[order]) != 0, True)) + 1
-    found = np.append(0, np.cumsum(positive[order]))[np.append(0, ends)]
-    hits = np.interp(numbers, np.append(0, ends), found)
+    hits = hits_in_top(positive, votes, numbers)
     alike = None if blocks is None else np.asarray(blocks, np.intp)
     drawn = draw_top(seed, positive, votes, numbers / n, alike)
     wider = 1.0 if alike is None else widening(alike)
@@ -459,6 +457,24 @@ def top_figures(
         precision, recall = figures
         told.append(TopFigures(number, n, precision.times(number), precision, recall))
     return told
+
+
+def hits_in_top(
+    positive: NDArray[np.bool_], vote: NDArray[np.float64], rows: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Positives among so many rows with the highest votes: of equal ones, as many as are
+    in a part of them in the mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hits_in_top(np.array([True, False, True]), np.array([0.9, 0.5, 0.5]), np.arange(4))
+    array([0. , 1. , 1.5, 2. ])
+    """
+    order = np.argsort(-vote, kind="stable")
+    ends = np.append(0, np.flatnonzero(np.append(np.diff(vote[order]) != 0, True)) + 1)
+    found = np.append(0, np.cumsum(positive[order]))[ends]
+    return np.asarray(np.interp(rows, ends, found))
 
 
 def point_figures(

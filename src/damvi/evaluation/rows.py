@@ -16,6 +16,7 @@ from .._kernels import in_threads
 from ..decision import decide
 from ..folds import alike_blocks
 from ..hashing import kept, row_hashes, without_labels
+from ..messages import counted
 from ..tables import label_texts, merge_labels, pick, read_times, time_values
 from .voters import FittedVote
 
@@ -138,6 +139,7 @@ class Judged:
     def words(self) -> str:
         """Where the votes come from, for the user to read."""
         n, known, judged = len(self), self.n_of_fit, int(self.has_vote.sum())
+        every = "The only row is" if n == 1 else f"All {n:,} rows are"
         if self.untold:
             return (
                 f"The training rows are judged by a sample of one in {self.step} of them, "
@@ -147,17 +149,19 @@ class Judged:
                 f"and the others left out."
             )
         if known == 0:
-            text = f"All {n:,} rows are new to the model."
+            text = f"{every} new to the model."
             if self.step > 1:
                 text += f" (It remembers one in {self.step} of its own, and met none here.)"
         else:
-            which = f"All {n:,} rows" if known == n else f"{known:,} of {n:,} rows"
+            some = f"{known:,} of {n:,} rows {'is' if known == 1 else 'are'}"
             text = (
-                f"{which} are training rows: each is judged by voters, weights and "
-                f"thresholds that had not seen it."
+                f"{every if known == n else some} training rows: each is judged by voters, "
+                f"weights and thresholds that had not seen it."
             )
         if judged < n:
-            text += f" {n - judged:,} rows have no out-of-sample vote and are left out."
+            what = "no out-of-sample vote and"
+            rest = counted(n - judged, f"row has {what} is", f"rows have {what} are")
+            text += f" {rest} left out."
         return " ".join(filter(None, (text, alike_words(self.alike))))
 
 
@@ -358,8 +362,8 @@ def true_labels(
         return places
     if labels.isna().any():
         raise ValueError(
-            f"the target {column!r} is missing in {int(labels.isna().sum()):,} rows; drop "
-            f"them first"
+            f"the target {column!r} is missing in {counted(labels.isna().sum(), 'row')}; "
+            f"drop them first"
         )
     classes = target.classes or (target.negative, target.positive)
     if target.merged:
@@ -377,8 +381,8 @@ def true_labels(
         )
         n = int(places.isna().sum())
         raise ValueError(
-            f"the target {column!r} has {n:,} rows of {_listed(strange)}, but the model "
-            f"knows {known}"
+            f"the target {column!r} has {counted(n, 'row')} of {_listed(strange)}, but the "
+            f"model knows {known}"
         )
     return places.to_numpy(dtype=np.intp)
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from .._kernels import in_threads
 from ..hashing import Hashes, kept, row_hashes
+from ..messages import progress_bar
 from ..outofcore import ParquetTable
 from ..outofcore.parquet import RowGroup, is_number, is_text
-from ..progress import progress_bar
 from ..tables import Schema, label_texts, notes_on, suspicions, time_order
 from ..tables.profile import Profile
 from ..voters.trees.features import Categories, FrameTable

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..folds import forward_splits
 from ..io import Target
+from ..messages import counted
 from ..tables import (
     Schema,
     binary,
@@ -214,8 +215,8 @@ def _few_groups(groups: NDArray[Any], name: str) -> list[str]:
     if n >= FEW_GROUPS:
         return []
     return [
-        f"{name!r} has only {n} groups: what judges one of them has learned from few "
-        f"others, so the scores are rough, and more often too low than too high"
+        f"{name!r} has only {counted(n, 'group')}: what judges one of them has learned "
+        f"from few others, so the scores are rough, and more often too low than too high"
     ]
 
 
@@ -274,8 +275,8 @@ def _filled(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
     column = frame[name]
     if column.isna().any():
         raise ValueError(
-            f"the {role} column {name!r} is missing in {column.isna().sum():,} rows; "
-            f"give each row a {role}"
+            f"the {role} column {name!r} is missing in "
+            f"{counted(column.isna().sum(), 'row')}; give each row a {role}"
         )
     return column
 
@@ -286,9 +287,9 @@ def _read_weights(column: pd.Series, known: NDArray[np.bool_]) -> NDArray[np.flo
     odd = ~(weights >= 0)
     if odd.any():
         raise ValueError(
-            f"the column of weights {column.name!r} has {odd.sum():,} values that are no "
-            f"weight, such as {str(column[known][odd].iloc[0])!r}; give numbers of 0 and "
-            f"more"
+            f"the column of weights {column.name!r} has "
+            f"{counted(odd.sum(), 'value that is', 'values that are')} no weight, such as "
+            f"{str(column[known][odd].iloc[0])!r}; give numbers of 0 and more"
         )
     return weights
 
@@ -356,8 +357,9 @@ def read_classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target
     for words, n in (("positive", int(found.sum())), ("negative", int((~found).sum()))):
         if n < LEAST_ROWS:
             raise ValueError(
-                f"only {n} row is {words} in {name!r}; at least {LEAST_ROWS} are needed to "
-                f"learn and to judge, and dozens for figures to rely on"
+                f"only {counted(n, 'row is', 'rows are')} {words} in {name!r}; at least "
+                f"{LEAST_ROWS} are needed to learn and to judge, and dozens for figures to "
+                f"rely on"
             )
     others = labels[~found].unique().tolist()
     return found, Target(name, others[0] if len(others) == 1 else "", labels[found].iloc[0])
@@ -441,8 +443,8 @@ def with_unlabeled(table: Prepared, frame: pd.DataFrame, name: str) -> Prepared:
         n = int(label_texts(frame[target]).notna().sum())
         if n:
             warnings.append(
-                f"{name} has a {target!r} in {n:,} rows, which is ignored. Rows with a "
-                f"label belong in the table that is fitted"
+                f"{name} has a {target!r} in {counted(n, 'row')}, which is ignored. Rows "
+                f"with a label belong in the table that is fitted"
             )
     for column in table.schema.used:
         read = more[list(column.features)].notna().to_numpy().any()
@@ -474,8 +476,7 @@ def describe_unlabeled(table: Prepared, weight: float | None) -> str | None:
         )
     if table.unlabeled is None:
         return None
-    n = len(table.unlabeled)
-    rows = f"{n:,} rows have no label: " if n > 1 else "1 row has no label: "
+    rows = f"{counted(len(table.unlabeled), 'row has', 'rows have')} no label: "
     if weight:
         return (
             f"{rows}how the voters disagree on them counts with a weight of at most "

@@ -19,7 +19,7 @@ from .._kernels import in_threads
 from ..crossfit import FoldWeights, out_of_bag_vote
 from ..folds import deal_folds_by_rank
 from ..labels import ClassTotals, Labels
-from ..progress import progress_bar
+from ..messages import progress_bar
 from ..voters.sampling import PoissonSampling, poisson_rates
 from ..voters.trees.forest import Forest
 from ..votes import Votes

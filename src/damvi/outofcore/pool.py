@@ -25,7 +25,7 @@ from .._kernels import one_blas_thread, one_openmp_thread
 from ..folds import Split, deal_folds_by_rank, refuse_single_class
 from ..hashing import Hashes, hash_step, row_bits, thinned
 from ..labels import ClassTotals, Labels
-from ..progress import progress_bar
+from ..messages import progress_bar
 from ..validation import check_many_classes
 from ..voters import PoolVoters, many_categories, strong_pool
 from ..voters.estimators import VoteReader, Voting, in_parallel, weight_name

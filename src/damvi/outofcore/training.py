@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from .. import __version__
 from .._kernels import announce_compilation, in_threads
 from ..labels import ClassTotals, Labels
-from ..progress import progress_bar
+from ..messages import progress_bar
 from ..voters.sampling import PoissonSampling
 from ..voters.trees.binning import Binning, EdgeSketch, Features, signs_that_count
 from ..voters.trees.features import Categories

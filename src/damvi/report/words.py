@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..messages import counted
+
 MEANINGS = {
     "precision": "share of the flagged rows that are real",
     "recall": "share of the real ones that are flagged",
@@ -119,16 +121,19 @@ def there(summary: dict[str, Any]) -> list[dict[str, Any]]:
 def data_words(summary: dict[str, Any]) -> str:
     """Rows, classes and columns."""
     data = summary["data"]
-    words = f"{data['rows']:,} rows"
+    words = counted(data["rows"], "row")
     if summary["labelled"]:
         words += wording(summary).extent(summary)
     kinds = [column["kind"] for column in data["columns"]]
-    words += f"; {len(kinds) - kinds.count('dropped')} columns are used"
+    words += (
+        f"; {counted(len(kinds) - kinds.count('dropped'), 'column is', 'columns are')} used"
+    )
     if kinds.count("dropped"):
         words += f" and {kinds.count('dropped')} are not"
     words += f". {data['words']}"
     if data["without_truth"]:
-        words += f" {data['without_truth']:,} rows without a truth are left out."
+        left = "row without a truth is", "rows without a truth are"
+        words += f" {counted(data['without_truth'], *left)} left out."
     return words
 
 
@@ -238,7 +243,8 @@ class OneClass:
         real = summary["classes"][1]
         flagged = real["named"]["part"]
         if not real["rows"]:
-            return f"{flagged:,} rows are flagged, and none of all is real."
+            rows = counted(flagged, "row is", "rows are")
+            return f"{rows} flagged, and none of all is real."
         if not flagged:
             return f"nothing is flagged, and all {real['rows']:,} real ones are missed."
         return (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..messages import counted
 from .schema import REPEATS, Schema, judge
 from .values import dates_in, dates_of_fit, find_date_format, is_time
 
@@ -199,7 +200,7 @@ def _notes_on_copies(X: pd.DataFrame) -> list[str]:
     if not pairs:
         return []
     shown = "; ".join(f"{one!r} and {other!r}" for one, other in pairs[:3])
-    more = f"; and {len(pairs) - 3:,} more pairs" if len(pairs) > 3 else ""
+    more = f"; and {counted(len(pairs) - 3, 'more pair')}" if len(pairs) > 3 else ""
     return [
         f"Nearly the same: {shown}{more}. One of each is enough: they share what they are "
         f"worth to a model."
@@ -267,8 +268,9 @@ def read_times(column: pd.Series) -> NDArray[Any]:
         times = dates.dt.as_unit("us").astype("int64").to_numpy()
     if odd.any():
         raise ValueError(
-            f"the time column {column.name!r} has {odd.sum():,} values that are no time, "
-            f"such as {str(column[odd].iloc[0])!r}; give each row a time"
+            f"the time column {column.name!r} has "
+            f"{counted(odd.sum(), 'value that is', 'values that are')} no time, such as "
+            f"{str(column[odd].iloc[0])!r}; give each row a time"
         )
     return times
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..messages import counted
 from .opening import open_bytes, table_name
 
 if TYPE_CHECKING:
@@ -175,11 +176,10 @@ class DelimitedFile:
     def _check_width(self, row: _Row, line_before: int | None) -> None:
         width, n_cells = len(self.header), len(row.cells)
         if n_cells != width:
-            cells = "1 cell" if n_cells == 1 else f"{n_cells:,} cells"
             start = self.separator.join(row.cells)[:100]
             raise ValueError(
-                f"{self.path}, line {row.line} has {cells}, but the header has "
-                f"{width:,}: {start!r}"
+                f"{self.path}, line {row.line} has {counted(n_cells, 'cell')}, but the "
+                f"header has {width:,}: {start!r}"
             )
         if width == 1 and line_before is not None and row.line > line_before + 1:
             raise ValueError(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..messages import counted
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -43,14 +45,16 @@ def binary(
     """
     known = labels.notna().to_numpy()
     if not known.all():
-        notes.append(f"Dropped {(~known).sum():,} rows whose {labels.name!r} is missing.")
+        notes.append(
+            f"Dropped {counted((~known).sum(), 'row')} whose {labels.name!r} is missing."
+        )
     labels = labels[known]
     counts = _counts_of(labels)
     values = counts.index.tolist()
     if len(values) == 1:
         raise ValueError(
-            f"the target {labels.name!r} has one class only: {_show(values[0])} in all "
-            f"{len(labels):,} rows"
+            f"the target {labels.name!r} has one class only: {_show(values[0])} in "
+            f"{counted(len(labels), 'row')}"
         )
     if positive is not None:
         chosen = _match(values, positive, labels.name)
@@ -190,10 +194,11 @@ def spelling_warnings(labels: pd.Series) -> list[str]:
     """A warning, loudly, of labels that may well be one."""
     warnings = []
     for some in spellings(labels):
-        counted = " and ".join(f"{label!r} ({n:,} rows)" for label, n in some.items())
+        each = [f"{label!r} ({counted(n, 'row')})" for label, n in some.items()]
         warnings.append(
-            f"LABELS: {counted} of {labels.name!r} differ in case or blanks alone, and "
-            f"count as different. If they are the same, merge them with --merge-labels"
+            f"LABELS: {' and '.join(each)} of {labels.name!r} differ in case or blanks "
+            f"alone, and count as different. If they are the same, merge them with "
+            f"--merge-labels"
         )
     return warnings
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ..messages import counted
 from .encoding import FREQUENCY, Levels, Words, is_free_text
 from .labels import listed
 from .leaks import DROPPED, find_leak
@@ -580,7 +581,9 @@ def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Colu
         return Column(name, "dropped", reason="each row has its own value, as an id has")
     if len(counts) <= MOST_CATEGORIES:
         categories = tuple(sorted(set(category_texts(counts.index))))
-        return Column(name, "category", categories, f"{len(categories)} categories")
+        return Column(
+            name, "category", categories, counted(len(categories), "category", "categories")
+        )
     frequent = counts[counts >= LEAST_ROWS].head(MOST_CATEGORIES - 1)
     if frequent.sum() < n_known / 2:
         if is_free_text(text):

@@ -1,10 +1,28 @@
-"""A progress bar on the standard error, for whoever asks for one."""
+"""What is told to people: numbers of things in words, and a bar for whoever asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+
+def counted(n: float, one: str, several: str = "") -> str:
+    """So many of something, as people write it.
+
+    Parameters
+    ----------
+    n : float
+    one, several : str
+        What a single one is called, with its verb if it has one, and what others are; by
+        default with an "s".
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row"), counted(1, "row is", "rows are")
+    ('1 row', '2,000 rows', '1 row is')
+    """
+    return f"{n:,.15g} {one if n == 1 else several or f'{one}s'}"
 
 
 def progress_bar(what: str) -> Callable[[Iterable[Any], int], Iterator[Any]]:

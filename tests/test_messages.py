@@ -1,7 +1,7 @@
 """The progress bar: on the standard error, and transparent to what it follows."""
 
 from damvi import DAMVIClassifier
-from damvi.progress import progress_bar
+from damvi.messages import progress_bar
 
 
 def test_items_pass_through_unchanged(capsys):
