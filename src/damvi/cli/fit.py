@@ -179,7 +179,7 @@ def fit(
     rows and vote on all of them. To go on with a fit of trees that was interrupted, give
     the same command again.
     """
-    from ..model import options_like, parse_metric, why_in_blocks
+    from ..model import options_like, parse_metric, refuse_in_blocks, why_in_blocks
     from ..outofcore import ParquetTable
     from .loading import load_whole
 
@@ -233,15 +233,10 @@ def fit(
     }
     options = options_like(older, {"target": target, **options})
     if why is not None:
-        needs = ("unlabeled_weight", "time", "group", "sample_weight", "guarantee")
-        needs_memory = {
-            "time_limit": options.get("time_limit"),
-            "unlabeled": unlabeled,
-            **{name: options.get(name) for name in needs},
-            "merge_labels": options.get("merge_labels") or None,
-        }
-        is_best = options["pool"] == "best"
-        refuse_in_blocks(needs_memory | {"pool best": "best" if is_best else None})
+        try:
+            refuse_in_blocks({**options, "unlabeled": unlabeled}, _option)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
         output.note(f"Read in blocks, out of core: {why}.")
         if older is None and not typed["pool"]:
             options["pool"] = "trees"
@@ -276,18 +271,9 @@ def check_guarantee(text: str) -> dict[str, float]:
     return {rate: level}
 
 
-def refuse_in_blocks(given: dict[str, Any]) -> None:
-    """An error for options that need all rows in memory."""
-    names = {"sample_weight": "weight"}
-    given = {names.get(name, name): value for name, value in given.items()}
-    asked = [f"--{k.replace('_', '-')}" for k, value in given.items() if value is not None]
-    if asked:
-        is_pool = asked[0].startswith("--pool")
-        cure = "give --pool strong or trees" if is_pool else "leave it out"
-        raise click.UsageError(
-            f"{' and '.join(asked)} need{'s' * (len(asked) == 1)} all rows in memory, and "
-            f"these are read in blocks; {cure}, or fit on a sample in one file"
-        )
+def _option(name: str) -> str:
+    """An option of :func:`damvi.model.train`, as it is given here."""
+    return f"--{'weight' if name == 'sample_weight' else name.replace('_', '-')}"
 
 
 def fit_file(

@@ -4,9 +4,11 @@ from .comparison import Comparison, Metric, as_metric, metric_for, parse_metric
 from .dataset import prepare_dataset
 from .evaluation import Evaluation
 from .fitting import fit_dataset, fit_table
-from .model import Fit, Model, Watch, fit, load, options_like, train
+from .model import Model, load
+from .options import refuse_in_blocks
 from .source import DatasetRows, files_of, why_in_blocks
 from .table import Prepared, prepare, with_unlabeled
+from .training import Fit, Watch, fit, options_like, train
 
 __all__ = [
     "Comparison",
@@ -28,6 +30,7 @@ __all__ = [
     "parse_metric",
     "prepare",
     "prepare_dataset",
+    "refuse_in_blocks",
     "train",
     "why_in_blocks",
     "with_unlabeled",

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import __version__
 from ..hashing import row_bits
+from ..messages import counted
 from ..outofcore import ParquetTable
 from ..outofcore.parquet import RowGroup
 from ..tables import Rows, Schema, label_texts, read_blocks, read_table
@@ -111,9 +112,8 @@ def why_in_blocks(data: Any, asked: bool = False) -> str | None:
     size = table.n_rows * len(table.schema.names) * 8
     about = f"{table.n_rows:,} rows, {_bytes_in_words(size)} as numbers"
     if not is_file:
-        n = len(table.files)
         what = "a folder" if data.is_dir() else "a pattern"
-        return f"{data} is {what} of {n:,} parquet file{'s' * (n > 1)} ({about})"
+        return f"{data} is {what} of {counted(len(table.files), 'parquet file')} ({about})"
     if asked:
         return f"as asked ({about})"
     there = memory()

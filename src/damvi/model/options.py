@@ -1,4 +1,4 @@
-"""A fit as an older one was: its settings, its columns and its threshold rule.
+"""Options of a fit: what users call them, and those of an older fit.
 
 What a fit was asked for is in the model's file as ``made["settings"]``. The rest is known
 from the model: what its columns are, its classes, its seed, its pool, its threshold rule.
@@ -6,7 +6,8 @@ from the model: what its columns are, its classes, its seed, its pool, its thres
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,61 @@ from .table import Prepared
 ELSEWHERE = ("pos_label", "merge_labels", "drop", "pool", "threshold", "random_state")
 """Options of a fit that the model tells itself, by what became of them."""
 OF_THIS_FIT = ("n_jobs", "like")
+NEED_MEMORY = (
+    *("time_limit", "unlabeled", "unlabeled_weight", "time", "group", "sample_weight"),
+    *("guarantee", "merge_labels"),
+)
+"""Options of a fit that are not for tables that are read in blocks."""
 MOST_NAMED = 20
+
+
+IN_PYTHON = {
+    r"--[\w-]+(?: \w+)? \((?:in Python )?(\w+=[^)]*)\)": r"\1",
+    r"--\w+, (\w+=True)": r"\1",
+    r"--cost-miss 20 --cost-false-alarm 1": "threshold={'cost': (1, 20)}",
+    r"--group (\S+?)(?=[.,;]?(?:\s|$))": r"group='\1'",
+    r"--positive\b": "pos_label=",
+    r"--merge-labels\b": "merge_labels=True",
+    r"--shuffle\b": "shuffle=True",
+    r"--(time|keep|drop)\b": r"\1=",
+}
+"""What options of the command are in Python."""
+
+
+def in_python(text: str) -> str:
+    """A message with the parameters of :func:`fit` in place of the command's options."""
+    for option, parameter in IN_PYTHON.items():
+        text = re.sub(option, parameter, text)
+    return text
+
+
+def refuse_in_blocks(
+    options: Mapping[str, Any], called: Callable[[str], str] = str
+) -> None:
+    """An error if options of a fit need all rows in memory.
+
+    Parameters
+    ----------
+    options : mapping of str to object
+        Of :func:`~damvi.model.train`.
+    called : callable
+        What the user calls an option.
+    """
+    given = {name: options.get(name) for name in NEED_MEMORY}
+    asked = [
+        called(name)
+        for name, value in given.items()
+        if value is not None and value is not False
+    ]
+    cure = "leave it out"
+    if options.get("pool") == "best":
+        asked.append(f"{called('pool')} best")
+        cure = cure if asked[1:] else f"give {called('pool')} strong or trees"
+    if asked:
+        raise ValueError(
+            f"{' and '.join(asked)} need{'s' * (len(asked) == 1)} all rows in memory, and "
+            f"these are read in blocks; {cure}, or fit on a sample in one file"
+        )
 
 
 def settings(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
