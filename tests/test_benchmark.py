@@ -10,7 +10,7 @@ from scipy.stats import ttest_1samp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 
-from damvi.benchmark import COLUMNS, Comparison, compare, holm, paired_p
+from damvi.benchmark import Comparison, columns, compare, holm, paired_p
 from damvi.contenders import CONTENDERS, Contender
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def made(**scores):
         for name, values in scores.items()
         for s, f in enumerate(values)
     ]
-    return Comparison(pd.DataFrame(rows, columns=COLUMNS), 0.3)
+    return Comparison(pd.DataFrame(rows, columns=columns()), 0.3)
 
 
 def test_contenders_on_a_table_with_gaps_and_categories(table):
@@ -65,6 +65,26 @@ def test_three_classes_have_factors_tuned_for_all():
     assert "Macro F1 and macro average precision of 3 classes" in found.caption
     # The mean over classes, of which a forest's plain decision misses the rare ones.
     assert found.scores["f1"].min() > 0.4
+
+
+def test_what_a_budget_of_alerts_finds(table):
+    X, y = table
+    found = compare(X, y, ["DAMVI", "RF"], n_splits=2, top=20)
+    scores = found.scores
+    hits = scores["top_precision"] * 20
+    assert np.allclose(hits, scores["top_recall"] * (y == "bad").sum() * 0.3, atol=0.5)
+    assert (hits.between(1, 20)).all()
+    assert "| precision@20 | recall@20 | seconds |" in str(found)
+    assert "in the 20 likeliest test rows, over 2 splits" in found.caption
+    assert {"top_precision_p", "top_recall_mark"} <= {*found.summary.columns}
+    whole = compare(X, y, ["DAMVI"], n_splits=1, top=10_000).scores.iloc[0]
+    assert whole["top_recall"] == 1
+    with pytest.raises(ValueError, match="top=0; give a number of rows from 1 on"):
+        compare(X, y, ["DAMVI"], top=0)
+    kinds = np.where(y == "bad", "bad", np.where(X.c > 0, "good", "fair"))
+    found = compare(X, kinds, ["DAMVI"], n_splits=1, top=90)
+    assert found.scores["top_recall"].item() == 1  # of each class, all rows
+    assert found.scores["top_precision"].item() == pytest.approx(1 / 3)
 
 
 def test_groups_stay_whole(table, add):

@@ -31,7 +31,9 @@ from sklearn.pipeline import make_pipeline
 from ._compat import take_rows
 from .contenders import CONTENDERS, make_contender
 from .decision import decide, tune_threshold
+from .evaluation.measures import hits_in_top
 from .labels import Labels
+from .messages import counted
 from .voters import NumberEncoder
 
 __all__ = ["Comparison", "available_contenders", "compare"]
@@ -39,12 +41,19 @@ __all__ = ["Comparison", "available_contenders", "compare"]
 LEVEL = 0.05
 FOLDS = 5
 METRICS = {"f1": "F1", "ap": "AP"}
-COLUMNS = ["contender", "split", "f1", "ap", "fit_seconds", "note"]
+OF_TOP = ("precision", "recall")
+"""What is also told of the test rows with the highest chances, if these are asked for."""
 REFERENCES = ("DAMVI-strong", "DAMVI")
 """What the others are compared with: the first of these that takes part."""
 
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 Follow = Callable[[int, int, dict[str, Any]], None]
+
+
+def columns(top: int | None = None) -> list[str]:
+    """Those of the scores."""
+    of_top = [] if top is None else [f"top_{name}" for name in OF_TOP]
+    return ["contender", "split", *METRICS, *of_top, "fit_seconds", "note"]
 
 
 def available_contenders() -> tuple[list[str], list[str]]:
@@ -69,6 +78,7 @@ def compare(
     groups: ArrayLike | None = None,
     n_splits: int = 10,
     test_size: float = 0.3,
+    top: int | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     known: pd.DataFrame | None = None,
@@ -91,6 +101,10 @@ def compare(
     n_splits : int, default=10
     test_size : float, default=0.3
         The share of the test rows (of the groups, if there are any).
+    top : int, optional
+        Also tell the precision and the recall of so many test rows of each split, those
+        with the highest chance of the positive class: what a budget of alerts would find.
+        Of three or more classes, means over so many rows of each.
     random_state : int, default=0
         Split number s, and every model in it, has the seed ``random_state + s``.
     n_jobs : int, optional
@@ -118,6 +132,8 @@ def compare(
     for name in names:
         make_contender(name)  # says what is wrong with it, if anything
     labels, targets = Labels.read(np.asarray(y), pos_label)
+    if top is not None and top < 1:
+        raise ValueError(f"top={top!r}; give a number of rows from 1 on, or leave it out")
     codes = targets.astype(np.intp)
     whole = None if groups is None else np.unique(groups, return_inverse=True)[1]
     done = _as_rows(known)
@@ -131,12 +147,13 @@ def compare(
         seed = random_state + split
         train, test = _split(codes, whole, test_size, seed)
         row = {"contender": name, "split": split, "note": ""}
-        row |= _score(name, X, codes, labels, whole, train, test, seed, n_jobs)
+        row |= _score(name, X, codes, labels, whole, train, test, seed, n_jobs, top)
         done[name, split] = row
         if follow is not None:
             follow(number, len(pending), row)
     rows = [done[name, split] for name in names for split in range(n_splits)]
-    return Comparison(pd.DataFrame(rows, columns=COLUMNS), test_size, labels.n_classes)
+    scores = pd.DataFrame(rows, columns=columns(top))
+    return Comparison(scores, test_size, labels.n_classes, top)
 
 
 def _as_rows(known: pd.DataFrame | None) -> dict[tuple[str, int], dict[str, Any]]:
@@ -166,6 +183,7 @@ def _score(
     test: NDArray[np.intp],
     seed: int,
     n_jobs: int | None,
+    top: int | None,
 ) -> dict[str, Any]:
     """F1, average precision and the seconds of a fit, or a note on what went wrong."""
     X_train, X_test = take_rows(X, train), take_rows(X, test)
@@ -181,8 +199,8 @@ def _score(
             chances = model.predict_proba(X_test)
     except Exception as error:
         note = " ".join(f"{type(error).__name__}: {error}".split())
-        return {"f1": np.nan, "ap": np.nan, "fit_seconds": np.nan, "note": note[:300]}
-    return {"fit_seconds": seconds, **_measure(y[test], predicted, chances, labels)}
+        return dict.fromkeys(columns(top)[2:], np.nan) | {"note": note[:300]}
+    return {"fit_seconds": seconds, **_measure(y[test], predicted, chances, labels, top)}
 
 
 def _measure(
@@ -190,13 +208,22 @@ def _measure(
     predicted: NDArray[np.intp],
     chances: NDArray[np.float64],
     labels: Labels,
+    top: int | None,
 ) -> dict[str, float]:
     """The means over the classes that are looked for, and occur."""
     reported = labels.reported.tolist()
     there = [c for c in reported if (y == c).any()] or reported
     f1 = f1_score(y, predicted, labels=there, average="macro", zero_division=0)
     ap = np.mean([average_precision_score(y == c, chances[:, c]) for c in there])
-    return {"f1": float(f1), "ap": float(ap)}
+    found = {"f1": float(f1), "ap": float(ap)}
+    if top is None:
+        return found
+    number = min(top, len(y))
+    hits = [hits_in_top(y == c, chances[:, c], np.array([number])).item() for c in there]
+    sizes = [max(int((y == c).sum()), 1) for c in there]
+    recalls = [hit / size for hit, size in zip(hits, sizes, strict=True)]
+    told = float(np.mean(hits)) / number, float(np.mean(recalls))
+    return found | {f"top_{name}": one for name, one in zip(OF_TOP, told, strict=True)}
 
 
 def _folds(y: NDArray[np.intp], groups: NDArray[np.intp] | None, seed: int) -> Folds:
@@ -288,14 +315,25 @@ class Comparison:
     ----------
     scores : DataFrame
         One row for each contender and split: ``f1``, ``ap`` (means over the classes, of
-        three or more), ``fit_seconds``, and a ``note`` where it failed.
+        three or more), ``top_precision`` and ``top_recall`` if asked for, ``fit_seconds``,
+        and a ``note`` where it failed.
     test_size : float
     n_classes : int
+    top : int or None
+        The test rows of a split, the likeliest first, that the latter are of.
     """
 
     scores: pd.DataFrame
     test_size: float
     n_classes: int = 2
+    top: int | None = None
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """What contenders are judged by: columns of ``scores``, and their headings."""
+        if self.top is None:
+            return METRICS
+        return METRICS | {f"top_{name}": f"{name}@{self.top:,}" for name in OF_TOP}
 
     @property
     def reference(self) -> str | None:
@@ -314,7 +352,7 @@ class Comparison:
         """
         by_name = self.scores.groupby("contender", sort=False)
         table = pd.DataFrame(index=list(by_name.groups))
-        for metric in METRICS:
+        for metric in self.metrics:
             wide = self.scores.pivot(index="split", columns="contender", values=metric)
             wide = wide[table.index]
             table[metric] = wide.mean()
@@ -349,8 +387,11 @@ class Comparison:
         what = "F1 and average precision"
         if self.n_classes > 2:
             what = f"Macro F1 and macro average precision of {self.n_classes} classes"
+        if self.top is not None:
+            rows = counted(self.top, "likeliest test row")
+            what = f"{what}, precision and recall in the {rows},"
         train = round(100 - 100 * self.test_size)
-        text = f"{what} over {n} split{'s' * (n > 1)} of {train}/{100 - train}: {mean}."
+        text = f"{what} over {counted(n, 'split')} of {train}/{100 - train}: {mean}."
         if self.reference is None or n < 2:
             return f"{text} Best in bold."
         return (
@@ -368,7 +409,7 @@ class Comparison:
         for name in table.index:
             line = table.loc[name]
             cells = [escape(str(name))]
-            for metric in METRICS:
+            for metric in self.metrics:
                 if np.isnan(line[metric]):
                     cells.append("failed")
                     continue
@@ -389,9 +430,9 @@ class Comparison:
     def to_markdown(self) -> str:
         """The table in Markdown."""
         rows, notes = self._rows("**{}**")
-        head = ["", *METRICS.values(), "seconds"]
+        head = ["", *self.metrics.values(), "seconds"]
         lines = [self.caption, "", *(f"| {' | '.join(row)} |" for row in [head, *rows])]
-        lines.insert(3, "|:--|--:|--:|--:|")
+        lines.insert(3, f"|:--|{'--:|' * (len(head) - 1)}")
         for number, note in enumerate(notes, 1):
             lines += ["", f"[{number}] {note}"]
         return "\n".join(lines) + "\n"
@@ -399,7 +440,7 @@ class Comparison:
     def to_latex(self) -> str:
         """The table in LaTeX, which needs no package."""
         rows, notes = self._rows(r"\textbf{{{}}}", _latex)
-        head = ["", *METRICS.values(), "seconds"]
+        head = ["", *self.metrics.values(), "seconds"]
         body = [" & ".join(row) + r" \\" for row in [head, *rows]]
         body[0] += r" \hline"
         return "\n".join(
@@ -407,7 +448,7 @@ class Comparison:
                 r"\begin{table}",
                 rf"\caption{{{_latex(self.caption)}}}",
                 r"\centering",
-                r"\begin{tabular}{l|rrr}",
+                rf"\begin{{tabular}}{{l|{'r' * (len(head) - 1)}}}",
                 r"\hline",
                 *body,
                 r"\hline",
@@ -427,7 +468,7 @@ class Comparison:
         rows, notes = self._rows("[bold]{}[/bold]")
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column("", no_wrap=True)
-        for name in (*METRICS.values(), "seconds"):
+        for name in (*self.metrics.values(), "seconds"):
             table.add_column(name, justify="right", no_wrap=True)
         for name, *cells in rows:
             table.add_row(Text(name), *map(Text.from_markup, cells))  # names may have [1]

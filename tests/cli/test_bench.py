@@ -36,6 +36,11 @@ def test_a_table_from_end_to_end_and_again(damvi, table):
     kept, made = pd.read_csv("out/scores.csv"), pd.read_csv(pd.io.common.StringIO(scores))
     assert kept[["f1", "ap"]].equals(made[["f1", "ap"]])
     assert "scores are in" not in first.stderr
+    # So is what is found in the top rows.
+    top = damvi(*command, "--splits", 1, "--top", 9)
+    assert "is of other rows or settings, and is written anew" in top.stderr
+    assert "precision@9" in top.stdout
+    assert {"top_precision", "top_recall"} <= {*pd.read_csv("out/scores.csv").columns}
     # Other rows are another comparison.
     fraud(300, seed=1).to_csv(table, index=False)
     other = damvi(*command, "--splits", 1)

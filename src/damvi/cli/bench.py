@@ -32,6 +32,12 @@ SCORES, SETTINGS = "scores.csv", "settings.json"
 )
 @click.option("--splits", "n_splits", type=click.IntRange(1), default=10, show_default=True)
 @click.option(
+    "--top",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Also tell what the K test rows with the highest scores of each split hold.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(["terminal", "markdown", "latex"]),
@@ -53,6 +59,7 @@ def bench(
     keep: tuple[str, ...],
     contenders: str | None,
     n_splits: int,
+    top: int | None,
     form: str,
     seed: int,
     jobs: int | None,
@@ -65,14 +72,15 @@ def bench(
 
     DATA is read as damvi fit reads it. Over stratified 70/30 splits, each contender is
     trained with its threshold tuned on training rows that it has not seen, judged on the
-    test rows by F1 and average precision, and compared in pairs with DAMVI.
+    test rows by F1 and average precision, and compared in pairs with DAMVI. With --top,
+    also by the precision and the recall of a budget of so many alerts.
 
     Scores are kept in the results folder as they are made: interrupt the command when you
     like, and the same command goes on where it stopped.
     """
     from joblib import cpu_count
 
-    from ..benchmark import available_contenders, compare
+    from ..benchmark import available_contenders, columns, compare
     from ..contenders import make_contender
     from ..model import prepare
     from ..tables import read_table
@@ -91,7 +99,7 @@ def bench(
     table = prepare(frame, target, positive, group=group, keep=keep, drop=drop)
     show_table(output, data, table)
     folder = out or Path("damvi-bench") / data.name.split(".")[0]
-    known = _open(folder, _settings(table, seed), output)
+    known = _open(folder, _settings(table, seed, top), columns(top), output)
     found = compare(
         table.X,
         table.y,
@@ -99,10 +107,11 @@ def bench(
         pos_label=table.pos_label,
         groups=table.groups,
         n_splits=n_splits,
+        top=top,
         random_state=seed,
         n_jobs=jobs or cpu_count(),
         known=known,
-        follow=_Follow(folder / SCORES, output),
+        follow=_Follow(folder / SCORES, columns(top), output),
     )
     if found.scores["f1"].isna().all():
         raise click.ClickException(f"no contender could be fitted: {found.scores.note[0]}")
@@ -126,7 +135,7 @@ def bench(
     )
 
 
-def _settings(table: Prepared, seed: int) -> dict[str, Any]:
+def _settings(table: Prepared, seed: int, top: int | None) -> dict[str, Any]:
     """What scores depend on beyond the contender and the split."""
     from pandas.util import hash_pandas_object
 
@@ -137,15 +146,17 @@ def _settings(table: Prepared, seed: int) -> dict[str, Any]:
     digest.update(table.y.tobytes())
     if table.groups is not None:
         digest.update(repr(table.groups.tolist()).encode())
-    return {"damvi": __version__, "rows": digest.hexdigest(), "seed": seed}
+    found = {"damvi": __version__, "rows": digest.hexdigest(), "seed": seed}
+    return found if top is None else {**found, "top": top}
 
 
-def _open(folder: Path, settings: dict[str, Any], output: Output) -> pd.DataFrame | None:
+def _open(
+    folder: Path, settings: dict[str, Any], names: list[str], output: Output
+) -> pd.DataFrame | None:
     """The scores that an earlier run has left, if they are of the same rows."""
     import pandas as pd
 
     from .._files import write_whole
-    from ..benchmark import COLUMNS
 
     folder.mkdir(parents=True, exist_ok=True)
     scores, made_by = folder / SCORES, folder / SETTINGS
@@ -154,13 +165,14 @@ def _open(folder: Path, settings: dict[str, Any], output: Output) -> pd.DataFram
         # A line that was not written whole is none.
         lines = scores.read_text("utf-8").splitlines(keepends=True)
         write_whole(scores, "".join(line for line in lines if line.endswith("\n")))
-        known = pd.read_csv(scores, keep_default_na=False, na_values={"f1": "", "ap": ""})
+        empty = dict.fromkeys(names[2:-1], "")
+        known = pd.read_csv(scores, keep_default_na=False, na_values=empty)
         known = known.drop_duplicates(["contender", "split"], keep="last")
         output.note(f"{len(known)} scores are in {scores} already.")
         return known
     if scores.is_file():
         output.note(f"{scores} is of other rows or settings, and is written anew.")
-    write_whole(scores, ",".join(COLUMNS) + "\n")
+    write_whole(scores, ",".join(names) + "\n")
     write_whole(made_by, json.dumps(settings))
     return None
 
@@ -168,16 +180,14 @@ def _open(folder: Path, settings: dict[str, Any], output: Output) -> pd.DataFram
 class _Follow:
     """Writes each score as it comes, and tells how far the comparison is."""
 
-    def __init__(self, scores: Path, output: Output) -> None:
-        self._scores, self._output = scores, output
+    def __init__(self, scores: Path, names: list[str], output: Output) -> None:
+        self._scores, self._names, self._output = scores, names, output
         self._start = time.monotonic()
 
     def __call__(self, done: int, total: int, row: dict[str, Any]) -> None:
         import pandas as pd
 
-        from ..benchmark import COLUMNS
-
-        line = pd.DataFrame([row], columns=COLUMNS)
+        line = pd.DataFrame([row], columns=self._names)
         with self._scores.open("a", encoding="utf-8") as file:
             line.to_csv(file, header=False, index=False, lineterminator="\n")
         said = f"F1 {row['f1']:.3f} AP {row['ap']:.3f}"

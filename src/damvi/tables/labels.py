@@ -53,7 +53,7 @@ def binary(
     values = counts.index.tolist()
     if len(values) == 1:
         raise ValueError(
-            f"the target {labels.name!r} has one class only: {_show(values[0])} in "
+            f"the target {labels.name!r} has one class only: {_show(values[0])} in all "
             f"{counted(len(labels), 'row')}"
         )
     if positive is not None:
