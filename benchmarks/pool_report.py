@@ -189,16 +189,17 @@ def main_lines(results: Results, contenders: Sequence[str]) -> list[str]:
 
 
 def before_lines(results: Results, folder: Path) -> list[str]:
-    """The main contenders beside those of an older folder, on the splits of both."""
+    """The main contenders of both, this one and an older folder, on the splits of both."""
     older = [c for c in read_cells(folder) if (c["dataset"], c["split"]) in results.cells]
     before = Results(older)
     shared = [cell for key, cell in results.cells.items() if key in before.cells]
     after = Results(shared)
     before.datasets = after.datasets
     both = (before, after)
-    ranks = {m: [one.ranks(results.main, m) for one in both] for m in ("ap", "f1")}
+    names = [name for name in results.main if name in before.contenders]
+    ranks = {m: [one.ranks(names, m) for one in both] for m in ("ap", "f1")}
     rows = []
-    for name in sorted(results.main, key=lambda name: ranks["ap"][1][name]):
+    for name in sorted(names, key=lambda name: ranks["ap"][1][name]):
         row = [f"**{name}**" if name == DAMVI else name]
         for metric in ("ap", "f1"):
             old, new = (one.table([name], metric)[:, 0] for one in both)
@@ -212,12 +213,12 @@ def before_lines(results: Results, folder: Path) -> list[str]:
     return [
         "## Before and after",
         "",
-        f"The same splits in `{folder}` (by the code at the time) and here; mean ranks in "
-        f"brackets, differences ± one standard error over datasets. Splits: "
-        f"{', '.join(places)}.",
+        f"The same splits in `{folder}` (by the code at the time) and here, of the "
+        f"contenders that are in both; mean ranks among these in brackets, differences ± "
+        f"one standard error over datasets. Splits: {', '.join(places)}.",
         "",
         *markdown(head, rows),
-        *(line for d in CHANGED for line in _changed(before, after, d)),
+        *(line for c in CHANGED if c in names for line in _changed(before, after, c)),
     ]
 
 
