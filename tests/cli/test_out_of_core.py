@@ -191,6 +191,7 @@ def test_a_page_of_a_large_folder_shows_a_sample(damvi, monkeypatch):
         (("--pool", "best"), 2, "--pool best needs all rows in memory"),
         (("--sample-rows", "50"), 1, "sample_rows is for strong models of a table"),
         (("--time-limit", "9"), 2, "--time-limit needs all rows in memory"),
+        (("--prefer", "speed"), 2, "--prefer needs all rows in memory"),
         (("--unlabeled", "x", "--group", "shop"), 2, "--unlabeled and --group need all"),
         (("--unlabeled-weight", "0"), 2, "needs all rows in memory"),
         (("--drop", "lost"), 1, "there is no such column 'lost'"),

@@ -126,8 +126,13 @@ def test_who_is_left_out_is_told(monkeypatch):
     said = []
     pool = [("forest", FastForestClassifier(5, n_jobs=1))]
     model, _ = fit_table(
-        prepare(table(), "y"), parse_metric("f1"), pool=pool, say=said.append
+        prepare(table(), "y"),
+        parse_metric("f1"),
+        pool=pool,
+        prefer="speed",
+        say=said.append,
     )
+    assert model.classifier.prefer == "speed"
     assert said == ["Left out catboost: too slow."]
     assert model.made["left_out"] == ["catboost"]
 

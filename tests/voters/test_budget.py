@@ -5,6 +5,7 @@ import time
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import parallel_config
 from sklearn.base import clone
@@ -36,6 +37,18 @@ class Timed(GaussianNB):
     def fit(self, X, y, sample_weight=None):
         Clock.now += self.start + self.seconds * len(X)
         return super().fit(X, y, sample_weight)
+
+
+class SlowToAnswer(LogisticRegression):
+    """Takes so long a row to predict, by the clock of the test."""
+
+    def __init__(self, seconds=1.0, C=1.0):
+        super().__init__(C=C)
+        self.seconds = seconds
+
+    def predict_proba(self, X):
+        Clock.now += self.seconds * len(X)
+        return super().predict_proba(X)
 
 
 @pytest.fixture
@@ -288,6 +301,61 @@ def test_a_limit_and_who_was_used_survive_clones_and_files(rows, tmp_path):
     for wrong in (0, -1, "soon"):
         with pytest.raises(ValueError, match="time_limit"):
             fitted(pool, rows, time_limit=wrong)
+
+
+def pool_with_a_slow_copy():
+    return [
+        ("bayes", Timed(1e-3)),
+        ("linear", SlowToAnswer(1e-3)),
+        ("copy", SlowToAnswer(1.0, C=0.9)),
+    ]
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize("options", [{}, {"reweight": True}, {"time_limit": 1e6}])
+def test_for_speed_who_is_slow_and_not_missed_leaves(rows, options):
+    pool = pool_with_a_slow_copy()
+    model = fitted(pool, rows, prefer="speed", **options)
+    assert "not worth the time" in model.left_out_["copy"]
+    assert "bayes" in model.voters_.names  # which takes no time, by this clock
+    # Given as a list, those that stayed make the same model, which knows nothing of more.
+    options.pop("time_limit", None)
+    assert_same(model, fitted(model.estimators_used_, rows, **options), rows[0])
+    assert model.weights_.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.usefixtures("clock")
+def test_for_speed_nobody_leaves_whom_the_vote_would_miss(rows):
+    pool = [("slow", SlowToAnswer(1.0)), ("weak", DecisionTreeClassifier(max_depth=1))]
+    model = fitted(pool, rows, prefer="speed")
+    assert model.left_out_ == {}
+    assert_same(fitted(pool, rows), model, rows[0])
+
+
+@pytest.mark.usefixtures("clock")
+def test_for_speed_fitted_voters_are_timed_too(rows, capsys):
+    X, y = rows
+    trained = [(name, voter.fit(X, y)) for name, voter in pool_with_a_slow_copy()]
+    model = fitted(trained, rows, cv="prefit", prefer="speed", verbose=1)
+    assert "copy" in model.left_out_
+    assert [name for name, _ in model.estimators_used_] == list(model.voters_.names)
+    assert "Left out copy: not worth the time" in capsys.readouterr().err
+
+
+def test_speed_survives_clones_and_files_and_needs_rows_in_memory(rows, tmp_path):
+    X, y = rows
+    pool = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3))]
+    model = fitted(pool, rows, prefer="speed")
+    assert clone(model).prefer == "speed"
+    io.save(model, tmp_path / "model.damvi")
+    back = io.load(tmp_path / "model.damvi")
+    assert back.prefer == "speed"
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(ValueError, match="prefer"):
+        fitted(pool, rows, prefer="size")
+    pd.DataFrame(X, columns=list("abcdef")).assign(y=y).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(TypeError, match="does not take prefer"):
+        DAMVIVotingClassifier(pool, prefer="speed").fit(tmp_path / "x.parquet", "y")
 
 
 def test_some_rows_are_all_of_the_rare_and_weighted_back():

@@ -92,6 +92,11 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "kept by fewer voters, or fewer rows for the first.",
 )
 @click.option(
+    "--prefer",
+    type=click.Choice(["speed"]),
+    help="Quicker predictions: leave out voters that are not worth the time they take.",
+)
+@click.option(
     "--unlabeled",
     type=DATA,
     metavar="FILE",
@@ -147,6 +152,7 @@ def fit(
     out_of_core: bool,
     cluster: str | None,
     time_limit: float | None,
+    prefer: str | None,
     unlabeled: Path | None,
     unlabeled_weight: float | None,
     time: str | None,
@@ -222,6 +228,7 @@ def fit(
         "random_state": seed if typed["seed"] or older is None else None,
         "n_jobs": jobs,
         "time_limit": time_limit,
+        "prefer": prefer,
         "unlabeled_weight": unlabeled_weight,
         "time": time,
         "group": group,

@@ -54,6 +54,7 @@ def fit_table(
     *,
     pool: str | list[tuple[str, Any]] = "strong",
     time_limit: float | None = None,
+    prefer: str | None = None,
     unlabeled_weight: float | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -75,6 +76,8 @@ def fit_table(
     time_limit : float, optional
         Seconds for the training of a pool; see
         :class:`~damvi.DAMVIVotingClassifier`. Trees take none.
+    prefer : {"speed"}, optional
+        Leave out voters of a pool that are not worth the time they take to answer.
     unlabeled_weight : float, optional
         How much the voters' disagreement on rows without a label counts, from 0 to 1
         (excluded); by default they are left out.
@@ -117,7 +120,8 @@ def fit_table(
     if estimators is None:  # very rare classes must reach every tree
         classifier = DAMVIClassifier(stratified=True, **common)
     else:
-        classifier = DAMVIVotingClassifier(estimators, time_limit=time_limit, **common)
+        common |= {"time_limit": time_limit, "prefer": prefer}
+        classifier = DAMVIVotingClassifier(estimators, **common)
         if isinstance(estimators, str) and find_spec("lightgbm") is None:
             say(ADVICE)
     if unlabeled:

@@ -22,8 +22,8 @@ ELSEWHERE = ("pos_label", "merge_labels", "drop", "pool", "threshold", "random_s
 """Options of a fit that the model tells itself, by what became of them."""
 OF_THIS_FIT = ("n_jobs", "like")
 NEED_MEMORY = (
-    *("time_limit", "unlabeled", "unlabeled_weight", "time", "group", "sample_weight"),
-    *("guarantee", "merge_labels"),
+    *("time_limit", "prefer", "unlabeled", "unlabeled_weight", "time", "group"),
+    *("sample_weight", "guarantee", "merge_labels"),
 )
 """Options of a fit that are not for tables that are read in blocks."""
 MOST_NAMED = 20

@@ -53,6 +53,7 @@ def fit(
     shuffle: bool = False,
     merge_labels: bool = False,
     time_limit: float | None = None,
+    prefer: str | None = None,
     n_jobs: int | None = None,
     random_state: int | None = None,
 ) -> Model:
@@ -117,6 +118,9 @@ def fit(
     time_limit : float, optional
         Seconds for the training: voters are tried in the order of what they add for their
         price, as many as there is time for. Trees take no heed of it.
+    prefer : {"speed"}, optional
+        Leave out voters that are not worth the time they take to answer. Trees take no
+        heed of it.
     n_jobs : int, optional
         Threads; by default all cores.
     random_state : int, optional
@@ -216,6 +220,7 @@ def train(
     shuffle: bool = False,
     merge_labels: bool = False,
     time_limit: float | None = None,
+    prefer: str | None = None,
     n_jobs: int | None = None,
     random_state: int | None = None,
     unlabeled: Any = None,
@@ -235,7 +240,8 @@ def train(
         settings.
     target, pos_label, time, group, sample_weight, drop, keep, pool, threshold, shuffle
         See :func:`fit`; so are ``guarantee``, ``confidence``, ``guarantee_size``,
-        ``sample_rows``, ``merge_labels``, ``time_limit``, ``n_jobs`` and ``random_state``.
+        ``sample_rows``, ``merge_labels``, ``time_limit``, ``prefer``, ``n_jobs`` and
+        ``random_state``.
     unlabeled : DataFrame, Arrow table or path, optional
         More rows, without a label.
     unlabeled_weight : float, optional
@@ -314,6 +320,7 @@ def train(
             metric,
             pool="strong" if pool is None else pool,
             time_limit=time_limit,
+            prefer=prefer,
             unlabeled_weight=unlabeled_weight,
             made=made,
             say=watch.say,

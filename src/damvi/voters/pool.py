@@ -33,6 +33,8 @@ Follower = Callable[["Training", int, bool], None]
 """Told which voter of a training was trained once more, and whether it is whole."""
 FEW_ROWS = 10
 """On which a voter is tried once it is trained."""
+TIMED_ROWS, TIMES = 1000, 3
+"""How many rows a voter is asked for, and how often, to see how long it takes."""
 ALL_ROWS = -1
 """In place of a fold, for the model that is trained on everything."""
 
@@ -224,6 +226,23 @@ class PoolVoters:
         asked = np.flatnonzero(weights)
         votes = self._ask(asked.tolist(), X, n_jobs)
         return self._read.weighted_sum(votes, weights[asked])
+
+    def seconds_a_row(self, X: Any) -> NDArray[np.float64]:
+        """What each voter takes to answer for a row, where it is asked of many at once.
+
+        The least of several times on the same rows, since whatever else the machine does
+        only ever adds to it. One thread.
+        """
+        n = X.shape[0]
+        rows = np.linspace(0, n - 1, min(n, TIMED_ROWS)).astype(np.intp)
+        some, took = take_rows(X, rows), np.empty((TIMES, len(self)))
+        with one_blas_thread():
+            for one in took:
+                for k in range(len(self)):
+                    start = time.perf_counter()
+                    self._vote(k, some)
+                    one[k] = time.perf_counter() - start
+        return np.asarray(took.min(axis=0) / len(rows))
 
     def _ask(
         self, asked: Iterable[int], X: Any, n_jobs: int | None
