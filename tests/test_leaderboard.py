@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,39 +11,49 @@ from sklearn.metrics import f1_score
 
 from benchmarks.leaderboard.contenders import AUTOGLUON, CONTENDERS, LIGHTGBM, OURS
 from benchmarks.leaderboard.data import (
+    ENOUGH_POSITIVES,
     FEWEST_POSITIVES,
     MOST_POSITIVE,
-    read_sources,
+    MOST_ROWS,
+    load,
     rows_of_test,
+    some_rows,
 )
-from benchmarks.leaderboard.report import Entry, front, write_report
+from benchmarks.leaderboard.report import Board, Entry, front, write_report
 from benchmarks.leaderboard.runner import (
-    BUDGETS,
+    BOARDS,
+    DEVELOPMENT,
+    MAIN,
+    Cache,
     Key,
+    Plan,
     best_threshold,
     nothing_known,
     planned,
     score,
     tuned_f1,
 )
+from benchmarks.paper.store import read_cells
 
 PROTOCOL = Path(__file__).resolve().parents[1] / "results" / "leaderboard" / "protocol.md"
 SCORES = ("ap", "f1", "f1_tuned", "log_loss", "brier")
 
 
-def test_sources_are_as_many_and_as_rare_as_asked() -> None:
-    sources = read_sources()
+@pytest.mark.parametrize("board", list(BOARDS))
+def test_sources_are_as_many_and_as_rare_as_asked(board: str) -> None:
+    sources = BOARDS[board].sources
     assert len({source.collected_by for source in sources.values()}) == len(sources) >= 12
     for source in sources.values():
         assert source.positives >= FEWEST_POSITIVES
         assert source.rate <= MOST_POSITIVE
         assert source.licence
-        assert len(source.sha256) == 64
+        assert len(source.sha256) == (64 if board == MAIN else 0)
+    assert not BOARDS[MAIN].sources.keys() & BOARDS[DEVELOPMENT].sources.keys()
 
 
 def test_protocol_names_every_source_and_contender() -> None:
     protocol = PROTOCOL.read_text(encoding="utf-8")
-    for source in read_sources().values():
+    for source in (one for plan in BOARDS.values() for one in plan.sources.values()):
         assert f"| {source.dataset} | {source.rows:,} | {source.features:,} |" in protocol
     for contender in CONTENDERS:
         assert f"**{contender}**" in protocol
@@ -56,10 +67,23 @@ def test_splits_are_stratified_and_frozen() -> None:
     assert (rows_of_test(y, 1) != test).any()
 
 
+def test_of_large_development_datasets_some_rows_are_taken(tmp_path: Path) -> None:
+    large, rare = np.arange(50_000) < 400, np.arange(300) < 9
+    for y, n, positives in ((large, MOST_ROWS, 400), (rare, 300, 9)):
+        rows = some_rows(y.astype(int))
+        assert (len(rows), y[rows].sum()) == (n, positives)
+        assert (np.diff(rows) > 0).all()
+    assert (np.arange(50_000) < 20_000)[some_rows(large * 1)].sum() > ENOUGH_POSITIVES
+    source = BOARDS[DEVELOPMENT].sources["mammography"]  # which comes with the package
+    X, y = load(Cache(tmp_path, tmp_path).table(source))
+    assert (*X.shape, y.sum()) == (source.rows, source.features, source.positives)
+
+
 def test_plan_is_by_budget() -> None:
-    keys = list(planned([None, *BUDGETS], list(CONTENDERS)))
+    plan = BOARDS[MAIN]
+    keys = list(planned(plan, [None, *plan.budgets], list(CONTENDERS)))
     timed = sum(contender.has_budget for contender in CONTENDERS.values())
-    n = len(read_sources())
+    n = len(plan.sources)
     assert len(keys) == len(set(keys))
     assert sum(key.budget == 10 for key in keys) == 3 * timed * n
     assert sum(key.budget == 300 for key in keys) == timed * n
@@ -103,13 +127,20 @@ def test_front_keeps_what_nothing_beats() -> None:
     assert {e.contender for e in front(entries, quality, cost)} == {"a", "c"}
 
 
-def made_up(folder: Path, n_sources: int = 6, easy: str = "") -> None:
+def made_up(
+    folder: Path,
+    n_sources: int = 6,
+    easy: str = "",
+    plan: Plan = BOARDS[MAIN],
+    budgets: Sequence[int] = (10, 60, 300),
+    n_splits: int = 3,
+) -> None:
     """Cells of four contenders; ours is best, and AutoGluon fails once."""
     skill = {OURS: 0.3, AUTOGLUON: 0.2, LIGHTGBM: 0.1, "RUSBoost": 0.0}
     random, lines = np.random.RandomState(0), []
-    wanted = list(read_sources())[:n_sources]
-    for key in planned([None, *BUDGETS], list(skill)):
-        if key.dataset not in wanted:
+    wanted = list(plan.sources)[:n_sources]
+    for key in planned(plan, [None, *budgets], list(skill)):
+        if key.dataset not in wanted or key.split >= n_splits:
             continue
         value = 0.5 + skill[key.contender] + 0.01 * random.rand()
         scores = dict.fromkeys(SCORES, value)
@@ -137,15 +168,15 @@ def made_up(folder: Path, n_sources: int = 6, easy: str = "") -> None:
 
 
 def test_report_ranks_and_shows_what_failed(tmp_path: Path) -> None:
-    easy = list(read_sources())[1]
+    easy = list(BOARDS[MAIN].sources)[1]
     made_up(tmp_path, easy=easy)
-    write_report(tmp_path)
+    write_report(tmp_path, BOARDS[MAIN])
     page = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
     assert "Not met" not in page
     assert "ahead of AutoGluon in mean rank by log loss (1.00 against 2.00" in page
     assert f"{easy} (not ranked)" in page
     assert "split 0, AutoGluon, 60 s: not done after 240 s" in page
-    assert "5 ranked sources" in page
+    assert "5 of 5 ranked sources, 3 splits of each: " in page
     assert (tmp_path / "front.png").exists()
     scores = (tmp_path / "scores.csv").read_text(encoding="utf-8").splitlines()
     assert len(list(csv.DictReader(scores))) == 6 * (2 * 6 + 2 * 3)
@@ -153,6 +184,29 @@ def test_report_ranks_and_shows_what_failed(tmp_path: Path) -> None:
 
 def test_report_of_few_cells_says_so(tmp_path: Path) -> None:
     made_up(tmp_path, n_sources=2)
-    write_report(tmp_path)
+    write_report(tmp_path, BOARDS[MAIN])
     page = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
-    assert "Not run yet on enough sources (2 are complete)." in page
+    assert "Not run yet on enough sources (2 are complete; it takes 3)." in page
+
+
+def test_report_of_some_budgets_and_splits(tmp_path: Path) -> None:
+    made_up(tmp_path, budgets=(10,), n_splits=1)
+    write_report(tmp_path, BOARDS[MAIN])
+    page = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    assert "6 of 6 ranked sources, 1 split of each (3 are planned): " in page
+    assert page.count("\nNot run yet.\n") == 2
+    assert "DAMVI strong at 10 s is on the front" in page
+    assert "What quality costs" in page
+    assert "AP, 60 s" not in page
+
+
+def test_development_datasets_have_a_board_of_their_own(tmp_path: Path) -> None:
+    plan = BOARDS[DEVELOPMENT]
+    easy = next(iter(plan.sources))
+    made_up(tmp_path, n_sources=2, easy=easy, plan=plan, budgets=(10, 60))
+    assert Board(read_cells(tmp_path), plan).ranked[0] == easy
+    write_report(tmp_path, plan)
+    page = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    assert "Our settings were chosen on these datasets" in page
+    assert "(2 are complete; it takes 3)" in page
+    assert "## 300 seconds" not in page

