@@ -221,7 +221,7 @@ def test_voters_that_say_the_same_of_all_rows_can_be_pruned_too(solver, n_classe
         reweighted=np.arange(n_classes) > 0,
     )
     weighting = weigh(votes, Settings(solver=solver, fit_intercept=True))
-    kept, pruning, _ = prune_voters(weighting, 2)
+    kept, pruning, _ = prune_voters(weighting, 2, {2: "f1", 3: "macro_f1"}[n_classes])
     assert len(kept) == pruning.sizes[-1] == 2
 
 

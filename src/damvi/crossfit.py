@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._kernels import in_threads
+from .labels import vote_shape
 from .moments import Moments
 from .solvers import SOLVERS
 
@@ -81,10 +82,10 @@ def out_of_fold_vote(
     Of two classes, votes are signed (n, K) and the vote is (n,). Of more, votes are numbers
     of classes (n, K) or shares of them (n, K, C), and the vote is (n, C).
     """
-    kernels = _kernels(n_classes, soft=votes.ndim == 3)
+    kernels = _kernels(votes, n_classes)
     weights = np.stack([fold.weights for fold in fold_weights], axis=1)
     weights = weights / weights.sum(axis=0)
-    vote, asked = _no_vote(len(votes), n_classes), _asked(weights)
+    vote, asked = np.zeros(vote_shape(len(votes), n_classes)), _asked(weights)
     calls = (
         partial(kernels.by_fold, votes, folds, weights, asked, start, stop, vote)
         for start, stop in _blocks(len(votes))
@@ -109,11 +110,11 @@ def out_of_bag_vote(
     where no voter is out of bag. ``n_rows`` is the number of rows that the weights were
     learned from, if not all are here. The rest is as for :func:`out_of_fold_vote`.
     """
-    kernels = _kernels(n_classes)
+    kernels = _kernels(votes, n_classes)
     n, n_voters = votes.shape
     # What one row can do to the weights fades as rows outnumber voters.
     sweeps = min(MAX_SWEEPS, round(200 * n_voters / (n_rows or n)))
-    vote, rows = _no_vote(n, n_classes), np.arange(n)
+    vote, rows = np.zeros(vote_shape(n, n_classes)), np.arange(n)
     if sweeps == 0:
         # Voters trained on the row are left out, and no more; NaN where none is left.
         weights = np.stack([fold.weights for fold in fold_weights], axis=1)
@@ -126,8 +127,9 @@ def out_of_bag_vote(
         for _ in in_threads(calls, n_jobs):
             pass
         mass[mass <= 0] = np.nan
-        vote /= mass if vote.ndim == 1 else mass[:, np.newaxis]
-        rows = np.flatnonzero(np.isnan(vote if vote.ndim == 1 else vote[:, 0]))
+        by_class = np.atleast_2d(vote.T)
+        by_class /= mass
+        rows = np.flatnonzero(np.isnan(by_class[0]))
     else:
         vote.fill(np.nan)
     if len(rows):  # weights of its own for each of them
@@ -156,7 +158,7 @@ class _Kernels(NamedTuple):
     without: Any
 
 
-def _kernels(n_classes: int, *, soft: bool = False) -> _Kernels:
+def _kernels(votes: NDArray[Any], n_classes: int) -> _Kernels:
     """What adds up votes for the positive one of two classes, or for each of many."""
     from .crossfit_kernels import (  # imports numba
         class_vote_by_fold,
@@ -170,12 +172,8 @@ def _kernels(n_classes: int, *, soft: bool = False) -> _Kernels:
 
     if n_classes == 2:
         return _Kernels(vote_by_fold, out_of_bag_vote_by_fold, vote_without)
-    by_fold = share_vote_by_fold if soft else class_vote_by_fold
+    by_fold = share_vote_by_fold if votes.ndim == 3 else class_vote_by_fold
     return _Kernels(by_fold, out_of_bag_class_vote_by_fold, class_vote_without)
-
-
-def _no_vote(n: int, n_classes: int) -> NDArray[np.float64]:
-    return np.zeros(n if n_classes == 2 else (n, n_classes))
 
 
 def _asked(weights: NDArray[np.float64]) -> NDArray[np.intp]:

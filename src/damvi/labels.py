@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -360,6 +360,26 @@ class BinaryLabels(Labels):
         towards_last = vote if self.pos_label == self.classes[1] else -vote
         tie = TIE if self.order[0] == 1 else 0.0
         return np.where(towards_last == 0, tie, towards_last)
+
+
+def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
+    """Of a vote: a number a row on two classes, and a share for each of more."""
+    return (n_rows,) if n_classes == 2 else (n_rows, n_classes)
+
+
+def vote_columns(vote: ArrayLike) -> tuple[Numbers, NDArray[np.intp], NDArray[np.intp]]:
+    """A vote as columns, the class of each column, and all classes, these first.
+
+    Examples
+    --------
+    >>> columns, reported, classes = vote_columns([0.5, -0.5])
+    >>> columns.shape, reported, classes
+    ((2, 1), array([1]), array([1, 0]))
+    """
+    votes = np.atleast_2d(np.asarray(vote, np.float64).T).T
+    n_columns = votes.shape[1]
+    classes = np.roll(np.arange(max(n_columns, 2)), n_columns)
+    return votes, classes[:n_columns], classes
 
 
 def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:

@@ -22,11 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._kernels import one_blas_thread
 from .crossfit import crossfit_weights
-from .decision import Fixed, Objective, choose_threshold, decide, parse_objective
+from .decision import Fixed, Objective, choose_threshold, parse_objective
 from .decision.decision import AVERAGE_PRECISION
 from .decision.rows import Rows, read_rows
 from .decision.threshold import search
 from .folds import folds_to_learn_from
+from .labels import vote_columns
 from .moments import ClassMoments, Moments
 from .solvers import INDEPENDENT, SOLVERS, uniform
 from .weighting import (
@@ -146,7 +147,8 @@ def prune(fitted: Any, max_voters: int, *, pool: bool) -> None:
     _refuse_refitted(fitted)
     weighting = _weighting(fitted, pool)
     settings = weighting.used
-    kept, pruning, chosen = prune_voters(weighting, max_voters)
+    tuned_for = fitted.labels_.tuned_for
+    kept, pruning, chosen = prune_voters(weighting, max_voters, tuned_for)
     fitted.voters_, fitted.votes_ = fitted.voters_.take(kept), fitted.votes_.take(kept)
     moments = settings.moments_by_fold(fitted.votes_)
     found = minimize_c_bound(fitted.votes_, moments, settings, fitted.n_jobs)
@@ -432,23 +434,15 @@ class Metric:
         """``metric`` is "average_precision" or what a threshold can be tuned for."""
         if isinstance(metric, str) and metric == AVERAGE_PRECISION:
             return cls(votes, None)
-        if isinstance(metric, Objective):
-            return cls(votes, metric)
-        many = votes.n_classes > 2
         try:
             objective: Objective = parse_objective(metric, votes.n_classes)
             if isinstance(objective, Fixed):
                 raise ValueError("it is a threshold")
         except ValueError as error:
-            known = (
-                f"{AVERAGE_PRECISION!r} or 'macro_f1', which are means over the classes"
-                if many
-                else f"{AVERAGE_PRECISION!r}, or what a threshold can be tuned for, such "
-                f"as 'f1' or {{'recall': 0.9}}"
-            )
             raise ValueError(
                 f"metric={metric!r} does not go with {votes.n_classes} classes; give "
-                f"{known}"
+                f"{AVERAGE_PRECISION!r}, or what a threshold can be tuned for: of two "
+                f"classes such as 'f1' or {{'recall': 0.9}}, and of more 'macro_f1'"
             ) from error
         return cls(votes, objective)
 
@@ -473,9 +467,7 @@ class Metric:
         weight, some = self.votes.sample_weight, np.arange(self.votes.n_folds)
         if left_out is not None:
             some = _folds_to_choose_by(self.votes, left_out)
-        order = None
-        if self.votes.n_classes > 2:
-            order = np.argsort(-np.bincount(targets), kind="stable")
+        order = np.argsort(-np.bincount(targets), kind="stable")
         vote, decided = np.full(votes[0].shape, np.nan), np.zeros(len(folds), np.intp)
         for fold in some.tolist():
             here = folds == fold
@@ -484,9 +476,8 @@ class Metric:
                 others = folds_to_learn_from(fold, some, self.votes.forward)
                 known = np.isin(folds, others)
                 rows = read_rows(_only(votes[fold], known), targets, weight)
-                decided[here] = decide(
-                    vote[here], search(rows, self.objective, order), order
-                )
+                threshold = search(rows, self.objective, order)
+                decided[here] = self.objective.decide(vote[here], threshold, order)
         rows = read_rows(vote, targets, weight)
         if self.objective is None:
             value = _average_precision(rows)
@@ -496,16 +487,16 @@ class Metric:
 
 def _only(vote: Numbers, some: NDArray[np.bool_]) -> Numbers:
     """NaN on all other rows."""
-    return np.where(some if vote.ndim == 1 else some[:, np.newaxis], vote, np.nan)
+    kept = np.full(vote.shape, np.nan)
+    kept[some] = vote[some]
+    return kept
 
 
 def _by_class(rows: Rows) -> list[tuple[NDArray[np.bool_], Numbers]]:
-    """Positives and votes: of the positive class, or of each of more that is there."""
-    if rows.n_classes > 2:
-        present = np.unique(rows.targets).tolist()
-        return [(rows.targets == c, rows.vote[:, c]) for c in present]
-    # There is none where the only ones are in the fold left out.
-    return [(rows.positive, rows.vote)] if rows.positive.any() else []
+    """Positives and votes of each class that is looked for, and there."""
+    columns, reported, _ = vote_columns(rows.vote)
+    pairs = [(rows.targets == c, columns[:, at]) for at, c in enumerate(reported)]
+    return [(positive, vote) for positive, vote in pairs if positive.any()]
 
 
 def _average_precision(rows: Rows) -> float:
@@ -649,7 +640,7 @@ class Pruning:
 
 
 def prune_voters(
-    weighting: Weighting, max_voters: Any
+    weighting: Weighting, max_voters: Any, tuned_for: str = "f1"
 ) -> tuple[NDArray[np.intp], Pruning, list[Numbers]]:
     """At most so many voters, those that the C-bound can spare least.
 
@@ -668,7 +659,6 @@ def prune_voters(
     found = _path(settings.moments(total), settings.solver)
     others_found = [_path(settings.moments(one), settings.solver) for one in others]
     sizes = _halved(max(found), max(n for n in found if n <= max_voters))
-    tuned_for = "f1" if votes.n_classes == 2 else "macro_f1"
     metrics = [Metric.of(votes, metric) for metric in (AVERAGE_PRECISION, tuned_for)]
     worth = []
     for size in sizes:

@@ -219,7 +219,7 @@ def test_bad_input_is_named():
     vote, targets = rare_votes(100)
     with pytest.raises(ValueError, match="method='sigmoid' is not known; give 'auto'"):
         calibrate_vote(vote, targets, method="sigmoid")
-    with pytest.raises(ValueError, match="is positive; both classes"):
+    with pytest.raises(ValueError, match="is of class 1; all classes"):
         calibrate_vote(vote, np.zeros(100))
     with pytest.raises(ValueError, match="is of class 2; all classes"):
         calibrate_vote(np.full((4, 3), 0.3), [0, 1, 0, 1])

@@ -211,8 +211,8 @@ def test_a_cost_for_each_row():
         ([0.1, 0.2], [1, 0], [1], "sample_weight has shape"),
         ([0.1, 0.2], [1, 0], [0, 0], "no row has both"),
         ([np.nan, np.nan], [1, 0], None, "never out of sample"),
-        ([0.1, 0.2], [0, 0], None, "is positive; both classes"),
-        ([0.1, 0.2], [1, 0], [1, 0], "is negative; both classes"),
+        ([0.1, 0.2], [0, 0], None, "is of class 1; all classes"),
+        ([0.1, 0.2], [1, 0], [1, 0], "is of class 0; all classes"),
     ],
 )
 def test_bad_rows_are_named(vote, targets, weight, culprit):

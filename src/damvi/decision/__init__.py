@@ -13,6 +13,7 @@ from .decision import Decision, choose_threshold
 from .guarantees import Guarantee, guarantee, promising_cuts
 from .objectives import (
     Cost,
+    Factors,
     FBeta,
     Fixed,
     Flags,
@@ -30,6 +31,7 @@ __all__ = [
     "Cost",
     "Decision",
     "FBeta",
+    "Factors",
     "Fixed",
     "Flags",
     "Floor",

@@ -304,8 +304,7 @@ def crossfit_probability(
 
 def _fit_calibrator(rows: Rows, method: str) -> Calibrator:
     """A calibrator, also from rows that lack a class, as the other folds may."""
-    each = [rows] if rows.n_classes == 2 else rows.one_against_the_rest()
-    return Calibrator(tuple(_fit_curve(own, method) for own in each))
+    return Calibrator(tuple(_fit_curve(own, method) for own in rows.against_the_rest()))
 
 
 def _fit_curve(rows: Rows, method: str) -> ProbabilityCurve:

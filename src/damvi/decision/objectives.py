@@ -11,11 +11,11 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..labels import allows_many_classes
+from ..labels import allows_many_classes, settle
 from ..messages import counted
-from .rows import Classes, Number, Rows
+from .rows import Classes, Number, Rows, require_all_classes
 
 SLACK = 1e-12
 """Rates within this of a floor, or of each other, count as equal: sums are rounded."""
@@ -124,6 +124,14 @@ class Objective:
         """The same of so many rows, where that makes a difference."""
         return self
 
+    def check(self, rows: Rows) -> None:
+        """Refuse rows of which nothing can be learned."""
+        require_all_classes(rows)
+
+    def decide(self, vote: Number, threshold: Any, order: ArrayLike | None) -> Classes:
+        """The class of each row by a tuned threshold, which lies between votes."""
+        return np.asarray(vote > threshold, np.intp)
+
     def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
         """The value of given decisions, and what to maximise."""
         counts = Counts.of(rows, decided == 1, self.mass(rows))
@@ -138,6 +146,14 @@ class MacroF1(Objective):
     def name(self) -> str:
         return "macro F1"
 
+    def check(self, rows: Rows) -> None:
+        """A class may lack rows: the factors of the others are learned all the same."""
+
+    def decide(self, vote: Number, threshold: Any, order: ArrayLike | None) -> Classes:
+        """The largest vote times factor; of equal ones, the first in ``order``."""
+        places = np.arange(vote.shape[1]) if order is None else order
+        return settle(vote * threshold, places).argmax(axis=1)
+
     def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
         table = confusion(rows.targets, decided, rows.weight, rows.n_classes)
         value = float(f1_by_class(table).mean())
@@ -146,24 +162,21 @@ class MacroF1(Objective):
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Objective):
-    """A threshold taken as it is, judged by F1; 0 is the paper's sign of the vote.
-
-    With three or more classes it is the factor of each, judged by macro F1.
-    """
+    """A threshold taken as it is, judged by F1; 0 is the paper's sign of the vote."""
 
     threshold: Any = 0.0
 
     @property
     def name(self) -> str:
-        return "F1" if np.ndim(self.threshold) == 0 else MacroF1().name
+        return "F1"
 
     def value(self, counts: Counts) -> Number:
         return counts.f_score(1)
 
-    def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
-        if rows.n_classes > 2:
-            return MacroF1().judge(rows, decided)
-        return super().judge(rows, decided)
+
+@dataclass(frozen=True, eq=False)
+class Factors(MacroF1, Fixed):
+    """The factor of each of three or more classes taken as it is, judged by macro F1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +337,9 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
     """
     if n_classes > 2:
         return _parse_factors(threshold, n_classes)
-    if isinstance(threshold, Objective) and not _is_of_many(threshold):
+    has_factors = np.ndim(getattr(threshold, "threshold", 0.0)) > 0
+    is_of_many = has_factors or isinstance(threshold, MacroF1)
+    if isinstance(threshold, Objective) and not is_of_many:
         return threshold
     if isinstance(threshold, Real) and not isinstance(threshold, bool):
         number = float(threshold)
@@ -355,15 +370,9 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
     raise ValueError(f"threshold={threshold!r} is not known; give {TWO_CLASSES}")
 
 
-def _is_of_many(threshold: Any) -> bool:
-    """Whether it is an objective of three or more classes."""
-    if isinstance(threshold, Fixed):
-        return np.ndim(threshold.threshold) == 1
-    return isinstance(threshold, MacroF1)
-
-
 def _parse_factors(threshold: Any, n_classes: int) -> Objective:
-    known = _is_of_many(threshold) or allows_many_classes(threshold)
+    given = threshold.threshold if isinstance(threshold, Fixed) else threshold
+    known = isinstance(given, MacroF1) or allows_many_classes(given)
     if not known or (isinstance(threshold, str) and threshold == "auto"):
         raise ValueError(
             f"Only binary classification is supported with threshold={threshold!r}, and y "
@@ -371,14 +380,13 @@ def _parse_factors(threshold: Any, n_classes: int) -> Objective:
             f"(votes count by factors that are tuned) or these factors, {n_classes} "
             f"numbers above 0; or name one class against the rest, as in y == label"
         )
-    if isinstance(threshold, MacroF1):
-        return threshold
-    if isinstance(threshold, str):
-        return MacroF1() if threshold == "macro_f1" else Fixed(np.ones(n_classes))
-    given = threshold.threshold if isinstance(threshold, Fixed) else threshold
+    if isinstance(given, MacroF1):
+        return given
+    if isinstance(given, str):
+        return MacroF1() if given == "macro_f1" else Factors(np.ones(n_classes))
     factors = np.asarray(given, dtype=np.float64)
     if len(factors) == n_classes and (np.isfinite(factors) & (factors > 0)).all():
-        return Fixed(factors)
+        return Factors(factors)
     raise ValueError(
         f"threshold={threshold!r}: of {n_classes} classes each has a factor, in the order "
         f"of classes_; give {n_classes} finite numbers above 0"

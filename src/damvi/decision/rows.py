@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels import vote_columns
+
 Number = NDArray[np.float64]
 """One number, or many."""
 Classes = NDArray[np.intp]
@@ -43,7 +45,7 @@ class Rows:
 
     @property
     def n_classes(self) -> int:
-        return 2 if self.vote.ndim == 1 else self.vote.shape[1]
+        return len(vote_columns(self.vote)[2])
 
     @cached_property
     def positive(self) -> NDArray[np.bool_]:
@@ -59,8 +61,10 @@ class Rows:
         index, weight = self.index[part], self.weight[part]
         return Rows(index, self.vote[part], self.targets[part], weight, self.n_given)
 
-    def one_against_the_rest(self) -> list[Rows]:
-        """For each of three or more classes the rows with a vote in [-1, 1] for it."""
+    def against_the_rest(self) -> list[Rows]:
+        """For each class that is looked for, the rows with a vote in [-1, 1] for it."""
+        if self.n_classes == 2:
+            return [self]
         return [
             replace(self, vote=2 * share - 1, targets=(self.targets == c).astype(np.intp))
             for c, share in enumerate(self.vote.T)
@@ -77,8 +81,9 @@ def read_rows(vote: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | No
         )
     if np.isinf(votes).any():
         raise ValueError("vote holds infinities; NaN is for rows that have no vote")
-    missing = np.isnan(votes) if votes.ndim == 1 else np.isnan(votes).any(axis=1)
-    numbers = _read_targets(targets, len(votes), 2 if votes.ndim == 1 else votes.shape[1])
+    columns, _, classes = vote_columns(votes)
+    missing = np.isnan(columns).any(axis=1)
+    numbers = _read_targets(targets, len(votes), len(classes))
     weight = np.ones(len(votes))
     if sample_weight is not None:
         weight = _column(sample_weight, "sample_weight", len(votes)).astype(np.float64)
@@ -101,10 +106,9 @@ def _read_targets(targets: ArrayLike, n: int, n_classes: int) -> Classes:
         numbers = given.astype(np.intp)
     wrong = (numbers != given) | (numbers < 0) | (numbers >= n_classes)
     if wrong.any():
-        known = "1 (positive) and 0" if n_classes == 2 else f"0 to {n_classes - 1}"
         raise ValueError(
-            f"targets are the numbers of the classes, {known}, but {given[wrong][0]!r} is "
-            f"among them"
+            f"targets are the numbers of the classes, 0 to {n_classes - 1}, but "
+            f"{given[wrong][0]!r} is among them"
         )
     return numbers
 
@@ -113,12 +117,9 @@ def require_all_classes(rows: Rows) -> None:
     """Refuse rows that lack a class, of which nothing can be learned."""
     lacking = np.flatnonzero(np.bincount(rows.targets, minlength=rows.n_classes) == 0)
     if len(lacking):
-        c = int(lacking[-1])
-        two = rows.n_classes == 2
-        name = ("negative", "positive")[c] if two else f"of class {c}"
         raise ValueError(
-            f"none of the {len(rows)} rows that have a vote and a weight is "
-            f"{name}; {'both' if two else 'all'} classes are needed"
+            f"none of the {len(rows)} rows that have a vote and a weight is of class "
+            f"{lacking[-1]}; all classes are needed"
         )
 
 

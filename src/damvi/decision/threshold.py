@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels import settle
 from .objectives import (
     SLACK,
     TINY,
@@ -22,12 +21,13 @@ from .objectives import (
     Fixed,
     Flags,
     Floor,
+    MacroF1,
     Objective,
     confusion,
     f1_by_class,
     parse_objective,
 )
-from .rows import Classes, Number, Rows, read_rows, require_all_classes
+from .rows import Classes, Number, Rows, read_rows
 
 Threshold = float | NDArray[np.float64]
 
@@ -68,8 +68,7 @@ def decide(vote: Number, threshold: Any, order: ArrayLike | None = None) -> Clas
         wins_ties = order is not None and np.asarray(order)[0] == 1
         flagged = vote >= threshold if wins_ties else vote > threshold
         return flagged.astype(np.intp)
-    places = np.arange(vote.shape[1]) if order is None else order
-    return settle(vote * threshold, places).argmax(axis=1)
+    return MacroF1().decide(vote, threshold, order)
 
 
 def tune_threshold(
@@ -135,8 +134,7 @@ def tune_threshold(
     """
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
-    if rows.n_classes == 2:
-        require_all_classes(rows)
+    aim.check(rows)
     threshold = search(rows, aim, order)
     warn_if_out_of_reach(rows, aim, threshold)
     return threshold
@@ -146,9 +144,9 @@ def search(rows: Rows, aim: Objective, order: ArrayLike | None = None) -> Any:
     """The best threshold, or the best factors."""
     if isinstance(aim, Fixed):
         return aim.threshold
-    if rows.n_classes == 2:
-        return _best_cut(rows, aim.among(rows.n_given))
-    return _best_factors(rows, order)
+    if isinstance(aim, MacroF1):
+        return _best_factors(rows, order)
+    return _best_cut(rows, aim.among(rows.n_given))
 
 
 def warn_if_out_of_reach(rows: Rows, aim: Objective, threshold: Any) -> None:

@@ -19,16 +19,8 @@ from .objectives import (
     parse_objective,
     share,
 )
-from .rows import (
-    Classes,
-    Number,
-    Rows,
-    deal_folds,
-    read_folds,
-    read_rows,
-    require_all_classes,
-)
-from .threshold import best, decide, search, warn_if_out_of_reach
+from .rows import Classes, Number, Rows, deal_folds, read_folds, read_rows
+from .threshold import best, search, warn_if_out_of_reach
 
 N_FOLDS = 5
 N_DRAWS = 300
@@ -158,13 +150,13 @@ def tune(
     """
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
-    if rows.n_classes == 2:
-        require_all_classes(rows)
+    aim.check(rows)
     numbers = deal_folds(rows, N_FOLDS, seed) if folds is None else read_folds(folds, rows)
     threshold = search(rows, aim, order)
     warn_if_out_of_reach(rows, aim, threshold)
-    seen = _decide(rows, threshold, order)
-    unseen = _decide(rows, _crossfit(rows, aim, numbers, forward, order), order)
+    seen = aim.decide(rows.vote, threshold, order)
+    thresholds = _crossfit(rows, aim, numbers, forward, order)
+    unseen = aim.decide(rows.vote, thresholds, order)
     if rows.n_classes == 2:
         counts = Counts.of(rows, unseen == 1, rows.weight)
         rates: Any = [counts.recall, counts.precision, counts.f_score(1)]
@@ -224,7 +216,7 @@ def crossfit_decisions(
     aim = parse_objective(objective, rows.n_classes)
     decided = np.full(rows.n_given, 0 if order is None else np.asarray(order)[0], np.intp)
     thresholds = _crossfit(rows, aim, read_folds(folds, rows), forward, order)
-    decided[rows.index] = _decide(rows, thresholds, order)
+    decided[rows.index] = aim.decide(rows.vote, thresholds, order)
     return decided
 
 
@@ -266,11 +258,6 @@ def _crossfit(
         known = np.isin(folds, folds_to_learn_from(fold, n_folds, forward))
         thresholds[folds == fold] = search(rows.take(known), aim, order)
     return thresholds
-
-
-def _decide(rows: Rows, threshold: Any, order: ArrayLike | None) -> Classes:
-    # Tuned thresholds lie between votes, so who wins a tie is for factors alone.
-    return decide(rows.vote, threshold, None if rows.n_classes == 2 else order)
 
 
 # How far a threshold, and its worth, would move on other rows of the same kind.

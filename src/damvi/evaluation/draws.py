@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels import vote_columns
+
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
@@ -92,15 +94,6 @@ def confusion(labels: ArrayLike, decided: ArrayLike, n_classes: int) -> NDArray[
     places = np.asarray(labels, np.intp) * n_classes + np.asarray(decided, np.intp)
     cells = np.bincount(places, minlength=n_classes**2).astype(np.int64)
     return cells.reshape(n_classes, n_classes)
-
-
-def vote_columns(vote: ArrayLike) -> tuple[Floats, Labels, Labels]:
-    """A vote as columns, the class of each column, and all classes, these first."""
-    votes = np.asarray(vote, np.float64)
-    votes = votes.reshape(len(votes), -1)
-    n_columns = votes.shape[1]
-    classes = np.roll(np.arange(max(n_columns, 2)), n_columns)
-    return votes, classes[:n_columns], classes
 
 
 def of_tables(tables: Floats, cost: tuple[float, float] | None) -> dict[str, Floats]:

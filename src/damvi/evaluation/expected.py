@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..decision import calibrate_vote, decide, tune_threshold
 from ..decision.objectives import Fixed, Untuned
+from ..labels import vote_columns
 from ..selection import objective_of
-from .draws import confusion, of_tables, rank_figures, vote_columns
+from .draws import confusion, of_tables, rank_figures
 from .measures import HEADLINES, Figure
 from .rows import Judged
 

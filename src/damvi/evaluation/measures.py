@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels import vote_columns
 from ..messages import counted
 from .draws import (
     N_DRAWS,
@@ -30,7 +31,6 @@ from .draws import (
     draw_top,
     of_tables,
     rank_figures,
-    vote_columns,
     widening,
 )
 

@@ -21,6 +21,7 @@ import numpy as np
 from ..decision import (
     Calibrator,
     Cost,
+    Factors,
     FBeta,
     Fixed,
     Flags,
@@ -145,6 +146,7 @@ RECORDS = _by_name(
     PlainVoteComparison,
     Cost,
     FBeta,
+    Factors,
     Features,
     Fixed,
     Flags,

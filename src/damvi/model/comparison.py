@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..decision import (
     Cost,
     FBeta,
+    Fixed,
     Flags,
     Floor,
     MacroF1,
@@ -228,7 +229,7 @@ def _as_metric(threshold: Any, target: Target) -> Metric:
             )
         case FBeta(beta=beta) if beta != 1:
             return replace(usual, name=f"f{beta:g}", threshold=("fbeta", beta))
-        case FBeta() | MacroF1():
+        case FBeta() | MacroF1() if not isinstance(objective, Fixed):
             return usual
     return replace(usual, threshold=threshold)
 
