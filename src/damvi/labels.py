@@ -367,6 +367,13 @@ def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
     return (n_rows,) if n_classes == 2 else (n_rows, n_classes)
 
 
+def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
+    """What a vote for each class is, in a byte: a sign on two, and its number on more."""
+    return (
+        np.array([-1, 1], np.int8) if n_classes == 2 else np.arange(n_classes, dtype="u1")
+    )
+
+
 def vote_columns(vote: ArrayLike) -> tuple[Numbers, NDArray[np.intp], NDArray[np.intp]]:
     """A vote as columns, the class of each column, and all classes, these first.
 

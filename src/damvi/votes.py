@@ -148,7 +148,7 @@ class Votes:
         votes = self.votes[:, voters]
         return replace(
             self,
-            votes=np.asfortranarray(votes) if votes.ndim == 2 else votes,
+            votes=by_voter(votes),
             out_of_bag=None if self.out_of_bag is None else self.out_of_bag[voters],
             margin=self._margin,
             unlabeled=None if self.unlabeled is None else self.unlabeled.take(voters),
@@ -308,6 +308,11 @@ class Votes:
         if rows.counted is None:
             return Moments.by_fold(rows.votes, *settings)
         return OutOfBagMoments.by_fold(rows.votes, rows.counted, *settings)
+
+
+def by_voter(votes: NDArray[Any]) -> NDArray[Any]:
+    """Votes (n, K) voter by voter in memory; shares (n, K, C) as they are, row by row."""
+    return votes if votes.ndim == 3 else np.asfortranarray(votes)
 
 
 def signed_votes(

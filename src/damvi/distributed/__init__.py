@@ -29,6 +29,7 @@ from distributed import Client, default_client
 from sklearn.utils.validation import check_is_fitted
 
 from ..classifier import DAMVIClassifier
+from ..labels import vote_shape
 from ..outofcore import BlockFit, PoolFit, Trained, TrainedPool
 from ..outofcore.parquet import SAMPLE_ROWS
 from ..voting import DAMVIVotingClassifier
@@ -235,13 +236,15 @@ def vote(model: Estimator, X: Any) -> Any:
 
 def _ask(model: Estimator, method: str, X: Any) -> Any:
     check_is_fitted(model, "weights_")
-    wide = method == "predict_proba" or (method != "predict" and len(model.classes_) > 2)
+    n_classes = len(model.classes_)
+    shapes = {"predict": (0,), "predict_proba": (0, n_classes)}
     dtype = model.classes_.dtype if method == "predict" else np.dtype(np.float64)
+    nothing = np.empty(shapes.get(method, vote_shape(0, n_classes)), dtype)
     alone = copy(model).set_params(n_jobs=1)  # without the votes of the training rows
     # One task makes the model known to all others, which each would have it inside else.
     there = delayed(alone, name=f"damvi-model-{uuid4().hex}", traverse=False)
     if isinstance(X, dd.DataFrame):
-        meta = _framed(_nothing(model, wide, dtype), model, X._meta)
+        meta = _framed(nothing, model, X._meta)
         return X.map_partitions(_answer_frame, there, method, meta, meta=meta)
     if not isinstance(X, da.Array):
         raise TypeError(
@@ -249,18 +252,12 @@ def _ask(model: Estimator, method: str, X: Any) -> Any:
             f"table in memory use model.{method}(X)"
         )
     X = in_rows(X)
-    nothing = _nothing(model, wide, dtype)
     shape: dict[str, Any] = {"drop_axis": 1}
-    if wide:
-        shape = {"chunks": (X.chunks[0], (len(model.classes_),))}
+    if nothing.ndim == 2:
+        shape = {"chunks": (X.chunks[0], (n_classes,))}
     return X.map_blocks(
         _answer_array, there, method, nothing, dtype=dtype, meta=nothing, **shape
     )
-
-
-def _nothing(model: Estimator, wide: bool, dtype: Any) -> Any:
-    """The answer on no rows."""
-    return np.empty((0, len(model.classes_)) if wide else 0, dtype)
 
 
 def _framed(answer: Any, model: Estimator, X: Any) -> Any:

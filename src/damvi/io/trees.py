@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from ..voters.trees.binning import MAX_BINS, Binning, Features
 from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
 from ..voters.trees.features import Categories, HashedCategories
-from ..voters.trees.forest import CATEGORIES, N_CODES, NODE_COLUMNS, SET_BYTES, Forest
+from ..voters.trees.forest import (
+    CATEGORIES,
+    N_CODES,
+    NODE_COLUMNS,
+    SET_BYTES,
+    Forest,
+    weight_type,
+)
 from ..voters.trees.voters import TreeVoters
 from .container import Json, ModelFileError, Reader, Writer
 
@@ -125,19 +132,17 @@ def check_forest(forest: Forest) -> None:
     The vote of a leaf is not stored but read off its weights, so it names a class that
     there is.
     """
-    require(isinstance(forest.weights, np.ndarray), "weights is no array")
-    n = len(forest.nodes)
+    weights, n = forest.weights, len(forest.nodes)
+    require(isinstance(weights, np.ndarray) and weights.ndim == 2, "weights is no array")
     require_array(forest.nodes, np.int32, (None, NODE_COLUMNS), "nodes")
     require_array(forest.sets, np.uint8, (None, SET_BYTES), "sets")
-    two = forest.weights.ndim == 2 and forest.weights.shape[1] == 2
-    require_array(forest.weights, np.int64 if two else np.int32, (n, None), "weights")
-    require(2 <= forest.weights.shape[1] <= MAX_CLASSES, "weights of no known classes")
+    require_array(weights, weight_type(forest.n_classes), (n, None), "weights")
+    require(2 <= forest.n_classes <= MAX_CLASSES, "weights of no known classes")
     require_array(forest.rows, np.int32, (n,), "rows")
     require_starts(forest.roots, None, n, 1, "roots")
     require_starts(forest.set_starts, len(forest), len(forest.sets), 0, "set_starts")
     require_array(forest.importances, np.float64, (len(forest), None), "importances")
     require(np.isfinite(forest.importances).all(), "importances are not finite")
-    weights = forest.weights
     require(((weights >= 0) & (weights <= MOST_WEIGHT)).all(), "weights out of range")
     require((weights.sum(axis=1, dtype=np.int64) > 0).all(), "nodes without weight")
     require((forest.rows > 0).all(), "nodes without rows")

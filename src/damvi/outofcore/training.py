@@ -86,9 +86,7 @@ class LabelCounts:
 
 def targets_of(labels: Labels, y: NDArray[Any]) -> NDArray[np.uint8]:
     """The number of each row's class: of two, 1 for the positive one."""
-    if labels.is_binary:
-        return (y == labels.pos_label).astype(np.uint8)
-    return np.searchsorted(labels.classes, y).astype(np.uint8)
+    return labels.targets_at(np.searchsorted(labels.classes, y)).astype(np.uint8)
 
 
 def check_totals(labels: Labels, totals: ClassTotals, weighted: bool) -> None:

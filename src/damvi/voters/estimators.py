@@ -21,6 +21,7 @@ from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import routing_enabled, take_rows
+from ..labels import hard_votes, vote_shape
 from .sampling import Sampling
 
 Voting = Literal["hard", "soft"]
@@ -358,10 +359,6 @@ class VoteReader:
     classes: NDArray[Any]
     voting: Voting
 
-    @property
-    def is_binary(self) -> bool:
-        return len(self.classes) == 2
-
     def __call__(self, model: Any, X: Any) -> NDArray[Any]:
         """The votes of one model: (n,), or (n, C) where they are soft and C > 2."""
         if self.voting == "hard":
@@ -371,22 +368,22 @@ class VoteReader:
             missing = np.isnan(votes.reshape(len(votes), -1)).any(axis=1)
             if missing.any():
                 raise ValueError(f"its vote is NaN on {int(missing.sum())} rows")
-            return np.clip(votes, -1 if self.is_binary else 0, 1).astype(np.float32)
+            return votes.astype(np.float32)
         return self._as_numbers(self._decisions(model, X)).astype(np.float32)
 
     def _decisions(self, model: Any, X: Any) -> NDArray[Any]:
         labels = np.asarray(model.predict(X)).ravel()
-        if self.is_binary:
+        if len(self.classes) == 2:  # in any order
             return np.where(labels == self.classes[1], 1, -1).astype(np.int8)
         return np.searchsorted(self.classes, labels).astype(np.uint8)
 
     def _probabilities(self, model: Any, X: Any) -> NDArray[np.float64]:
         known = np.asarray(getattr(model, "classes_", np.sort(self.classes)))
         if hasattr(model, "predict_proba"):
-            shares = np.asarray(model.predict_proba(X), dtype=np.float64)
+            shares = np.clip(np.asarray(model.predict_proba(X), dtype=np.float64), 0, 1)
         else:
             scores = np.asarray(model.decision_function(X), dtype=np.float64)
-            if self.is_binary:
+            if len(self.classes) == 2:
                 half = np.tanh(scores.ravel() / 2)
                 return half if known[1] == self.classes[1] else -half
             if len(known) == 2:
@@ -394,7 +391,7 @@ class VoteReader:
                 shares = np.column_stack([1 - last, last])
             else:
                 shares = softmax(scores, axis=1)
-        if self.is_binary:
+        if len(self.classes) == 2:
             place = known.tolist().index(self.classes.tolist()[1])
             return np.asarray(2 * shares[:, place] - 1)
         found = np.zeros((len(shares), len(self.classes)))
@@ -403,11 +400,10 @@ class VoteReader:
 
     def empty(self, n_rows: int, n_voters: int) -> NDArray[Any]:
         """Room for the votes of all voters, voter by voter in memory if (n, K)."""
-        if self.voting == "soft" and not self.is_binary:
-            return np.empty((n_rows, n_voters, len(self.classes)), np.float32)
-        hard = np.int8 if self.is_binary else np.uint8
-        dtype = hard if self.voting == "hard" else np.float32
-        return np.empty((n_rows, n_voters), dtype, order="F")
+        n_classes = len(self.classes)
+        shares = vote_shape(n_rows, n_classes)[1:] if self.voting == "soft" else ()
+        dtype = np.float32 if self.voting == "soft" else hard_votes(n_classes).dtype
+        return np.empty((n_rows, n_voters, *shares), dtype, order="C" if shares else "F")
 
     def weighted_sum(
         self, votes: Iterable[NDArray[Any]], weights: Iterable[float]
@@ -420,9 +416,9 @@ class VoteReader:
 
     def _as_numbers(self, votes: NDArray[Any]) -> NDArray[np.float64]:
         """Votes to add up: as they are, or for each class 1 where it was voted for."""
-        if self.is_binary or votes.ndim == 2:
-            return votes.astype(np.float64)
-        return np.equal.outer(votes, np.arange(len(self.classes))).astype(np.float64)
+        if votes.dtype == np.uint8:  # numbers of classes
+            votes = np.equal.outer(votes, np.arange(len(self.classes)))
+        return votes.astype(np.float64)
 
 
 def in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:

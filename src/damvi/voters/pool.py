@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import take_rows
 from .._kernels import one_blas_thread, one_openmp_thread
 from ..folds import refuse_single_class, split_rows
+from ..votes import by_voter
 from .estimators import (
     VoteReader,
     Voting,
@@ -216,8 +217,7 @@ class PoolVoters:
 
     def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
         """The votes of all voters on ``X``, (n, K), or (n, K, C)."""
-        stacked = np.stack(list(self._ask(range(len(self)), X, n_jobs)), axis=1)
-        return stacked if stacked.ndim == 3 else np.asfortranarray(stacked)
+        return by_voter(np.stack(list(self._ask(range(len(self)), X, n_jobs)), axis=1))
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
@@ -401,8 +401,7 @@ class Training:
 
     def votes_of(self, voters: Sequence[int]) -> NDArray[Any]:
         """The votes of some voters alone."""
-        votes = self.votes[:, list(voters)]
-        return votes if votes.ndim == 3 else np.asfortranarray(votes)
+        return by_voter(self.votes[:, list(voters)])
 
     def leave_out(self, k: int, why: str) -> None:
         """Train a voter no further."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._kernels import kernel
+from ...labels import hard_votes
 
 FEATURE, LEFT, THRESHOLD, SHIFT, NODE_COLUMNS = 0, 1, 2, 3, 4
 """Columns of a node; see :class:`Forest`."""
@@ -28,6 +29,11 @@ ABREAST = 8
 
 Votes = NDArray[np.int8]
 ClassVotes = NDArray[np.uint8]
+
+
+def weight_type(n_classes: int) -> type[np.signedinteger[Any]]:
+    """Of the weights in nodes: on two classes, those of rows may be in fixed point."""
+    return np.int64 if n_classes == 2 else np.int32
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +130,7 @@ class Forest:
 
     def no_votes(self, n_rows: int) -> Any:
         """Zeros for the votes of all trees, tree by tree in memory."""
-        dtype = np.int8 if self.n_classes == 2 else np.uint8
+        dtype = hard_votes(self.n_classes).dtype
         return np.zeros((n_rows, len(self)), dtype=dtype, order="F")
 
     def cast(
@@ -139,7 +145,7 @@ class Forest:
         """
         # The kernel knows numbers of classes alone, and what to write for the first: the
         # bits of -1, where there are two.
-        first = np.uint8(255 if self.n_classes == 2 else 0)
+        first = hard_votes(self.n_classes).view(np.uint8)[0]
         small = self.at_once[asked]
         for some, step in ((asked[small], TILE), (asked[~small], WALK_TILE)):
             for start in range(0, len(codes) if len(some) else 0, step):
@@ -172,9 +178,7 @@ class Forest:
     @property
     def node_votes(self) -> Votes | ClassVotes:
         """The vote of each node: +1 and -1, or the number of a class of more than two."""
-        if self.n_classes > 2:
-            return self.node_classes
-        return np.where(self.node_classes == 1, 1, -1).astype(np.int8)
+        return hard_votes(self.n_classes)[self.node_classes]
 
     def __sizeof__(self) -> int:
         """Its arrays: whoever moves forests about asks."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..._kernels import in_threads
+from ...labels import vote_shape
 from ..estimators import Progress
 from ..sampling import Sampling
 from .binning import Features, row_slices, signs_that_count
@@ -25,6 +26,7 @@ from .forest import (
     vote_of_row,
     weigh,
     weigh_by_class,
+    weight_type,
 )
 from .grow import NEAR_CELLS, grow
 
@@ -240,7 +242,7 @@ class TreeVoters:
         return self._of_classes(mean)
 
     def _nothing(self, n_rows: int) -> NDArray[np.float64]:
-        return np.zeros((n_rows, self.n_classes) if self.n_classes > 2 else n_rows)
+        return np.zeros(vote_shape(n_rows, self.n_classes))
 
     def _codes_of_row(self, numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
         codes = np.empty(numbers.shape, dtype=np.uint8)
@@ -322,8 +324,7 @@ def grow_tree(
         NEAR_CELLS // len(features),
         random,
     )
-    if n_classes > 2:
-        class_weights = class_weights.astype(np.int32)
+    class_weights = class_weights.astype(weight_type(n_classes), copy=False)
     return Forest.of_tree((nodes, class_weights, *rest))
 
 
