@@ -57,9 +57,10 @@ OWN = (
     "each tree counted by its weight. They sum to 1."
 )
 SHUFFLED = (
-    "{what}, on average, when a column's values are shuffled over {rows:,} rows (half of "
-    "them {which}){scale}. It says what the model relies on, not what causes what; columns "
-    "that say the same share their part."
+    "How far the vote, which runs from {low:g} to {high:g}, moves on average when a "
+    "column's values are shuffled over {rows:,} rows (half of them those with the highest "
+    "votes for rarer classes). It says what the model relies on, not what causes what; "
+    "columns that say the same share their part."
 )
 OWN_VOTE = (
     "Some of these rows were in the fit. What is explained is the vote of the model as it "
@@ -372,7 +373,9 @@ def importances(
     else:
         rows = _rows_to_shuffle(fitted, X, len(names), seed)
         found = _shuffled(fitted, _take_rows(X, rows), names, seed)
-        method, words = "shuffled", _words_of_shuffled(fitted, len(rows))
+        low, high = fitted.labels.vote_limits
+        words = SHUFFLED.format(low=low, high=high, rows=len(rows))
+        method = "shuffled"
     order = sorted(found, key=lambda name: -found[name])
     return Importances(tuple(order), tuple(found[name] for name in order), method, words)
 
@@ -450,13 +453,12 @@ def _chosen_rows(rows: Sequence[int] | None, score: Floats) -> Places:
 
 
 def _method(parts: Contributions, fitted: FittedVote) -> str:
-    start, mean = "", f"{parts.base:.3f}, the mean score"
-    if not fitted.labels.is_binary:
-        start, mean = "The score is the share of the vote for the class. ", "its mean"
+    low, high = fitted.labels.vote_limits
     return (
-        f"{start}Columns: Shapley values sampled against {parts.background} rows of the "
-        f"data ({2 * parts.background} orders of the columns); they sum to the score less "
-        f"{mean} on these rows. Voters: weight times vote; they sum to the score. Both say "
+        f"The score is the vote for the class, from {low:g} to {high:g}. Columns: Shapley "
+        f"values sampled against {parts.background} rows of the data "
+        f"({2 * parts.background} orders of the columns); they sum to the score less its "
+        f"mean on these rows. Voters: weight times vote; they sum to the score. Both say "
         f"what the model does, not what causes what."
     )
 
@@ -481,15 +483,6 @@ def _one_row(
     if n_back > 1:
         spread = credit.std(axis=0, ddof=1) / np.sqrt(n_back)
     return credit.mean(axis=0), spread
-
-
-def _words_of_shuffled(fitted: FittedVote, n_rows: int) -> str:
-    what, scale = "What part of the vote goes to other classes", ""
-    which = "those with the least vote for the most frequent class"
-    if fitted.labels.is_binary:
-        what, which = "How far the vote moves", "the highest scored"
-        scale = "; the vote runs from -1 to 1"
-    return SHUFFLED.format(what=what, which=which, scale=scale, rows=n_rows)
 
 
 def _rows_to_shuffle(fitted: FittedVote, X: Any, n_names: int, seed: int) -> Places:

@@ -118,8 +118,8 @@ class Labels:
     order: NDArray[np.intp]
 
     is_binary: ClassVar[bool] = False
-    tuned_for: ClassVar[str] = "macro_f1"
-    """What a threshold is tuned for if nothing else is asked for."""
+    averaged: ClassVar[str] = "macro_"
+    """How the names of figures begin: they are means over the classes looked for."""
     vote_limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
     _target_type: ClassVar[type[np.signedinteger[Any]]] = np.intp
 
@@ -160,6 +160,11 @@ class Labels:
     @property
     def n_classes(self) -> int:
         return len(self.classes)
+
+    @property
+    def tuned_for(self) -> str:
+        """What a threshold is tuned for if nothing else is asked for."""
+        return f"{self.averaged}f1"
 
     @property
     def reported(self) -> NDArray[np.intp]:
@@ -253,6 +258,13 @@ class Labels:
         """The threshold by the name that users know it by, as plain values."""
         return {"factors": threshold.tolist()}
 
+    def allows(self, threshold: Any) -> bool:
+        """Whether it can be a threshold on these classes, whoever it comes from."""
+        known = isinstance(threshold, np.ndarray) and threshold.dtype == np.float64
+        if not known or threshold.shape != self.classes.shape:
+            return False
+        return bool((np.isfinite(threshold) & (threshold > 0)).all())
+
     def flags_above(self, threshold: Any) -> float:
         """Votes for a class above it, strictly, flag a row.
 
@@ -299,7 +311,7 @@ class BinaryLabels(Labels):
     """
 
     is_binary: ClassVar[bool] = True
-    tuned_for: ClassVar[str] = "f1"
+    averaged: ClassVar[str] = ""
     vote_limits: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     _target_type: ClassVar[type[np.signedinteger[Any]]] = np.int8
 
@@ -337,6 +349,9 @@ class BinaryLabels(Labels):
 
     def told(self, threshold: Any) -> dict[str, Any]:
         return {"threshold": float(threshold)}
+
+    def allows(self, threshold: Any) -> bool:
+        return isinstance(threshold, float) and not np.isnan(threshold)
 
     def flags_above(self, threshold: Any) -> float:
         # Positives that win ties are flagged at the threshold too.

@@ -240,13 +240,11 @@ def _figures(
     blocks: Numbers | None,
     cost: tuple[float, float] | None,
 ) -> dict[str, tuple[Pair, Figure]]:
-    reported = FittedVote(model.classifier).labels.reported
+    labels = FittedVote(model.classifier).labels
     truth = judged[0].labels[some]
     pairs = [(own.vote[some], own.decided[some]) for own in judged]
-    points = [point_figures(truth, *pair, reported, cost=cost) for pair in pairs]
-    names = {"ap": "AP", "f1": "F1"}
-    if len(reported) > 1:
-        names = {"macro_ap": "AP", "macro_f1": "F1"}
+    points = [point_figures(truth, *pair, labels.reported, cost=cost) for pair in pairs]
+    names = {f"{labels.averaged}ap": "AP", f"{labels.averaged}f1": "F1"}
     names |= {} if cost is None else {"cost": "cost"}
     found = {}
     for measure, key in names.items():
@@ -326,7 +324,7 @@ def _rows(
         own["label"] = labels[judged[0].labels[rows]]
     for which, one in zip(("old", "new"), judged, strict=True):
         votes, decided = one.columns[rows], one.decided[rows]
-        at = np.zeros(len(rows), np.intp) if votes.shape[1] == 1 else decided
+        at = np.minimum(decided, votes.shape[1] - 1)  # of two, for the positive one
         own[f"{which} score"] = votes[np.arange(len(rows)), at]
     for which, one in zip(("old", "new"), judged, strict=True):
         own[f"{which} decision"] = labels[one.decided[rows]]

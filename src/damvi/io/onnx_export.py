@@ -22,7 +22,7 @@ from ..decision.calibration import (
     Platt,
     ProbabilityCurve,
 )
-from ..labels import TIE
+from ..labels import TIE, vote_shape
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.estimators import Relabelled
 from ..voters.trees.voters import TreeVoters
@@ -109,7 +109,7 @@ def to_onnx(
             "ONNX graphs need the package onnx: pip install 'damvi[export]'"
         ) from error
     fitted = read_fitted(model)
-    names_of_classes = _read_labels(fitted.classes, labels)
+    names_of_classes = _read_labels(fitted.labels.classes, labels)
     categories = categories or {}
     names, kinds = columns_of(fitted, categories)
     inputs = input_names(names, OUTPUTS) if names else ("X",)
@@ -129,7 +129,7 @@ def to_onnx(
     of_labels = strings
     if names_of_classes.dtype.kind not in "OU":
         of_labels = int(helper.np_dtype_to_tensor_dtype(names_of_classes.dtype))
-    of_vote = [None] if fitted.n_classes == 2 else [None, fitted.n_classes]
+    of_vote = vote_shape(None, fitted.n_classes)
     tensor = helper.make_tensor_value_info
     given = [
         tensor(name, strings if kind == "text" else doubles, [None, width])
@@ -180,7 +180,7 @@ def _write_vote(graph: Graph, fitted: Fitted, data: Data) -> str:
     else:
         assert isinstance(fitted.voters, PoolVoters | BaggedVoters)
         total = _vote_of_models(graph, fitted, data)
-    return clip(graph, total, -1.0 if fitted.n_classes == 2 else 0.0, 1.0)
+    return clip(graph, total, *fitted.labels.vote_limits)
 
 
 def _vote_of_trees(graph: Graph, fitted: Fitted, data: Data) -> str:
@@ -287,7 +287,7 @@ def _write_label(graph: Graph, fitted: Fitted, vote: str, names: Any) -> None:
     else:
         scores = graph.add("Mul", vote, graph.constant(fitted.threshold))
     kind = object if names.dtype.kind in "OU" else names.dtype
-    place = _winner(graph, scores, fitted.order)
+    place = _winner(graph, scores, fitted.labels.order)
     graph.add("Gather", graph.constant(names, kind), place, to="label")
 
 
@@ -308,7 +308,7 @@ def _write_probability(graph: Graph, fitted: Fitted, vote: str) -> None:
         graph.add("Identity", chances, to="probability")
         return
     if fitted.calibrator is None:
-        tie = graph.constant(0.5 + TIE / 2 if fitted.order[0] == 1 else 0.5)
+        tie = graph.constant(0.5 + TIE / 2 if fitted.labels.order[0] == 1 else 0.5)
         zero = graph.add("Equal", vote, graph.constant(0.0))
         sides = linear(graph, vote, 0.5 if fitted.positive == 1 else -0.5, 0.5)
         last = graph.add("Where", zero, tie, sides)
@@ -324,7 +324,7 @@ def _settled(graph: Graph, fitted: Fitted, vote: str) -> str:
     best = graph.add("Equal", vote, graph.largest(vote))
     rivals = graph.ordered_sum(graph.cast(best, np.float64), fitted.n_classes)
     tied = graph.add("Greater", graph.upright(rivals), graph.constant(1.0))
-    winner = graph.upright(_winner(graph, vote, fitted.order))
+    winner = graph.upright(_winner(graph, vote, fitted.labels.order))
     places = graph.constant(np.arange(fitted.n_classes), np.int64)
     raised = graph.add("And", tied, graph.add("Equal", winner, places))
     step = graph.add("Mul", vote, graph.constant(STEP))

@@ -71,7 +71,7 @@ def to_sklearn(model: Estimator) -> Any:
         weights=fitted.weights[asked].tolist(),
     )
     vote.estimators_ = trees
-    vote.le_ = LabelEncoder().fit(fitted.classes)
+    vote.le_ = LabelEncoder().fit(fitted.labels.classes)
     vote.classes_ = vote.le_.classes_
     decision = _with_threshold if fitted.n_classes == 2 else _with_factors
     whole = decision(fitted, vote)
@@ -86,11 +86,11 @@ def _with_threshold(fitted: Fitted, vote: Any) -> Any:
     from sklearn.model_selection import FixedThresholdClassifier
 
     # From the threshold on means positive there, and here a tie is the majority's.
-    margin = -TIED if fitted.order[0] == fitted.positive else TIED
+    margin = -TIED if fitted.labels.order[0] == fitted.positive else TIED
     decision = FixedThresholdClassifier(
         vote,
         threshold=float((1 + fitted.threshold) / 2 + margin),
-        pos_label=fitted.classes[fitted.positive],
+        pos_label=fitted.labels.classes[fitted.positive],
         response_method="predict_proba",
     )
     decision.estimator_ = vote
@@ -109,7 +109,7 @@ def _with_factors(fitted: Fitted, vote: Any) -> Any:
     # Column k * C + c is what voter k says of class c.
     decision.coef_ = np.kron(weights, np.diag(factors))
     decision.intercept_ = np.zeros(fitted.n_classes)
-    decision.classes_ = fitted.classes
+    decision.classes_ = fitted.labels.classes
     decision.n_features_in_ = len(weights) * fitted.n_classes
     decision.n_iter_ = 0
     return Pipeline([("votes", vote), ("factors", decision)])
@@ -130,7 +130,7 @@ def _hard_trees(fitted: Fitted, asked: list[int]) -> list[Any]:
         leaf_values = np.eye(2)[[1 - fitted.positive, fitted.positive]]
     else:
         height = np.empty(fitted.n_classes)
-        height[fitted.order] = 1 - TIED * np.arange(fitted.n_classes)
+        height[fitted.labels.order] = 1 - TIED * np.arange(fitted.n_classes)
         leaf_values = np.diag(height)
     estimators = fitted.voters.estimators
     trees = []

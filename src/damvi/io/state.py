@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..classifier import DAMVIClassifier
 from ..decision import Calibrator, Decision, Tuning
 from ..decision.calibration import ClassCurves
-from ..labels import MAX_CLASSES, Labels
+from ..labels import MAX_CLASSES, Labels, vote_shape
 from ..tables import Schema
 from ..tables.profile import Profile, Tally, check_profile
 from ..voters import BaggedVoters, PoolVoters
@@ -63,11 +63,7 @@ class Fitted:
     ----------
     voters : TreeVoters, BaggedVoters or PoolVoters
     weights : ndarray of shape (K,)
-    classes : ndarray of shape (C,)
-    positive : int
-        The place of the positive class, of two; the vote is for it. -1 for C > 2.
-    order : ndarray of shape (C,)
-        The places of the classes, by their claim to a tie.
+    labels : Labels
     threshold : float, or ndarray of shape (C,) for C > 2
     calibrator : function or None
         From votes to probabilities of the positive class, or of all C > 2.
@@ -79,9 +75,7 @@ class Fitted:
 
     voters: Any
     weights: NDArray[np.float64]
-    classes: NDArray[Any]
-    positive: int
-    order: NDArray[np.intp]
+    labels: Labels
     threshold: Any
     calibrator: Any
     n_features: int
@@ -90,20 +84,21 @@ class Fitted:
 
     @property
     def n_classes(self) -> int:
-        return len(self.classes)
+        return self.labels.n_classes
+
+    @property
+    def positive(self) -> int:
+        """The place of the positive class of two, for which the vote is."""
+        return int(self.labels.pos_label == self.labels.classes[1])
 
 
 def read_fitted(model: Estimator) -> Fitted:
     """The parts of a fitted estimator, by name."""
     check_is_fitted(model, "weights_")
-    labels = model.labels_
-    two = labels.is_binary
     return Fitted(
         voters=model.voters_,
         weights=model.weights_,
-        classes=labels.classes,
-        positive=int(labels.pos_label == labels.classes[1]) if two else -1,
-        order=labels.order,
+        labels=model.labels_,
         threshold=model.threshold_,
         calibrator=model.decision_.calibrator,
         n_features=model.n_features_in_,
@@ -205,17 +200,13 @@ def _check_labels(labels: Labels) -> None:
 
 
 def _check_fitted(model: Estimator) -> None:
-    voters, weights, threshold = model.voters_, model.weights_, model.threshold_
+    voters, weights = model.voters_, model.weights_
     _require(isinstance(voters, (TreeVoters, BaggedVoters, PoolVoters)), "voters")
     is_pool = isinstance(voters, PoolVoters)
     _require(is_pool == isinstance(model, DAMVIVotingClassifier), "voters")
     _require(_is_array(weights, np.float64, (len(voters),)), "weights_")
     _require((weights >= 0).all() and abs(weights.sum() - 1) < 1e-6, "weights_")
-    if model.labels_.is_binary:
-        _require(_is_number(threshold), "threshold_")
-    else:
-        _require(_is_array(threshold, np.float64, (model.labels_.n_classes,)), "threshold_")
-        _require((np.isfinite(threshold) & (threshold > 0)).all(), "threshold_")
+    _require(model.labels_.allows(model.threshold_), "threshold_")
     width = model.n_features_in_
     _require(type(width) is int and width > 0, "n_features_in_")
     for name in ("c_bound_", "gibbs_risk_", "disagreement_"):
@@ -269,7 +260,7 @@ def _check_known(voters: BaggedVoters | PoolVoters) -> None:
 
 
 def _check_decision(model: Estimator) -> None:
-    decision, n_classes = model.decision_, model.labels_.n_classes
+    decision, labels = model.decision_, model.labels_
     tuning, vote = decision.tuning, decision.vote_to_keep
     calibrator: Any = decision.calibrator
     _require(np.array_equal(decision.threshold, model.threshold_), "threshold_")
@@ -283,21 +274,20 @@ def _check_decision(model: Estimator) -> None:
         _require(comparison.error is None or _is_number(comparison.error), "comparison_")
         _require(type(comparison.plain_kept) is bool, "comparison_")
     if vote is not None:
-        shape = (None,) if n_classes == 2 else (None, n_classes)
+        shape = vote_shape(None, labels.n_classes)
         _require(_is_array(vote, np.float64, shape), "out-of-sample vote")
         # Hashes are kept of the unlabelled rows too.
         _require(len(vote) <= len(model.row_hashes_), "out-of-sample vote")
     if tuning is not None:
         _require(isinstance(tuning, Tuning), "tuning_")
         _require(np.array_equal(tuning.threshold, model.threshold_), "tuning_")
-        if n_classes > 2:
-            f1: Any = tuning.honest_f1
-            _require(isinstance(f1, tuple) and len(f1) == n_classes, "tuning_")
-            _require(all(map(_is_number, f1)), "tuning_")
+        f1: Any = tuning.honest_f1
+        f1 = f1 if isinstance(f1, tuple) else (f1,)
+        _require(len(f1) == len(labels.reported), "tuning_")
+        _require(all(map(_is_number, f1)), "tuning_")
     if calibrator is not None:
         _require(isinstance(calibrator, Calibrator), "calibrator")
-        n_curves = 1 if n_classes == 2 else n_classes
-        _require(len(calibrator.curves) == n_curves, "calibrator")
+        _require(len(calibrator.curves) == len(labels.reported), "calibrator")
 
 
 def _is_array(value: Any, dtype: Any, shape: tuple[int | None, ...]) -> bool:
@@ -358,6 +348,11 @@ class Target:
     @property
     def n_classes(self) -> int:
         return len(self.classes) or 2
+
+    @property
+    def label_type(self) -> type[np.bool_] | type[np.uint8]:
+        """What a model file keeps of each row: whether it is positive, or its class."""
+        return np.uint8 if self.n_classes > 2 else np.bool_
 
     def as_given(self) -> list[Any]:
         """The labels of the classes, by their numbers, as the user's table has them.
@@ -449,7 +444,7 @@ def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
             f"the target has {model.target.n_classes} labels, and the classifier "
             f"{n_classes} classes"
         )
-    _check_training(model.training, n_classes)
+    _check_training(model.training, model.target)
     return {
         "schema": writer.write(model.schema.as_dict()),
         "encoders": writer.write(model.schema.encoders),
@@ -486,7 +481,7 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
     if len(classifier.classes_) != target.n_classes:
         raise ModelFileError("its target has other classes than its classifier")
     training = Training(**reader.state(stored["training"]))
-    _check_training(training, target.n_classes)
+    _check_training(training, target)
     scores, made = reader.read(stored["scores"]), reader.read(stored["made"])
     if not isinstance(scores, dict) or not isinstance(made, dict):
         raise ModelFileError("its scores are missing")
@@ -529,18 +524,17 @@ def _check_guarantee(promise: Any, classifier: Any) -> None:
         raise ModelFileError("its guarantee is not told")
 
 
-def _check_training(training: Training, n_classes: int) -> None:
-    many = n_classes > 2
+def _check_training(training: Training, target: Target) -> None:
     columns = (training.hashes, training.vote, training.labels)
     arrays = all(isinstance(column, np.ndarray) for column in columns)
-    kinds = ["uint64", "float64", "uint8" if many else "bool"]
+    kinds = [np.uint64, np.float64, target.label_type]
     if not arrays or [column.dtype for column in columns] != kinds:
         raise ModelFileError("its training rows are of no known kind")
     n = len(training.hashes)
-    shapes = [(n,), (n, n_classes) if many else (n,), (n,)]
+    shapes = [(n,), vote_shape(n, target.n_classes), (n,)]
     if [column.shape for column in columns] != shapes:
         raise ModelFileError("its training rows do not fit each other")
-    if many and not (training.labels < n_classes).all():
+    if not (training.labels < target.n_classes).all():
         raise ModelFileError("its training rows have labels out of range")
     for column in (training.threshold, training.probability):
         if column is None:

@@ -97,7 +97,7 @@ class Prepared:
     @property
     def labels(self) -> NDArray[Any]:
         """``y`` in a byte a row, as a model file keeps it."""
-        return self.y if self.n_classes == 2 else self.y.astype(np.uint8, copy=False)
+        return self.y.astype(self.target.label_type, copy=False)
 
     @property
     def class_counts(self) -> list[int]:
