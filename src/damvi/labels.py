@@ -254,6 +254,13 @@ class Labels:
         """The same of the classes that are looked for, in the shape of ``vote``."""
         return self.probabilities(vote, calibrator)
 
+    def require_two(self, what: str) -> None:
+        """An error where three or more classes are asked for what only two have."""
+        raise ValueError(
+            f"{what} is for two classes so far, and y has {self.n_classes}; leave it out, "
+            f"or name one class against the rest, as in y == {self.classes.tolist()[0]!r}"
+        )
+
     def told(self, threshold: Any) -> dict[str, Any]:
         """The threshold by the name that users know it by, as plain values."""
         return {"factors": threshold.tolist()}
@@ -346,6 +353,9 @@ class BinaryLabels(Labels):
 
     def chances(self, vote: Numbers, calibrator: Any = None) -> Numbers:
         return (1 + vote) / 2 if calibrator is None else calibrator(vote)
+
+    def require_two(self, what: str) -> None:
+        pass
 
     def told(self, threshold: Any) -> dict[str, Any]:
         return {"threshold": float(threshold)}

@@ -281,12 +281,7 @@ def read_unlabeled(
             stacklevel=stacklevel,
         )
         return None
-    if not labels.is_binary:
-        raise ValueError(
-            f"X_unlabeled is for two classes so far, and y has {labels.n_classes}; leave "
-            f"it out, or name one class against the rest, as in "
-            f"y == {labels.classes.tolist()[0]!r}"
-        )
+    labels.require_two("X_unlabeled")
     return Unlabeled(rows, wrapped.positive_rate)
 
 

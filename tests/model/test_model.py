@@ -336,7 +336,7 @@ def test_an_evaluation_is_that_of_the_command(model, tmp_path):
     said = run([*command, "--target", "truth", "--cost-miss", "20"])
     assert json.loads(said.stdout) == found.as_dict()
     many = damvi.fit(crops(), "crop", pool="trees")
-    with pytest.raises(ValueError, match="costs are for two classes, and the model has 4"):
+    with pytest.raises(ValueError, match="costs are for two classes, and 'crop' has 4"):
         many.evaluate(crops(), cost=(1, 20))
     table = many.evaluate(crops()).table
     own = many.scores["models"]["DAMVI"]["macro_f1"]["value"]

@@ -73,7 +73,7 @@ def test_what_cannot_be_had_is_said_before_the_work():
         fit_table(prepare(table(), "y"), F1, unlabeled_weight=0.5)
     three = partly()
     three.loc[:50, "y"] = "new"
-    with pytest.raises(ValueError, match="for two classes so far, and 'y' has 3"):
+    with pytest.raises(ValueError, match="so far, for two classes, and 'y' has 3"):
         fit_table(prepare(three, "y"), parse_metric("macro_f1"), unlabeled_weight=0.5)
 
 
@@ -85,7 +85,7 @@ def test_what_becomes_of_them_is_said():
     assert "a weight of at most 0.25" in describe_unlabeled(some, 0.25)
     three = partly()
     three.loc[:50, "y"] = "new"
-    assert "with two classes only" in describe_unlabeled(prepare(three, "y"), None)
+    assert "compare, with two classes:" in describe_unlabeled(prepare(three, "y"), None)
     one = table(100)
     one.loc[3, "y"] = None
     assert describe_unlabeled(prepare(one, "y"), 0.0).startswith("1 row has no label")

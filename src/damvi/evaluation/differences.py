@@ -264,9 +264,7 @@ def _cost(
 ) -> tuple[tuple[float, float] | None, str]:
     """What errors cost, and why that cannot be said."""
     if cost is not None:
-        if old.target.classes:
-            n = len(old.target.classes)
-            raise ValueError(f"costs are for two classes, and the models have {n}")
+        old.target.require_two("costs are", "leave them out")
         return cost, ""
     known = {tuple(one.scores.get("cost") or ()) for one in (old, new)} - {()}
     if len(known) > 1:

@@ -349,6 +349,12 @@ class Target:
     def n_classes(self) -> int:
         return len(self.classes) or 2
 
+    def require_two(self, what: str, cure: str) -> None:
+        """An error where three or more classes are asked for what only two have."""
+        if self.n_classes > 2:
+            n = self.n_classes
+            raise ValueError(f"{what} for two classes, and {self.name!r} has {n}; {cure}")
+
     @property
     def label_type(self) -> type[np.bool_] | type[np.uint8]:
         """What a model file keeps of each row: whether it is positive, or its class."""

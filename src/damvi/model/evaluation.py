@@ -108,15 +108,10 @@ def evaluate(
     """Judge a model on a frame, or on rows that are read in blocks; see
     :meth:`damvi.model.Model.evaluate`."""
     names, fitted = class_names(model.target), FittedVote(model.classifier)
-    if cost is not None and model.target.classes:
-        raise ValueError(
-            f"costs are for two classes, and the model has {len(names)}; leave them out"
-        )
-    if top is not None and model.target.classes:
-        raise ValueError(
-            f"the top rows are those with the highest score for one class, and the model "
-            f"has {len(names)}; leave top out"
-        )
+    if cost is not None:
+        model.target.require_two("costs are", "leave them out")
+    if top is not None:
+        model.target.require_two("the top rows of one class are", "leave top out")
     if top is not None and not (isinstance(top, Integral) and top > 0):
         raise ValueError(f"top={top!r} must be a whole number of rows, from 1 on")
     cost = cost or tuple(model.scores.get("cost") or ()) or None

@@ -140,20 +140,20 @@ def fit_table(
         say(f"Left out {', '.join(names)}: {why}.")
     targets = table.y.astype(np.intp)
     peers = peer_votes(classifier, table.X, targets, seed, seconds, splits)
-    alone = None
+    single = None
     if estimators is not None and len(classifier.weights_) > 1:
         by_rank = metric.measure in ("ap", "macro_ap")
-        alone = best_alone(classifier, AVERAGE_PRECISION if by_rank else metric.threshold)
-        peers[BEST] = alone.vote
+        single = best_alone(classifier, AVERAGE_PRECISION if by_rank else metric.threshold)
+        peers[BEST] = single.vote
     board = leaderboard(classifier, peers, metric)
     ours, name = OURS, None
-    if pool == "best" and alone is not None:
-        name = classifier.voters_.names[alone.voter]
+    if pool == "best" and single is not None:
+        name = classifier.voters_.names[single.voter]
         ours = f"{name}, the best alone,"
         del peers[BEST]
         peers.pop(PEERS.get(name, ""), None)
         peers[WEIGHTED] = classifier.decision_.out_of_sample_vote
-        take_alone(classifier, alone)
+        take_alone(classifier, single)
     vote = _calibrated_vote(classifier)
     comparison = compare_with_peers(table, classifier, vote, metric, peers, ours)
     _doubt(table, comparison.figures[OURS])

@@ -19,7 +19,7 @@ from ..decision import Guarantee, decide, guarantee, promising_cuts
 from ..decision.guarantees import Rate
 from ..evaluation import FittedVote, Judged, measure
 from ..hashing import thinned
-from ..io import ModelParts, Target
+from ..io import ModelParts
 from ..tables import label_texts
 from .table import Prepared
 
@@ -30,6 +30,7 @@ Mask = NDArray[np.bool_]
 
 GUARANTEE = "guarantee"
 """Of the scores of a model: what it promises."""
+ONLY_FOR_TWO = "guarantees are", "name the one to find with --positive"
 
 
 def set_aside(
@@ -41,7 +42,7 @@ def set_aside(
     some at random. These have their share of each class, but not for a precision: how
     frequent the classes are is then part of what the rows must tell.
     """
-    _refuse_many(table.target)
+    table.target.require_two(*ONLY_FOR_TWO)
     if not 0 < size < 1:
         raise ValueError(
             f"guarantee_size={size!r} is the share of the rows that a guarantee comes "
@@ -103,7 +104,7 @@ def promise(
     basis: str = "",
 ) -> Guarantee:
     """A threshold for a model from rows with true answers; training rows are left out."""
-    _refuse_many(model.target)
+    model.target.require_two(*ONLY_FOR_TWO)
     labels, groups = judged.labels, judged.groups
     assert labels is not None  # the column is there
     new = judged.has_vote & ~judged.of_fit
@@ -154,14 +155,6 @@ def votes_of(model: ModelParts) -> bytes:
     """A model told from others by its votes on its training rows."""
     vote = np.ascontiguousarray(model.training.vote, np.float64)
     return sha256(vote.tobytes()).digest()
-
-
-def _refuse_many(target: Target) -> None:
-    if target.classes:
-        raise ValueError(
-            f"guarantees are for two classes, and {target.name!r} has {target.n_classes}; "
-            f"name the one to find with --positive"
-        )
 
 
 def decide_by(model: ModelParts, promised: Guarantee) -> ModelParts:

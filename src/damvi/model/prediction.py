@@ -263,11 +263,7 @@ class Top:
     def __init__(
         self, model: ModelParts, n: int, by: str | None = None, numbered: bool = False
     ) -> None:
-        if model.target.classes:
-            raise ValueError(
-                f"the top rows are those with the highest score for one class, and "
-                f"{model.target.name!r} has {model.target.n_classes}"
-            )
+        model.target.require_two("the top rows of one class are", "leave top out")
         self.n, self.by, self._numbered = n, by, numbered
         self._found: list[Any] = []
         self._seen = self._kept = 0

@@ -462,17 +462,15 @@ def describe_unlabeled(table: Prepared, weight: float | None) -> str | None:
 
     An error, before the work, if they cannot be used as asked.
     """
-    many = table.n_classes > 2
     if weight and table.unlabeled is None:
         raise ValueError(
             f"--unlabeled-weight {weight:g} needs rows without a label, and all have one; "
             f"name a file with --unlabeled, or leave it out"
         )
-    if weight and many:
-        raise ValueError(
-            f"--unlabeled-weight {weight:g} is for two classes so far, and "
-            f"{table.target.name!r} has {table.n_classes}; leave it out, or name the one "
-            f"to find with --positive"
+    if weight:
+        table.target.require_two(
+            f"--unlabeled-weight {weight:g} is, so far,",
+            "leave it out, or name the one to find with --positive",
         )
     if table.unlabeled is None:
         return None
@@ -484,9 +482,7 @@ def describe_unlabeled(table: Prepared, weight: float | None) -> str | None:
         )
     if weight is not None:
         return f"{rows}left out, as asked."
-    if many:
-        return f"{rows}left out, since they are of use with two classes only, so far."
     return (
         f"{rows}left out, since no use of them has been seen to help reliably. To try and "
-        f"compare: --unlabeled-weight 0.5."
+        f"compare, with two classes: --unlabeled-weight 0.5."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,10 +175,11 @@ class _Table:
             kept = label_texts(frame[name]).notna().to_numpy()
         if not kept.any():
             raise ValueError(f"the target {name!r} has no value in any row")
-        rows = frame[kept].reset_index(drop=True)
-        return cls(
+        rows, fitted = frame[kept].reset_index(drop=True), FittedVote(model.classifier)
+        kind = _FlaggedTable if len(fitted.labels.reported) == 1 else cls
+        return kind(
             model=model,
-            fitted=FittedVote(model.classifier),
+            fitted=fitted,
             target=name,
             frame=rows,
             numbers=np.flatnonzero(kept) + 1,
@@ -190,11 +191,6 @@ class _Table:
     @property
     def names(self) -> tuple[str, ...]:
         return class_names(self.model.target)
-
-    @property
-    def alone(self) -> bool:
-        """Whether one class is looked for, and not several."""
-        return len(self.fitted.labels.reported) == 1
 
     def score(self, rows: Labels, classes: Labels) -> Floats:
         """The vote on each of the rows for its class; of two classes, for the positive."""
@@ -213,18 +209,132 @@ class _Table:
         learned = self.model.training.probability is not None
         return CROSSFITTED if learned and self.judged.of_fit.any() else PLAIN
 
+    # What differs where one class of two is looked for: see _FlaggedTable.
+
+    found_as: ClassVar[str] = "named"
+    """What the rows are called that are not of the usual class."""
+    most_cuts: ClassVar[int] = POINTS
+    usual: ClassVar[int | None] = None
+    """The class that nobody is looking for, if all others are one."""
+
     def standing(self, at: int) -> tuple[Floats, float, Floats]:
         """How near each row is to the class in column ``at`` of the votes.
 
         Also the cut above which it is given that class, and those of the slider. Training
         rows are as near to it as to the thresholds that they were judged by.
         """
-        judged, labels = self.judged, self.fitted.labels
-        if self.alone:
-            own = labels.flags_above(self.fitted.threshold)
-            return judged.vote_to_cut(float(self.fitted.threshold), own), own, np.empty(0)
-        near = standing(judged.vote, judged.threshold, labels.target_order, at)
+        judged, order = self.judged, self.fitted.labels.target_order
+        near = standing(judged.vote, judged.threshold, order, at)
         return near, 0.5, 1 / (1 + np.array(STEPS))
+
+    def near(self, rows: Labels) -> Any:
+        """How near rows are to be flagged; the decision follows the slider."""
+        return None
+
+    def slider(self, cuts: Any) -> Any:
+        """The thresholds that the slider moves to."""
+        return None
+
+    def charted(self, sizes: NDArray[Any], least: int) -> list[int]:
+        """The columns with charts, the rarest first: a class needs rows, and others."""
+        order = np.argsort(sizes, kind="stable").tolist()
+        return [at for at in order if least <= sizes[at] < sizes.sum()]
+
+    def budget(self, truth: Labels) -> list[dict[str, Any]]:
+        """What is found if so many rows are looked into, from one to all."""
+        return []
+
+    def weights(self, truth: Labels) -> dict[str, Any] | None:
+        """What is decided where one of the classes counts for more, for the slider."""
+        labels, judged = self.fitted.labels, self.judged
+        if len(labels.reported) > MOST_WEIGHED:
+            return None
+        known = judged.has_vote
+        own = judged.vote[known], truth, judged.threshold[known]
+        offered = offer_weights(*own, labels.target_order)
+        return {
+            "steps": list(STEPS),
+            "own": OWN,
+            "factors": self.fitted.threshold.tolist(),
+            # Flat, line by line.
+            "tables": [[each.reshape(-1).tolist() for each in steps] for steps in offered],
+        }
+
+    def mistakes(self, wrong: Labels, labels: Labels) -> dict[str, Labels]:
+        """Wrong decisions, missed rows of the rarer classes first, then the surest.
+
+        Sure is one with many votes for the wrong class and few for the right one.
+        """
+        classes, truth = self.fitted.labels, labels[wrong]
+        sure = self.score(wrong, self.judged.decided[wrong]) - self.score(wrong, truth)
+        rare = classes.rare(np.bincount(labels, minlength=classes.n_classes))[truth]
+        return {"mistakes": wrong[np.lexsort((-sure, ~rare))]}
+
+    def found(self) -> Labels:
+        """Rows of all classes but the usual one, as they are decided, the surest first."""
+        judged = self.judged
+        taken = judged.decided != self.fitted.labels.usual
+        rows = np.flatnonzero(judged.has_vote & taken)
+        return rows[np.argsort(-self.score(rows, judged.decided[rows]), kind="stable")]
+
+
+class _FlaggedTable(_Table):
+    """The same where one class of two is looked for: its rows are flagged, or missed."""
+
+    found_as = "flagged"
+    most_cuts = MAX_CUTS
+    usual = 0
+
+    def standing(self, at: int) -> tuple[Floats, float, Floats]:
+        threshold = float(self.fitted.threshold)
+        own = self.fitted.labels.flags_above(threshold)
+        return self.judged.vote_to_cut(threshold, own), own, np.empty(0)
+
+    def near(self, rows: Labels) -> Any:
+        return self.standing(0)[0][rows].tolist()
+
+    def slider(self, cuts: Any) -> Any:
+        return cuts.as_dict()
+
+    def charted(self, sizes: NDArray[Any], least: int) -> list[int]:
+        return [0]
+
+    def budget(self, truth: Labels) -> list[dict[str, Any]]:
+        if not (truth == 1).any():
+            return []
+        steps = np.unique(np.geomspace(1, len(truth), BUDGETS).round())
+        vote = self.judged.vote[self.judged.has_vote]
+        found = top_figures(truth, vote, steps, blocks=self.judged.blocks)
+        return [
+            {
+                "rows": int(one.rows),
+                **{
+                    name: [figure.value, figure.low, figure.high]
+                    for name, figure in vars(one).items()
+                    if name in ("hits", "precision", "recall")
+                },
+            }
+            for one in found
+        ]
+
+    def weights(self, truth: Labels) -> dict[str, Any] | None:
+        return None
+
+    def mistakes(self, wrong: Labels, labels: Labels) -> dict[str, Labels]:
+        """The misses, and apart from them the false alarms, the surest first."""
+        missed = labels[wrong] != self.usual
+        score = self.score(wrong, self.judged.decided[wrong])
+        low = wrong[missed][np.argsort(score[missed], kind="stable")]
+        high = wrong[~missed][np.argsort(-score[~missed], kind="stable")]
+        return {"missed": low, "false_alarms": high}
+
+    def found(self) -> Labels:
+        """All rows, of which a slider moves the threshold, or those that are flagged."""
+        judged = self.judged
+        rows = np.flatnonzero(judged.has_vote)
+        taken = judged.decided[rows] != self.usual
+        order = np.argsort(-self.standing(0)[0][rows], kind="stable")
+        return rows[order] if judged.labels is not None else rows[order][taken[order]]
 
 
 def _of_classes(columns: Floats, rows: Labels, classes: Labels) -> Floats:
@@ -335,8 +445,8 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
                 for name, key in means.items()
             },
         },
-        "budget": _budget(table, truth),
-        "weights": _weights(table, truth),
+        "budget": table.budget(truth),
+        "weights": table.weights(truth),
         "cost": scores.get("cost"),
         "scores": _scores(figures),
         "calibration_words": table.calibration_words,
@@ -346,7 +456,7 @@ def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, A
             table.X[known],
             decided,
             truth,
-            fitted.labels.usual if table.alone else None,
+            table.usual,
         ),
         "views": _views(table, truth, chance, effects),
         "peers": _peers(scores),
@@ -364,44 +474,6 @@ def _guaranteed(promise: Any) -> str:
         return ""
     told = [f"{promise.get('words')}.", promise.get("price"), promise.get("basis")]
     return f"It decides by a guarantee: {' '.join(map(str, told))}"
-
-
-def _budget(table: _Table, truth: Labels) -> list[dict[str, Any]]:
-    """What is found if so many rows are looked into, from one to all; for one class."""
-    if not table.alone or not (truth == 1).any():
-        return []
-    judged, n = table.judged, len(truth)
-    steps = np.unique(np.geomspace(1, n, BUDGETS).round())
-    vote = judged.vote[judged.has_vote]
-    found = top_figures(truth, vote, steps, blocks=judged.blocks)
-    return [
-        {
-            "rows": int(one.rows),
-            **{
-                name: [figure.value, figure.low, figure.high]
-                for name, figure in vars(one).items()
-                if name in ("hits", "precision", "recall")
-            },
-        }
-        for one in found
-    ]
-
-
-def _weights(table: _Table, truth: Labels) -> dict[str, Any] | None:
-    """What is decided where one of several classes counts for more, for the slider."""
-    labels, judged, factors = table.fitted.labels, table.judged, table.fitted.threshold
-    if table.alone or len(labels.reported) > MOST_WEIGHED:
-        return None
-    known = judged.has_vote
-    own = judged.vote[known], truth, judged.threshold[known]
-    offered = offer_weights(*own, labels.target_order)
-    return {
-        "steps": list(STEPS),
-        "own": OWN,
-        "factors": factors.tolist(),
-        # Flat, line by line.
-        "tables": [[each.reshape(-1).tolist() for each in steps] for steps in offered],
-    }
 
 
 def _classes(
@@ -471,10 +543,7 @@ def _views(
     votes, decided = judged.columns[known], judged.decided[known]
     counted = decided if truth is None else truth
     sizes = np.bincount(counted, minlength=labels.n_classes)
-    alone, least = table.alone, 0 if truth is None else 1
-    order = np.argsort(sizes[reported], kind="stable").tolist()
-    if not alone:  # a class needs rows, and others, for its charts
-        order = [at for at in order if least <= sizes[at] < len(counted)]
+    order = table.charted(sizes, least=0 if truth is None else 1)
     told = labels.told(table.fitted.threshold)
     views = []
     for at in order[:MOST_VIEWS]:
@@ -488,8 +557,7 @@ def _views(
         }
         if own is not None and chance is not None:
             near, cut, steps = table.standing(at)
-            most = MAX_CUTS if alone else POINTS
-            cuts = offer_cuts(near[known], own, cut, most, steps)
+            cuts = offer_cuts(near[known], own, cut, table.most_cuts, steps)
             named = decided == c
             found, alarms = int((own & named).sum()), int((~own & named).sum())
             view |= {
@@ -497,7 +565,7 @@ def _views(
                 "precision": share(found, found + alarms, effects["precision"][c]),
                 "recall": share(found, cuts.positives, effects["recall"][c]),
                 "alarm_rate": alarms / max(cuts.negatives, 1),
-                "cuts": cuts.as_dict() if alone else None,
+                "cuts": table.slider(cuts),
                 "curves": cuts.curves() if own.any() and not own.all() else None,
                 "calibration": calibration(chance[:, at], own),
             }
@@ -548,60 +616,24 @@ def _mixed_up(counts: NDArray[Any], names: tuple[str, ...]) -> list[dict[str, An
 
 
 def _rows_to_look_at(table: _Table, ranked: list[str]) -> dict[str, Any]:
-    """Wrong decisions, the surest first, and what was found.
-
-    Of one class that is looked for its misses, and apart from them the false alarms. Of
-    several, missed rows of the rarer ones first; sure is a decision with many votes for
-    the wrong class and few for the right one.
-    """
-    judged, classes = table.judged, table.fitted.labels
-    found = {"flagged" if table.alone else "named": _rows(table, _found(table), ranked)}
-    if judged.labels is None:
-        return found
-    wrong = np.flatnonzero(judged.has_vote & (judged.decided != judged.labels))
-    truth, decided = judged.labels[wrong], judged.decided[wrong]
-    score = table.score(wrong, decided)
-    if table.alone:
-        missed = truth != classes.usual
-        low = wrong[missed][np.argsort(score[missed], kind="stable")]
-        high = wrong[~missed][np.argsort(-score[~missed], kind="stable")]
-        return {
-            "missed": _rows(table, low, ranked),
-            "false_alarms": _rows(table, high, ranked),
-            **found,
-        }
-    sure = score - table.score(wrong, truth)
-    rare = classes.rare(np.bincount(judged.labels, minlength=classes.n_classes))[truth]
-    order = wrong[np.lexsort((-sure, ~rare))]
-    return {"mistakes": _rows(table, order, ranked), **found}
-
-
-def _found(table: _Table) -> Labels:
-    """Rows of all classes but the usual one, as they are decided, the surest first.
-
-    Where a slider moves the threshold of one class, the rows below it follow.
-    """
-    judged = table.judged
-    rows = np.flatnonzero(judged.has_vote)
-    taken = judged.decided[rows] != table.fitted.labels.usual
-    if not table.alone:
-        rows = rows[taken]
-        return rows[np.argsort(-table.score(rows, judged.decided[rows]), kind="stable")]
-    near, _, _ = table.standing(0)
-    order = np.argsort(-near[rows], kind="stable")
-    return rows[order] if judged.labels is not None else rows[order][taken[order]]
+    """Wrong decisions, and what was found."""
+    judged, some = table.judged, {}
+    if judged.labels is not None:
+        wrong = np.flatnonzero(judged.has_vote & (judged.decided != judged.labels))
+        some = table.mistakes(wrong, judged.labels)
+    some[table.found_as] = table.found()
+    return {name: _rows(table, rows, ranked) for name, rows in some.items()}
 
 
 def _download(table: _Table) -> dict[str, Any]:
-    """The rows that the page can write to a file: what :func:`_found` found, whole."""
+    """The rows that the page can write to a file: what was found, whole."""
     judged, names, frame = table.judged, table.names, table.frame
-    rows = _found(table)[:MOST_DOWNLOADED]
+    rows = table.found()[:MOST_DOWNLOADED]
     columns = [str(name) for name in frame.columns]
     values = [[as_text(frame[name].iloc[i]) for name in columns] for i in rows]
     room = np.cumsum([sum(map(len, row)) + 8 * len(row) for row in values])
     rows = rows[: int(np.searchsorted(room, MOST_CHARACTERS))]
     decided = judged.decided[rows]
-    near = table.standing(0)[0][rows].tolist() if table.alone else None
     told = zip(
         table.numbers[rows].tolist(),
         table.score(rows, decided).tolist(),
@@ -611,8 +643,7 @@ def _download(table: _Table) -> dict[str, Any]:
     )
     return {
         "columns": ["row", "score", "probability", "decision", *columns],
-        # Of one class, how near each row is to be flagged; the decision follows the slider.
-        "near": near,
+        "near": table.near(rows),
         "labels": list(names),
         "rows": [[*own, *row] for own, row in zip(told, values, strict=False)],
     }

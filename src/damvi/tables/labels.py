@@ -110,11 +110,11 @@ def many(labels: pd.Series) -> tuple[tuple[str, ...], NDArray[np.intp]]:
             f"{MOST_CLASSES} are told apart; merge the rarest, or name the one to find "
             f"with --positive"
         )
-    alone = in_order(counts.index[counts == 1].tolist())
-    if alone:
-        these = "a class of one row" if len(alone) == 1 else "classes of one row each"
+    tiny = in_order(counts.index[counts == 1].tolist())
+    if tiny:
+        these = "a class of one row" if len(tiny) == 1 else "classes of one row each"
         raise ValueError(
-            f"the target {labels.name!r} has {these}: {listed(alone)}. One row cannot both "
+            f"the target {labels.name!r} has {these}: {listed(tiny)}. One row cannot both "
             f"teach and judge; add rows, merge such a class with another, leave the row "
             f"out, or name the class to find with --positive"
         )

@@ -170,9 +170,9 @@ def suspicious(
     for name in X.columns:
         tried = _judge_alone(X[name].iloc[few], y[few], np.ones(len(few)), folds=1)
         if min(tried.precision, tried.recall) >= TOO_GOOD - 0.03:
-            alone = _judge_alone(X[name].iloc[rows], y[rows], weights, N_FOLDS)
-            if min(alone.precision, alone.recall) >= TOO_GOOD:
-                found.append(alone)
+            judged = _judge_alone(X[name].iloc[rows], y[rows], weights, N_FOLDS)
+            if min(judged.precision, judged.recall) >= TOO_GOOD:
+                found.append(judged)
     return found
 
 
