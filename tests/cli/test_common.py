@@ -106,7 +106,7 @@ def test_quiet_is_quiet(damvi, made, folder):
         (
             ["evaluate", "model.damvi", "data.csv", "--target", "shop"],
             1,
-            "the model knows '1'",
+            "the model knows '0' and '1'",
         ),
         (["nonsense"], 2, "nonsense"),
     ],

@@ -54,7 +54,7 @@ def explain(
         from .._files import write_whole
 
         write_whole(out, to_csv(explained))
-    _show(output, explained, whole=bool(rows), two=not loaded.target.classes)
+    _show(output, explained, whole=bool(rows))
     if out is not None:
         output.say(f"\nAll contributions: {out}")
     output.result({**explained.as_dict(), "out": None if out is None else str(out)})
@@ -90,7 +90,7 @@ def to_csv(explained: Any) -> str:
     return file.getvalue()
 
 
-def _show(output: Output, explained: Any, whole: bool, two: bool) -> None:
+def _show(output: Output, explained: Any, whole: bool) -> None:
     from .figures import plain_table
 
     ranked = explained.ranked
@@ -102,27 +102,20 @@ def _show(output: Output, explained: Any, whole: bool, two: bool) -> None:
         output.say(f"and {len(ranked.names) - MOST_COLUMNS:,} more")
     output.say(f"\n{ranked.words}\n")
     for row in explained.as_dict()["rows"]:
-        _show_row(output, row, whole, two)
+        _show_row(output, row, whole)
     output.say(f"\n{explained.words}")
     for note in explained.notes:
         output.say(note)
 
 
-def _head(row: dict[str, Any], two: bool) -> str:
+def _head(row: dict[str, Any]) -> str:
     """What was decided of a row, and its score."""
-    head, as_decided = (
-        f"row {row['row']:,}: score {row['vote']:.3f}",
-        row["class"] == row["decided"],
-    )
-    if two:
-        return f"{head}, {'flagged' if as_decided else 'passed'}"
-    head += f" for {printable(row['class'])}, "
-    return head + (
-        "as decided" if as_decided else f"decided as {printable(row['decided'])}"
-    )
+    told, decided = printable(row["class"]), f"decided as {printable(row['decided'])}"
+    decided = "as decided" if row["class"] == row["decided"] else decided
+    return f"row {row['row']:,}: score {row['vote']:.3f} for {told}, {decided}"
 
 
-def _show_row(output: Output, row: dict[str, Any], whole: bool, two: bool) -> None:
+def _show_row(output: Output, row: dict[str, Any], whole: bool) -> None:
     """One line, or for rows that were asked for all that moved the score."""
     columns = _largest(row["columns"])[: None if whole else MOST_PARTS]
     told = [
@@ -131,9 +124,9 @@ def _show_row(output: Output, row: dict[str, Any], whole: bool, two: bool) -> No
         for column in columns
     ]
     if not whole:
-        output.say(f"{_head(row, two)}; {', '.join(told)}")
+        output.say(f"{_head(row)}; {', '.join(told)}")
         return
-    output.say(f"{_head(row, two)}; {row['base']:+.3f} to start with, and")
+    output.say(f"{_head(row)}; {row['base']:+.3f} to start with, and")
     for line in told:
         output.say(f"  {line}")
     output.say("by voter (weight times vote)")

@@ -365,24 +365,19 @@ def true_labels(
             f"the target {column!r} is missing in {counted(labels.isna().sum(), 'row')}; "
             f"drop them first"
         )
-    classes = target.classes or (target.negative, target.positive)
+    classes = target.texts
     if target.merged:
         labels = merge_labels(labels, [label for label in classes if label])
     places = labels.map({label: place for place, label in enumerate(classes)})
-    if not target.classes and not target.negative:
+    if classes == ("", target.positive):
         # A model of one class against several others takes any of them as negative.
         places = places.fillna(0)
     strange = labels[places.isna().to_numpy()].unique().tolist()
     if strange:
-        known = (
-            _listed(list(classes))
-            if target.classes
-            else (f"{target.positive!r} (positive) and {target.negative!r}")
-        )
         n = int(places.isna().sum())
         raise ValueError(
             f"the target {column!r} has {counted(n, 'row')} of {_listed(strange)}, but the "
-            f"model knows {known}"
+            f"model knows {_listed(list(classes))}"
         )
     return places.to_numpy(dtype=np.intp)
 

@@ -57,7 +57,7 @@ def export_onnx(model: ModelParts, path: str | os.PathLike[str]) -> dict[str, An
     """
     graph = to_onnx(
         model.classifier,
-        labels=model.target.classes or (model.target.negative, model.target.positive),
+        labels=model.target.texts,
         unknown={
             column.name: _other(column)
             for column in model.schema.used
@@ -89,11 +89,10 @@ def feeder(model: ModelParts, inputs: Mapping[str, str]) -> dict[str, Any]:
     ``inputs`` are the names that the graph has for the encoded columns.
     """
     target = model.target
-    texts = target.classes or (target.negative, target.positive)
     return {
         "format": FORMAT,
         "target": target.name,
-        "decisions": dict(zip(texts, target.as_given(), strict=True)),
+        "decisions": dict(zip(target.texts, target.as_given(), strict=True)),
         "missing": list(MISSING),
         "columns": [_column(column, inputs) for column in model.schema.used],
     }

@@ -349,6 +349,11 @@ class Target:
     def n_classes(self) -> int:
         return len(self.classes) or 2
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The labels of the classes, by their numbers; "" stands for all others."""
+        return self.classes or (self.negative, self.positive)
+
     def require_two(self, what: str, cure: str) -> None:
         """An error where three or more classes are asked for what only two have."""
         if self.n_classes > 2:
@@ -373,10 +378,9 @@ class Target:
         >>> Target("colour", positive="red").as_given()
         ['not red', 'red']
         """
-        if not self.classes and not self.negative:
+        if self.texts == ("", self.positive):
             return [f"not {self.positive}", self.positive]
-        read = LABEL_KINDS[self.kind]
-        return [read(text) for text in self.classes or (self.negative, self.positive)]
+        return [LABEL_KINDS[self.kind](text) for text in self.texts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,7 +486,7 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
         target.as_given()
     except (KeyError, ValueError):
         raise ModelFileError("its target has labels of another kind") from None
-    if not classes and target.positive == target.negative:
+    if len({*target.texts}) < target.n_classes:
         raise ModelFileError("both classes of its target have one name")
     if len(classifier.classes_) != target.n_classes:
         raise ModelFileError("its target has other classes than its classifier")
