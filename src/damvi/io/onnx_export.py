@@ -120,8 +120,7 @@ def to_onnx(
     else:
         data = Matrix(graph, without_infinities(graph, "X"), fitted.n_features)
     vote = _write_vote(graph, fitted, data)
-    _write_label(graph, fitted, vote, names_of_classes)
-    _write_probability(graph, fitted, vote)
+    _write_answers(graph, fitted, vote, names_of_classes)
     graph.add("Identity", vote, to="vote")
 
     width = 1 if names else fitted.n_features
@@ -278,45 +277,45 @@ def _places(fitted: Fitted, model: Any) -> Any:
 # From the vote to label and probability.
 
 
-def _write_label(graph: Graph, fitted: Fitted, vote: str, names: Any) -> None:
-    """The threshold decides, or the largest vote times factor; ties go by the order."""
-    if fitted.n_classes == 2:
-        excess = graph.add("Sub", vote, graph.constant(fitted.threshold))
-        sides = [graph.add("Mul", vote, graph.constant(0.0)), excess]
-        scores = graph.side_by_side(sides if fitted.positive == 1 else sides[::-1])
-    else:
-        scores = graph.add("Mul", vote, graph.constant(fitted.threshold))
+def _write_answers(graph: Graph, fitted: Fitted, vote: str, names: Any) -> None:
+    """The label of the largest score, ties by the order, and the probabilities."""
+    judge = _scores_of_two if fitted.n_classes == 2 else _scores_of_each
+    scores, chances = judge(graph, fitted, vote)
     kind = object if names.dtype.kind in "OU" else names.dtype
     place = _winner(graph, scores, fitted.labels.order)
     graph.add("Gather", graph.constant(names, kind), place, to="label")
+    graph.add("Identity", chances, to="probability")
+
+
+def _scores_of_two(graph: Graph, fitted: Fitted, vote: str) -> tuple[str, str]:
+    """Scores by the threshold and probabilities, (n, 2) each."""
+    excess = graph.add("Sub", vote, graph.constant(fitted.threshold))
+    sides = [graph.add("Mul", vote, graph.constant(0.0)), excess]
+    scores = graph.side_by_side(sides if fitted.positive == 1 else sides[::-1])
+    one = graph.constant(1.0)
+    if fitted.calibrator is None:
+        tie = graph.constant(0.5 + TIE / 2 if fitted.labels.order[0] == 1 else 0.5)
+        zero = graph.add("Equal", vote, graph.constant(0.0))
+        half = linear(graph, vote, 0.5 if fitted.positive == 1 else -0.5, 0.5)
+        last = graph.add("Where", zero, tie, half)
+    else:
+        last = write_calibrator(graph, vote, fitted.calibrator)
+        last = last if fitted.positive == 1 else graph.add("Sub", one, last)
+    return scores, graph.side_by_side([graph.add("Sub", one, last), last])
+
+
+def _scores_of_each(graph: Graph, fitted: Fitted, vote: str) -> tuple[str, str]:
+    """Votes times factors, and the probabilities or else the votes, ties settled."""
+    scores = graph.add("Mul", vote, graph.constant(fitted.threshold))
+    if fitted.calibrator is None:
+        return scores, _settled(graph, fitted, vote)
+    return scores, write_calibrator(graph, vote, fitted.calibrator)
 
 
 def _winner(graph: Graph, scores: str, order: Any) -> str:
     """The place of the largest score; of equal ones, of that which is first in order."""
     best = graph.first_largest(graph.column(scores, order))
     return graph.add("Gather", graph.constant(order, np.int64), best)
-
-
-def _write_probability(graph: Graph, fitted: Fitted, vote: str) -> None:
-    """The calibrated probabilities, or the votes on a scale from 0 to 1, ties settled."""
-    one = graph.constant(1.0)
-    if fitted.n_classes > 2:
-        if fitted.calibrator is None:
-            chances = _settled(graph, fitted, vote)
-        else:
-            chances = write_calibrator(graph, vote, fitted.calibrator)
-        graph.add("Identity", chances, to="probability")
-        return
-    if fitted.calibrator is None:
-        tie = graph.constant(0.5 + TIE / 2 if fitted.labels.order[0] == 1 else 0.5)
-        zero = graph.add("Equal", vote, graph.constant(0.0))
-        sides = linear(graph, vote, 0.5 if fitted.positive == 1 else -0.5, 0.5)
-        last = graph.add("Where", zero, tie, sides)
-    else:
-        last = write_calibrator(graph, vote, fitted.calibrator)
-        last = last if fitted.positive == 1 else graph.add("Sub", one, last)
-    both = graph.side_by_side([graph.add("Sub", one, last), last])
-    graph.add("Identity", both, to="probability")
 
 
 def _settled(graph: Graph, fitted: Fitted, vote: str) -> str:

@@ -133,11 +133,12 @@ def check_forest(forest: Forest) -> None:
     there is.
     """
     weights, n = forest.weights, len(forest.nodes)
-    require(isinstance(weights, np.ndarray) and weights.ndim == 2, "weights is no array")
+    require(isinstance(weights, np.ndarray), "weights is no array")
+    require(has_shape(weights, (n, None)), f"weights has the shape {weights.shape}")
     require_array(forest.nodes, np.int32, (None, NODE_COLUMNS), "nodes")
     require_array(forest.sets, np.uint8, (None, SET_BYTES), "sets")
-    require_array(weights, weight_type(forest.n_classes), (n, None), "weights")
-    require(2 <= forest.n_classes <= MAX_CLASSES, "weights of no known classes")
+    require_array(weights, weight_type(weights.shape[1]), (n, None), "weights")
+    require(2 <= weights.shape[1] <= MAX_CLASSES, "weights of no known classes")
     require_array(forest.rows, np.int32, (n,), "rows")
     require_starts(forest.roots, None, n, 1, "roots")
     require_starts(forest.set_starts, len(forest), len(forest.sets), 0, "set_starts")
