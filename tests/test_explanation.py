@@ -234,8 +234,11 @@ def test_rows_of_the_fit_and_wrong_classes_are_told(model):
     with pytest.raises(ValueError, match="no class 'dint'"):
         explained_of(model, make_class_table(10), label="dint")
     frame = make_table(200)
-    with pytest.raises(ValueError, match="two classes, and its scores are those of 'yes'"):
-        explained_of(make_model(frame), frame, label="yes")
+    two = make_model(frame)
+    with pytest.raises(ValueError, match="no class 'no'; the model knows votes for 'yes'"):
+        explained_of(two, frame, label="no")
+    asked, plain = (explained_of(two, frame, label=label) for label in ("yes", None))
+    assert asked.as_dict() == plain.as_dict()
 
 
 def test_importances_know_many_classes(model):

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .evaluation import FittedVote, are_of_fit, class_names
+from .labels import vote_columns
 
 if TYPE_CHECKING:
     from .io import ModelParts
@@ -236,16 +237,16 @@ def explain(
     seed : int, default=0
     """
     classifier, fitted = model.classifier, FittedVote(model.classifier)
-    names, place = class_names(model.target), _place_of(model.target, label)
+    names, reported = class_names(model.target), fitted.labels.reported
+    column = None if label is None else _column_of(label, [names[c] for c in reported])
     X = model.schema.encode(frame)
     features = [column.name for column in model.schema.used for _ in column.features]
     vote = classifier.vote(X)
-    score = _score(fitted, vote) if place is None else vote[:, place]
+    score = _score(fitted, vote) if column is None else vote_columns(vote)[0][:, column]
     chosen = _chosen_rows(rows, score)
     _, decided = fitted.decide(vote[chosen])
-    told = np.full(len(chosen), place) if place is not None else decided
+    told = decided if column is None else np.full(len(chosen), reported[column])
     # Of two classes, the votes for the positive one are all there is to explain.
-    reported = fitted.labels.reported
     told = np.where(np.isin(told, reported), told, reported[0])
     parts: dict[int, Contributions] = {}
     for c in np.unique(told).tolist():
@@ -425,19 +426,12 @@ def _score(fitted: FittedVote, vote: Floats) -> Floats:
     return score
 
 
-def _place_of(target: Any, label: str | None) -> int | None:
-    """The number of the class asked for."""
-    if label is None:
-        return None
-    if not target.classes:
-        raise ValueError(
-            f"the model has two classes, and its scores are those of {target.positive!r} "
-            f"already; leave the class out"
-        )
-    if label not in target.classes:
-        known = ", ".join(repr(name) for name in target.classes[:10])
-        raise ValueError(f"there is no class {label!r}; the model knows {known}")
-    return int(target.classes.index(label))
+def _column_of(label: str, names: list[str]) -> int:
+    """The place of the class asked for among those that are voted for."""
+    if label not in names:
+        known = ", ".join(map(repr, names[:10]))
+        raise ValueError(f"there is no class {label!r}; the model knows votes for {known}")
+    return names.index(label)
 
 
 def _chosen_rows(rows: Sequence[int] | None, score: Floats) -> Places:

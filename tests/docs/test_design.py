@@ -103,12 +103,23 @@ def asks(node):
         return node.attr in ("is_binary", "is_many", "many", "several")
     if isinstance(node, ast.If | ast.IfExp):
         names = {name.id for name in ast.walk(node.test) if isinstance(name, ast.Name)}
-        return bool(names & {"two", "many", "alone"})
+        # A target has a list of its classes if they are three or more.
+        parts = {part.attr for part in _parts(node.test) if isinstance(part, ast.Attribute)}
+        return bool(names & {"two", "many", "alone"} or parts & {"classes", "alone"})
     if not isinstance(node, ast.Compare):
         return False
     sides = [node.left, *node.comparators]
     numbers = {side.value for side in sides if isinstance(side, ast.Constant)}
     return any(_depends(ast.unparse(side), numbers) for side in sides)
+
+
+def _parts(test):
+    """What a condition asks the truth of, without its ands, ors and nots."""
+    if isinstance(test, ast.UnaryOp):
+        return _parts(test.operand)
+    if isinstance(test, ast.BoolOp):
+        return [part for value in test.values for part in _parts(value)]
+    return [test]
 
 
 def _depends(what, numbers):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels import vote_columns
+from ..labels import vote_columns, vote_shape
 
 Number = NDArray[np.float64]
 """One number, or many."""
@@ -74,14 +74,14 @@ class Rows:
 def read_rows(vote: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
     """Check what was given, and keep the rows that count."""
     votes = np.asarray(vote, dtype=np.float64)
-    if votes.ndim != 1 and not (votes.ndim == 2 and votes.shape[1] > 2):
+    columns, _, classes = vote_columns(votes)
+    if votes.shape != vote_shape(len(columns), len(classes)):
         raise ValueError(
             f"vote has shape {votes.shape}; give one number a row (two classes), or one "
             f"for each of three or more classes"
         )
     if np.isinf(votes).any():
         raise ValueError("vote holds infinities; NaN is for rows that have no vote")
-    columns, _, classes = vote_columns(votes)
     missing = np.isnan(columns).any(axis=1)
     numbers = _read_targets(targets, len(votes), len(classes))
     weight = np.ones(len(votes))
