@@ -156,23 +156,16 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
     >>> metric_for(Target("kind", classes=("a", "b", "c"))).name
     'macro_f1'
     """
-    n_classes = len(target.classes)  # 0 of two classes
-    many = n_classes > 2
-    if many and asked is not None and asked.cost is not None:
-        raise ValueError(
-            f"the costs of a miss and a false alarm are for two classes, and "
-            f"{target.name!r} has {n_classes}; leave them out, or name the one "
-            f"to find with --positive"
-        )
+    many, named = target.n_classes > 2, "or name the one to find with --positive"
     if asked is None:
         return parse_metric("macro_f1" if many else "f1")
-    if many and not asked.many:
-        raise ValueError(
-            f"the metric {asked.name} is for two classes, and {target.name!r} has "
-            f"{n_classes}; give {' or '.join(MACRO)}, or name the class to "
-            f"find with --positive"
-        )
-    if asked.many and not many:
+    if asked.cost is not None:
+        costs = "the costs of a miss and a false alarm are"
+        target.require_two(costs, f"leave them out, {named}")
+    if not asked.many:
+        known = " or ".join(MACRO)
+        target.require_two(f"the metric {asked.name} is", f"give {known}, {named}")
+    elif not many:
         raise ValueError(
             f"the metric {asked.name} is for three or more classes, and here there are "
             f"two; give {KNOWN}"
