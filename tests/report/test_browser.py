@@ -27,6 +27,8 @@ from .test_page import many_classes
 from .toy import (
     CLASSES,
     HOSTILE,
+    best_with_recall,
+    cheapest,
     make_class_model,
     make_class_table,
     make_model,
@@ -305,7 +307,7 @@ def test_the_cost_slider_finds_the_cheapest_threshold(opened, report):
     for step, miss in enumerate(RATIOS):
         move(opened, "#s-cost", step)
         threshold = check_counts(opened, vote, positive)
-        assert threshold == cuts.threshold[cuts.cheapest(miss)]
+        assert threshold == cuts.threshold[cheapest(cuts, miss)]
         thresholds.add(threshold)
         flagged = vote > threshold
         cost = miss * (~flagged & positive).sum() + (flagged & ~positive).sum()
@@ -331,7 +333,7 @@ def test_the_recall_slider_keeps_its_floor(opened, report):
     for percent in (1, 30, 55, 80, 90, 99, 100):
         move(opened, "#s-recall", percent)
         threshold = check_counts(opened, vote, positive)
-        assert threshold == cuts.threshold[cuts.best_with_recall(percent / 100)]
+        assert threshold == cuts.threshold[best_with_recall(cuts, percent / 100)]
         assert number(opened, "#cell-1-1") >= percent / 100 * positive.sum() - 1e-9
     opened.check("#m-own")
     assert check_counts(opened, vote, positive) == said["threshold"]

@@ -10,6 +10,8 @@ from damvi.report.charts import Drawing, ticks
 from damvi.report.curves import calibration, distribution, offer_cuts
 from damvi.report.words import basis, per_hundred
 
+from .toy import best_with_recall, cheapest
+
 
 def votes_of(n, rate, seed, digits=None):
     rng = np.random.default_rng(seed)
@@ -47,7 +49,7 @@ def test_counts_are_those_of_the_rows_and_nothing_cheaper_is_left_out(
     for miss in (0.1, 1, 2.5, 7, 40, 300, 1e4):
         best = vote > tune_threshold(vote, positive, {"cost": (1, miss)})
         least = miss * (positive & ~best).sum() + (best & ~positive).sum()
-        k = cuts.cheapest(miss)
+        k = cheapest(cuts, miss)
         assert miss * (cuts.positives - cuts.found[k]) + cuts.alarms[k] == pytest.approx(
             least
         )
@@ -57,7 +59,7 @@ def test_counts_are_those_of_the_rows_and_nothing_cheaper_is_left_out(
 def test_a_floor_of_recall_is_kept_at_the_highest_precision(floor):
     vote, positive = votes_of(400, 0.1, 3)
     cuts = offer_cuts(vote, positive, own=0.0)
-    k = cuts.best_with_recall(floor)
+    k = best_with_recall(cuts, floor)
     best = vote > tune_threshold(vote, positive, {"recall": floor})
     precision = (best & positive).sum() / best.sum()
     assert cuts.found[k] >= floor * positive.sum() - 1e-9
@@ -69,15 +71,15 @@ def test_ties_and_one_value():
     cuts = offer_cuts(np.zeros(3), positive, own=0.0)
     assert cuts.found.tolist() == [0, 1]
     assert cuts.alarms.tolist() == [0, 2]
-    assert cuts.cheapest(1.0) == 0
-    assert cuts.cheapest(2.0) == 0  # as dear as flagging all: the fewest are flagged
-    assert cuts.cheapest(2.1) == 1
+    assert cheapest(cuts, 1.0) == 0
+    assert cheapest(cuts, 2.0) == 0  # as dear as flagging all: the fewest are flagged
+    assert cheapest(cuts, 2.1) == 1
 
 
 def test_neighbouring_floats_are_told_apart():
     vote = np.array([0.1, np.nextafter(0.1, 1)])
     cuts = offer_cuts(vote, np.array([False, True]), own=-1.0)
-    k = cuts.cheapest(1.0)
+    k = cheapest(cuts, 1.0)
     assert (vote > cuts.threshold[k]).tolist() == [False, True]
 
 

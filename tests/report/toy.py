@@ -16,6 +16,26 @@ from damvi.tables import Schema
 HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
 
 
+def cheapest(cuts, miss):
+    """The cut of least cost when a false alarm costs 1; of equals, the fewest flagged.
+
+    The page's script does the same, operation by operation, so that both agree to the last
+    bit.
+    """
+    return int(np.argmin(miss * (cuts.positives - cuts.found) + cuts.alarms))
+
+
+def best_with_recall(cuts, floor):
+    """The cut of highest precision that finds ``floor`` of the positives.
+
+    Of equals, the one that finds more. The script does the same.
+    """
+    enough = cuts.found >= np.ceil(floor * cuts.positives - 1e-9)
+    precision = cuts.found / np.maximum(cuts.found + cuts.alarms, 1)
+    ranked = np.where(enough, precision, -1.0)
+    return int(len(ranked) - 1 - np.argmax(ranked[::-1]))
+
+
 def make_table(n=600, seed=0, amount="amount"):
     """Two numbers, a category, a date and an id; about 15 % are "yes"."""
     rng = np.random.default_rng(seed)

@@ -65,24 +65,6 @@ class Cuts:
             "precision": [*precision[:1].tolist(), *precision.tolist()],
         }
 
-    def cheapest(self, miss: float) -> int:
-        """The cut of least cost when a false alarm costs 1; of equals, the fewest flagged.
-
-        The page's script does the same, operation by operation, so that both agree to the
-        last bit.
-        """
-        return int(np.argmin(miss * (self.positives - self.found) + self.alarms))
-
-    def best_with_recall(self, floor: float) -> int:
-        """The cut of highest precision that finds ``floor`` of the positives.
-
-        Of equals, the one that finds more. The script does the same.
-        """
-        enough = self.found >= np.ceil(floor * self.positives - 1e-9)
-        precision = self.found / np.maximum(self.found + self.alarms, 1)
-        ranked = np.where(enough, precision, -1.0)
-        return int(len(ranked) - 1 - np.argmax(ranked[::-1]))
-
 
 def offer_cuts(
     vote: Floats,
