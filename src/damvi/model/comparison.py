@@ -156,7 +156,7 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
     >>> metric_for(Target("kind", classes=("a", "b", "c"))).name
     'macro_f1'
     """
-    many, named = target.n_classes > 2, "or name the one to find with --positive"
+    many, named = target.n_classes > 2, "or name the class to find with --positive"
     if asked is None:
         return parse_metric("macro_f1" if many else "f1")
     if asked.cost is not None:
