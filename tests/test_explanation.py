@@ -251,4 +251,4 @@ def test_importances_know_many_classes(model):
     assert found.method == ("shuffled" if is_pool else "own")
     if found.method == "shuffled":
         assert all(0 <= value <= 1 for value in found.values)
-        assert "other classes" in found.words
+        assert "which runs from 0 to 1" in found.words
