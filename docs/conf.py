@@ -105,6 +105,21 @@ def _own_footnotes(app, what, name, obj, options, lines):
         lines[i] = re.sub(r"\[(\d+)\](_|$| )", rf"[#{name}-\1]\2", line)
 
 
+def _single_attributes(app, what, name, obj, options, lines):
+    """Before napoleon: `a_, b_ : float` is two attributes, the last with what is said."""
+    for i in reversed(range(len(lines))):
+        found = re.fullmatch(r"((?:\w+_, )+)(\w+_)( : .*)?", lines[i])
+        if found:
+            kind = found[3] or ""
+            lines[i : i + 1] = [f"{n}{kind}" for n in (found[1] + found[2]).split(", ")]
+
+
+def _literal_attributes(app, what, name, obj, options, lines):
+    """After napoleon: `weights_` is a name and no reference."""
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"^(:(?:ivar|vartype) \w+)_:", r"\1\\_:", line)
+
+
 def _skip_inherited(app, what, name, obj, skip, options):
     """What scikit-learn puts into every estimator is told in its own pages."""
     home = getattr(obj, "__module__", None) or ""
@@ -156,4 +171,6 @@ def setup(app):
     app.connect("source-read", _read_papers)
     app.connect("source-read", _summarise)
     app.connect("autodoc-process-docstring", _own_footnotes, priority=400)
+    app.connect("autodoc-process-docstring", _single_attributes, priority=400)
+    app.connect("autodoc-process-docstring", _literal_attributes, priority=600)
     app.connect("autodoc-skip-member", _skip_inherited)

@@ -31,10 +31,11 @@ for path in sorted(folder.iterdir()):
 # %%
 # Raw rows in, decisions out
 # --------------------------
-# ``examples/service/onnx_reader.py`` knows numpy and onnxruntime alone.
+# :download:`onnx_reader.py <../../examples/service/onnx_reader.py>` knows numpy and onnxruntime alone. To run this
+# lesson elsewhere than in a checkout, put it beside the script.
 
 here = Path(__file__).parent if "__file__" in globals() else Path.cwd()
-sys.path.insert(0, str(here / "service"))
+sys.path[:0] = [str(here), str(here / "service")]
 from onnx_reader import Reader  # noqa: E402
 
 reader = Reader(str(folder / "model.onnx"))
@@ -77,4 +78,4 @@ plt.show()
 
 # %%
 # A whole service, with limits, health, metrics and reload, is in
-# ``examples/service/service.py``.
+# :download:`service.py <../../examples/service/service.py>`.

@@ -35,7 +35,7 @@ ENDINGS = {"onnx": ".onnx", "skops": ".skops", "sklearn": ".sklearn.skops"}
 def export(model: Path, form: str, out: Path | None) -> None:
     """Write MODEL, a file of damvi fit, for other programs.
 
-    docs/export.md says how to run it there, and what is exact.
+    The page Export of the guide says how to run it there, and what is exact.
     """
     from .loading import load_whole
 
