@@ -38,7 +38,10 @@ def small_pool(random_state=None, y=None, **_):
     return [
         ("lightgbm", make_pipeline(NumberEncoder(), boosted)),
         ("forest", FastForestClassifier(30, n_jobs=1, random_state=seed)),
-        ("balanced_forest", FastForestClassifier(30, balanced=True, n_jobs=1, random_state=seed)),
+        (
+            "balanced_forest",
+            FastForestClassifier(30, balanced=True, n_jobs=1, random_state=seed),
+        ),
     ]
 
 
