@@ -32,7 +32,8 @@ for path in sorted(folder.iterdir()):
 # Raw rows in, decisions out
 # --------------------------
 # :download:`onnx_reader.py <../../examples/service/onnx_reader.py>` knows numpy and
-# onnxruntime alone. To run this lesson elsewhere than in a checkout, put it beside the script.
+# onnxruntime alone. To run this lesson elsewhere than in a checkout, put it beside the
+# script.
 
 here = Path(__file__).parent if "__file__" in globals() else Path.cwd()
 sys.path[:0] = [str(here), str(here / "service")]
