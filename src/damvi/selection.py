@@ -22,7 +22,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._kernels import one_blas_thread
 from .crossfit import crossfit_weights
-from .decision import Fixed, Objective, choose_threshold, parse_objective
+from .decision import (
+    Fixed,
+    Flags,
+    Objective,
+    choose_threshold,
+    parse_objective,
+    recall_of_top,
+)
 from .decision.decision import AVERAGE_PRECISION
 from .decision.rows import Rows, read_rows
 from .decision.threshold import search
@@ -460,7 +467,8 @@ class Metric:
         """The value, and what to maximise, of a vote for each fold.
 
         A fold's vote is taken on its rows, and cut at the threshold that is best for the
-        same vote on all others (in time, on those before). The rows of ``left_out``, and in
+        same vote on all others (in time, on those before); for a budget of flags, where as
+        many are above it as asked for. The rows of ``left_out``, and in
         time of those after it, have no part in either.
         """
         folds, targets = self.votes.folds, self.votes.targets
@@ -468,11 +476,12 @@ class Metric:
         if left_out is not None:
             some = _folds_to_choose_by(self.votes, left_out)
         order = np.argsort(-np.bincount(targets), kind="stable")
+        is_budget = isinstance(self.objective, Flags)
         vote, decided = np.full(votes[0].shape, np.nan), np.zeros(len(folds), np.intp)
         for fold in some.tolist():
             here = folds == fold
             vote[here] = votes[fold][here]
-            if self.objective is not None:
+            if self.objective is not None and not is_budget:
                 others = folds_to_learn_from(fold, some, self.votes.forward)
                 known = np.isin(folds, others)
                 rows = read_rows(_only(votes[fold], known), targets, weight)
@@ -481,6 +490,12 @@ class Metric:
         rows = read_rows(vote, targets, weight)
         if self.objective is None:
             value = _average_precision(rows)
+            return value, value
+        if isinstance(self.objective, Flags):
+            # Votes are judged at the same number of flags: thresholds would flag as many
+            # on the rows that they were learned on, and here more or fewer.
+            top, weights = self.objective.among(len(rows)).share, rows.weight[None]
+            value = float(recall_of_top(rows.vote, rows.positive, weights, top)[0])
             return value, value
         return self.objective.judge(rows, decided[rows.index])
 

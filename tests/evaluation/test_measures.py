@@ -337,3 +337,21 @@ def test_classes_that_are_in_few_blocks():
         assert figure.low <= figure.value <= figure.high
     two = measure(labels > 0, vote[:, 1], vote[:, 1] > 1, blocks=blocks // 10)
     assert all(np.isfinite(one.low + one.high) for one in two.overall.values())
+
+
+@pytest.mark.parametrize("n_blocks", [None, 60])
+def test_two_votes_are_compared_at_the_same_number_of_flags(n_blocks):
+    rng = np.random.default_rng(0)
+    labels = rng.random(3000) < 0.05
+    good, bad = labels + rng.normal(size=(2, 3000)) * [[0.5], [2.0]]
+    blocks = None if n_blocks is None else np.arange(3000) % n_blocks
+    many = np.ones(3000, bool)  # as a threshold from other rows may flag
+    by_flags = compare("recall", labels, (good, good > 1), (bad, many), blocks=blocks)
+    assert by_flags.high < 0
+    gain = compare("recall", labels, (good, good > 1), (bad, many), top=0.05, blocks=blocks)
+    first = [np.sort(labels[np.argsort(-vote)][:150]).mean() for vote in (good, bad)]
+    hits = 150 * (first[0] - first[1]) / labels.sum()
+    assert gain.low > 0
+    assert gain.value == pytest.approx(hits)
+    same = compare("recall", labels, (good, good > 1), (2 * good, many), top=0.05)
+    assert (same.low, same.value, same.high) == (0, 0, 0)

@@ -96,7 +96,7 @@ def test_coin_flips_are_worth_nothing_by_all_models():
         assert figures["ap"].value < 0.27
         assert 0.43 < figures["roc_auc"].value < 0.57
     assert all("tie" in verdict for verdict in compared.verdicts[:-1])
-    assert compared.verdicts[-1] == comparison.ADVICE.format("as well")
+    assert compared.verdicts[-1] == comparison.SINGLE_MODEL.format("as well")
 
 
 def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):

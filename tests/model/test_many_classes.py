@@ -102,7 +102,7 @@ def test_coin_flips_are_worth_nothing(monkeypatch):
         assert figures["macro_ap"].value < 0.38
         assert 0.27 < figures["balanced_accuracy"].value < 0.4
     assert "tie on macro AP" in compared.verdicts[0]
-    assert compared.verdicts[1:] == [comparison.ADVICE.format("as well")]
+    assert compared.verdicts[1:] == [comparison.SINGLE_MODEL.format("as well")]
 
 
 def test_classes_of_two_rows(monkeypatch):

@@ -246,7 +246,24 @@ def test_the_best_single_model_is_judged_without_the_choice(monkeypatch):
     assert own == pytest.approx(board.loc["best single model", "AP"])
     strong = damvi.fit(numbers(), "y", pool="strong")
     assert len(strong.classifier.weights_) == 2
-    assert strong.scores["verdicts"][-1] == comparison.ADVICE.format("as well")
+    assert strong.scores["verdicts"][-1] == comparison.SINGLE_MODEL.format("as well")
+
+
+def test_a_budget_compares_models_at_as_many_flags():
+    frame = numbers(600)
+    found = damvi.fit(frame, "y", pool=POOL, threshold={"flags": 60})
+    verdicts = found.scores["verdicts"]
+    assert not any("pool best" in said for said in verdicts)
+    board = found.leaderboard()
+    # Of as many flags F1 is a matter of hits alone.
+    hits = board["F1"] * (60 + frame["y"].sum()) / 2
+    assert np.allclose(hits, hits.round())
+    own = 60 * found.scores["top"]["precision"]["value"]
+    assert hits["weighted vote"] == pytest.approx(own, abs=1)
+    flagged = [said for said in verdicts if "learned from other rows" in said]
+    assert all("not 60. Who is better" in said for said in flagged)
+    single = [said for said in verdicts if said.startswith("A single model")]
+    assert all("The best alone of your voters: " in said for said in single)
 
 
 def test_many_equal_models_are_no_better_for_being_chosen(monkeypatch):

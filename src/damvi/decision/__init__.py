@@ -22,6 +22,7 @@ from .objectives import (
     Objective,
     Untuned,
     parse_objective,
+    recall_of_top,
 )
 from .threshold import decide, tune_threshold
 from .tuning import Tuning, crossfit_decisions, crossfit_thresholds, tune
@@ -50,6 +51,7 @@ __all__ = [
     "guarantee",
     "parse_objective",
     "promising_cuts",
+    "recall_of_top",
     "tune",
     "tune_threshold",
 ]

@@ -77,6 +77,30 @@ class Counts:
         return share((1 + squared) * self.found, whole)
 
 
+def recall_of_top(vote: Number, positive: Any, weight: Number, top: float) -> Number:
+    """The recall of the rows with the highest votes, ``top`` of the weight: (draws,).
+
+    ``weight`` has a line for each draw of the rows. Rows of equal vote are taken in any
+    order, so hits are means over these.
+
+    Examples
+    --------
+    >>> vote, positive = np.array([0.9, 0.5, 0.1, 0]), np.array([1, 0, 1, 0])
+    >>> recall_of_top(vote, positive, np.ones((1, 4)), 0.5).tolist()
+    [0.5]
+    """
+    order = np.argsort(-vote, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(vote[order]) != 0, True))
+    mass = weight[:, order]
+    seen = mass.cumsum(axis=1)[:, ends]
+    found = (mass * positive[order]).cumsum(axis=1)[:, ends]
+    hits = [
+        np.interp(top * rows[-1], np.append(0, rows), np.append(0, ups))
+        for rows, ups in zip(seen, found, strict=True)
+    ]
+    return share(np.array(hits), found[:, -1])
+
+
 def share(part: Number, whole: Number) -> Number:
     """``part / whole``, and 0 of nothing."""
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -11,12 +11,14 @@ blocks are drawn then, and the classes are as large as they turn out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..decision import recall_of_top
 from ..labels import vote_columns
 
 Floats = NDArray[np.float64]
@@ -438,23 +440,64 @@ def draw_gains(
         )
         return class_means((found - theirs)[0, there].T)
 
+    if blocks is None:
+        return _draws_of(rng, truth, classes, gain, None)
+    numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1)
+    times = _times_of_blocks(rng, truth, numbers)
+    found, theirs = (
+        [
+            _ranks_of_blocks(truth == c, vote[:, at], numbers, times)[0]
+            for at, c in enumerate(reported)
+            if there[at]
+        ]
+        for vote in (votes, others)
+    )
     exact = float(gain(np.arange(len(truth)), np.ones((1, len(truth))))[0])
-    if blocks is not None:
-        numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1)
-        times = _times_of_blocks(rng, truth, numbers)
+    return exact, class_means(np.subtract(found, theirs).T)
+
+
+def draw_top_gains(
+    rng: np.random.RandomState,
+    truth: Labels,
+    ours: Floats,
+    other: Floats,
+    top: float,
+    blocks: Labels | None,
+) -> tuple[float, Floats]:
+    """The difference of the recalls among the ``top`` of the rows, and draws of it.
+
+    Each draw is cut anew, at the same number of rows in both rankings.
+    """
+
+    def gain(some: Labels, weight: Floats) -> Floats:
         found, theirs = (
-            [
-                _ranks_of_blocks(truth == c, vote[:, at], numbers, times)[0]
-                for at, c in enumerate(reported)
-                if there[at]
-            ]
-            for vote in (votes, others)
+            recall_of_top(vote[some], truth[some] == 1, weight, top)
+            for vote in (ours, other)
         )
-        return exact, class_means(np.subtract(found, theirs).T)
+        return np.asarray(found - theirs)
+
+    return _draws_of(rng, truth, np.arange(2), gain, blocks)
+
+
+def _draws_of(
+    rng: np.random.RandomState,
+    truth: Labels,
+    classes: Labels,
+    gain: Callable[[Labels, Floats], Floats],
+    blocks: Labels | None,
+) -> tuple[float, Floats]:
+    """A difference of two rankings on all rows, and on draws of rows or of blocks."""
+    exact = float(gain(np.arange(len(truth)), np.ones((1, len(truth))))[0])
     rows, scale = _thinned(rng, truth, classes, 2)
     plain = float(gain(rows, scale[None, :])[0])
     draws = np.empty(N_DRAWS)
-    for block, weight in _weights_of_rows(rng, truth[rows], classes, scale):
+    drawn = _weights_of_rows(rng, truth[rows], classes, scale)
+    if blocks is not None:
+        numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1)
+        times = _times_of_blocks(rng, truth, numbers)
+        parts = [slice(start, start + BLOCK) for start in range(0, N_DRAWS, BLOCK)]
+        drawn = ((part, times[part][:, numbers[rows]] * scale) for part in parts)
+    for block, weight in drawn:
         draws[block] = gain(rows, weight)
     # Around the figure of all rows, not of the thinned ones.
     return exact, draws + (exact - plain)

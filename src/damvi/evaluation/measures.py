@@ -29,6 +29,7 @@ from .draws import (
     draw_gains,
     draw_pairs,
     draw_top,
+    draw_top_gains,
     of_tables,
     rank_figures,
     widening,
@@ -531,6 +532,7 @@ def compare(
     other: tuple[ArrayLike, ArrayLike],
     *,
     cost: tuple[float, float] = (1.0, 1.0),
+    top: float | None = None,
     blocks: ArrayLike | None = None,
     seed: int = 0,
 ) -> Figure:
@@ -545,6 +547,9 @@ def compare(
     ours, other : (vote, decided)
         As :func:`measure` takes them.
     cost : (false alarm, miss)
+    top : float, optional
+        Of two classes: compare the recalls among this share of the rows, those with the
+        highest votes, whatever was decided, so that both flag as many.
     blocks : array of int, shape (n,), optional
         As :func:`measure` takes them.
     seed : int, default=0
@@ -566,7 +571,10 @@ def compare(
     truth = np.asarray(labels, np.intp)
     alike = None if blocks is None else np.asarray(blocks, np.intp)
     rng = np.random.RandomState([seed, 13])
-    if measure in ("ap", "macro_ap"):
+    if top is not None:
+        one, two = (np.asarray(vote, np.float64).reshape(-1) for vote, _ in (ours, other))
+        value, draws = draw_top_gains(rng, truth, one, two, top, alike)
+    elif measure in ("ap", "macro_ap"):
         value, draws = draw_gains(rng, truth, ours[0], other[0], alike)
     else:
         decided = [np.asarray(named, np.intp) for _, named in (ours, other)]

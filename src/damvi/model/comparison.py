@@ -50,7 +50,8 @@ OURS = "DAMVI"
 BEST = "best single model"
 """Of a pool, chosen for each fold without it."""
 WEIGHTED, PLAIN = "weighted vote", "plain vote"
-ADVICE = "A single model does {} here: --pool best (in Python pool='best') takes it."
+SINGLE_MODEL = "A single model does {} here: --pool best (in Python pool='best') takes it."
+OF_YOURS = "A single model does {} here. The best alone of your voters: "
 MOST_CLASSES = 30
 """Beside trees, LightGBM is trained for up to as many classes: it grows a tree for each, in
 every round, which at a hundred classes takes twenty times as long as the fit."""
@@ -284,11 +285,14 @@ def compare_with_peers(
     metric: Metric,
     peers: Mapping[str, NDArray[np.float64]] | None,
     ours: str = OURS,
+    advice: str = "",
 ) -> Comparison:
     """Judge the vote and its peers on the same rows, all of them out of sample.
 
     Thresholds, factors of classes and calibrators are cross-fitted over the same folds for
-    all. Where the rows are not in memory there are no peers.
+    all. For a budget of flags, who is better is told by as many flags for all: thresholds
+    that were learned on other rows flag more or fewer here. Where the rows are not in
+    memory there are no peers. ``advice`` is for where a single model does as well.
     """
     weighting, order = classifier.decision_.weighting, classifier.labels_.target_order
     folds, forward = weighting.folds, weighting.forward
@@ -317,17 +321,28 @@ def compare_with_peers(
         decided[name], learned[name] = (own, decisions), (cuts, chance)
         found = measure(truth, own, decisions, chance, cost=metric.cost, blocks=blocks)
         figures[name], by_class[name] = found.overall, found.by_class
-    cost = metric.cost or (1.0, 1.0)
+    budget = None if metric.budget is None else metric.budget.among(len(table.y))
+    how: Any = {"cost": metric.cost or (1.0, 1.0), "blocks": blocks}
+    how["top"] = None if budget is None else budget.share
     gains = {
-        name: compare(metric.measure, truth, decided[OURS], pair, cost=cost, blocks=blocks)
+        name: compare(metric.measure, truth, decided[OURS], pair, **how)
         for name, pair in decided.items()
         if name != OURS
     }
     verdicts = [verdict(name, metric, gain, ours) for name, gain in gains.items()]
     single = [gains[BEST]] if BEST in gains else gains.values()
-    if ours == OURS and any(gain.low <= 0 for gain in single):
+    if advice and any(gain.low <= 0 for gain in single):
         wins = any(gain.high < 0 for gain in single)
-        verdicts.append(ADVICE.format("better" if wins else "as well"))
+        verdicts.append(advice.replace("{}", "better" if wins else "as well", 1))
+    if budget is not None:
+        flagged, asked = int(decided[OURS][1].sum()), round(budget.share * len(truth))
+        if flagged != asked:
+            verdicts.append(
+                f"The precision, recall and F1 above are at thresholds learned from other "
+                f"rows, which flagged {flagged:,} of {len(truth):,} rows here, not "
+                f"{asked:,}. Who is better, and what is in the highest votes, is told by "
+                f"exactly {asked:,}."
+            )
     weights = getattr(classifier, "comparison_", None)  # of a pool
     if weights is not None and weights.plain_kept:
         verdicts.append(
@@ -345,9 +360,8 @@ def compare_with_peers(
         )
     several = by_class if n_classes > 2 else None
     top = None
-    if metric.budget is not None:
-        n, budget = len(table.y), metric.budget.among(len(table.y))
-        judged = [budget.share * len(truth)]
+    if budget is not None:
+        n, judged = len(table.y), [budget.share * len(truth)]
         (top,) = top_figures(truth, vote[has_vote], judged, blocks=blocks)
         of = n if budget.per in (None, 1) else budget.per
         top = top.per(budget.share * of, of)
@@ -372,15 +386,22 @@ def leaderboard(
     """Each voter alone, the votes of all, and peers that were trained beside: plain values.
 
     All are out of sample; voters that vote hard are judged on the rows that each was not
-    trained on. Where whole fits judge the rows, no voter of the model itself does.
+    trained on. Where whole fits judge the rows, no voter of the model itself does. For a
+    budget of flags the rows with the highest votes are flagged, as many of each.
     """
     weighting, votes = classifier.decision_.weighting, classifier.votes_
     labels, folds = classifier.labels_, weighting.folds
     targets, cost = votes.targets.astype(np.intp), metric.cost
+    budget = metric.budget
 
     def soft(vote: NDArray[np.float64]) -> dict[str, float]:
         some = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1) & (folds >= 0)
         own, truth = vote[some], targets[some]
+        if budget is not None:  # as many flags for all
+            n_flags = round(budget.among(len(targets)).share * len(own))
+            decided = np.zeros(len(own), np.intp)
+            decided[np.argsort(-own, kind="stable")[:n_flags]] = 1
+            return point_figures(truth, own, decided, labels.reported, cost=cost)
         decided = crossfit_decisions(
             own,
             truth,

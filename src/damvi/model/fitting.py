@@ -27,8 +27,10 @@ from ..unlabeled import Unlabeled
 from ..voting import DAMVIVotingClassifier
 from .comparison import (
     BEST,
+    OF_YOURS,
     OURS,
     PEERS,
+    SINGLE_MODEL,
     WEIGHTED,
     Comparison,
     Metric,
@@ -146,16 +148,20 @@ def fit_table(
         single = best_alone(classifier, AVERAGE_PRECISION if by_rank else metric.threshold)
         peers[BEST] = single.vote
     board = leaderboard(classifier, peers, metric)
-    ours, name = OURS, None
+    ours, name, advice = OURS, None, ""
+    if isinstance(pool, str):
+        advice = SINGLE_MODEL
+    elif single is not None:
+        advice = f"{OF_YOURS}{classifier.voters_.names[single.voter]}."
     if pool == "best" and single is not None:
-        name = classifier.voters_.names[single.voter]
+        name, advice = classifier.voters_.names[single.voter], ""
         ours = f"{name}, the best alone,"
         del peers[BEST]
         peers.pop(PEERS.get(name, ""), None)
         peers[WEIGHTED] = classifier.decision_.out_of_sample_vote
         take_alone(classifier, single)
     vote = _calibrated_vote(classifier)
-    comparison = compare_with_peers(table, classifier, vote, metric, peers, ours)
+    comparison = compare_with_peers(table, classifier, vote, metric, peers, ours, advice)
     _doubt(table, comparison.figures[OURS])
     learned = comparison.threshold, comparison.probability
     training = Training(row_hashes(table.X, table.y), vote, table.labels, *learned)
