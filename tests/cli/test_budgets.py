@@ -17,6 +17,7 @@ def folder(tmp_path_factory):
     for options in ("--metric flags@40 -o budget", "--guarantee recall=0.6 -o sure"):
         done = run(f"{fit} {options.replace('-o ', f'-o {path}/')}.damvi".split())
         assert done.exit_code == 0
+    (path / "sure.txt").write_text(done.output)
     return path
 
 
@@ -37,7 +38,21 @@ def test_a_budget_and_its_top_rows(folder):
 
 
 def test_a_guarantee_is_told_of(folder):
-    told = run(["info", folder / "sure.damvi"]).output
+    fit, told = (
+        (folder / "sure.txt").read_text(),
+        run(["info", folder / "sure.damvi"]).output,
+    )
+    assert "600 rows, of which 180 are set aside for the guarantee. Positive is" in fit
+    assert ": 50 of the other 420 rows, 11.90%" in fit
+    assert "At this threshold the training rows have precision" in fit
+    own = json.loads((folder / "sure.scores.json").read_text())["guarantee"]["figures"]
+    for printed in (fit, told):  # the figures that it decides by come first
+        at = printed.index("DAMVI, guaranteed  ")
+        assert at < printed.index("DAMVI   ")
+        assert f"{own['recall']['value']:.3g}" in printed[at:].splitlines()[0]
+        assert "the others, and who is better, are at thresholds tuned for f1" in " ".join(
+            printed.split()
+        )
     assert "is flagged; by a guarantee" in told
     assert "A recall of at least 0.6 with 90 % confidence (by 22 positives)" in told
     new = folder / "precise.damvi"

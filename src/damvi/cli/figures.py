@@ -30,6 +30,8 @@ MOST_CLASSES = 30
 """Classes that ``damvi fit`` lists; of more, the most frequent and the rarest."""
 MOST_LISTED = 40
 MOST_MISTAKES = 10
+GUARANTEED = "DAMVI, guaranteed"
+"""The figures at the threshold of a guarantee, beside those that models are compared by."""
 NARROW = 100
 """Columns of a terminal below which AP gives way to the names of the classes."""
 
@@ -183,8 +185,11 @@ def column_table(schema: Schema) -> Any:
     return plain_table(["column", "used as", ""], rows, 3)
 
 
-def show_table(output: Output, data: Path, table: Prepared) -> None:
-    """The classes of a table, and what becomes of each column."""
+def show_table(output: Output, data: Path, table: Prepared, aside: int = 0) -> None:
+    """The classes of a table, and what becomes of each column.
+
+    ``aside`` more rows of the file are for a guarantee, and train nothing.
+    """
     n, target, counts = len(table.y), table.target, table.class_counts
     if table.n_classes > 2:
         output.say(f"{data}: {n:,} rows. {printable(target.name)} has these classes:\n")
@@ -192,9 +197,13 @@ def show_table(output: Output, data: Path, table: Prepared) -> None:
         output.say()
     else:
         against = f"against {target.negative!r}" if target.negative else "against the rest"
+        rows, own = f"{n:,} rows", f"{counts[1]:,} rows"
+        if aside:
+            rows = f"{n + aside:,} rows, of which {aside:,} are set aside for the guarantee"
+            own = f"{counts[1]:,} of the other {n:,} rows"
         output.say(
-            f"{data}: {n:,} rows. Positive is {printable(target.name)} = "
-            f"{target.positive!r} {against}: {counts[1]:,} rows, {counts[1] / n:.2%}.\n"
+            f"{data}: {rows}. Positive is {printable(target.name)} = "
+            f"{target.positive!r} {against}: {own}, {counts[1] / n:.2%}.\n"
         )
     output.show(column_table(table.schema))
     output.say()
@@ -206,7 +215,7 @@ def show_scores(
     output: Output, model: ModelParts, comparison: Comparison, metric: Metric
 ) -> None:
     """Scores out of sample, beside those of other models."""
-    from ..evaluation import alike_words, headlines
+    from ..evaluation import Figure, alike_words, headlines
 
     scores = model.scores
     names = headlines(next(iter(comparison.figures.values())))
@@ -215,7 +224,12 @@ def show_scores(
     why = "every tree was trained on left out"
     why = "came first, and only train" if "windows" in model.made else why
     some = f" ({left_out:,} that {why})" if left_out else ""
-    output.say(f"Out of sample, cross-fitted over the {scores['rows']:,} rows{some}:\n")
+    over = f"Out of sample, cross-fitted over the {scores['rows']:,} rows{some}"
+    guaranteed = at_guarantee(scores)
+    if guaranteed is None:
+        output.say(f"{over}:\n")
+    else:
+        output.say(f"{over}.\n{guaranteed[0]}\n")
     chances = comparison.chances
     terms = f"AP is average precision; chance would give {digits(chances.get('ap', 0))}."
     if "macro_ap" in names:
@@ -229,6 +243,9 @@ def show_scores(
     if best is not None:
         figures = {f"{best} (best alone)": figures["DAMVI"]} | figures
         del figures["DAMVI"]
+    if guaranteed is not None:
+        own = {name: Figure(**one) for name, one in guaranteed[1].items()}
+        figures = {GUARANTEED: own} | figures
     output.show(figure_table(figures, names))
     output.say(f"\nAfter each figure its 90 % interval. {terms}")
     if comparison.alike:
@@ -245,6 +262,23 @@ def show_scores(
         output.say(
             f"Only {counted(scores['positives'], 'positive')}: all these figures are rough."
         )
+
+
+def at_guarantee(scores: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Where the figures of a model with a guarantee are from, and those at its threshold.
+
+    None if it decides by no guarantee, or has no figures there.
+    """
+    promised, metric = scores.get("guarantee"), str(scores.get("metric"))
+    own = promised.get("figures") if isinstance(promised, dict) else None
+    if not isinstance(own, dict):
+        return None
+    tuned_for = "f1" if metric == "ap" else metric
+    words = (
+        f"{GUARANTEED!r} is at the threshold of the guarantee, by which the model decides; "
+        f"the others,\nand who is better, are at thresholds tuned for {tuned_for}:"
+    )
+    return words, own
 
 
 def show_guarantee(output: Output, promise: dict[str, Any]) -> None:
@@ -272,8 +306,8 @@ def guarantee_lines(promise: dict[str, Any]) -> list[str]:
             for name in ("precision", "recall")
         ]
         lines.append(
-            f"There the training rows have {' and '.join(told)} out of sample: estimates, "
-            f"and no promise."
+            f"At this threshold the training rows have {' and '.join(told)} out of sample: "
+            f"estimates, and no promise."
         )
     return lines
 

@@ -303,8 +303,8 @@ def fit_file(
     class Shown(Watch):
         verbose = output.shows_progress
 
-        def table(self, found: Prepared) -> None:
-            show_table(output, data, found)
+        def table(self, found: Prepared, aside: int = 0) -> None:
+            show_table(output, data, found, aside)
             for note in found.notes:
                 output.note(note)
 

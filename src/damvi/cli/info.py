@@ -168,15 +168,20 @@ def _class_lines(summary: dict[str, Any]) -> list[str]:
 def _score_lines(scores: dict[str, Any]) -> list[str]:
     """The main figures of the model and its peers; the JSON has the rest."""
     from ..evaluation import MEASURES, headlines
+    from .figures import GUARANTEED, at_guarantee
 
-    models = scores.get("models", {})
+    models, guaranteed = scores.get("models", {}), at_guarantee(scores)
+    words = []
+    if guaranteed is not None:
+        words = [" ".join(guaranteed[0].split()).replace(":", ".")]
+        models = {GUARANTEED: guaranteed[1]} | models
     width = max((len(name) for name in models), default=0)
     lines = [
         f"{name:<{width}}  "
         + ", ".join(f"{MEASURES[n]} {_number(known[n]['value'])}" for n in headlines(known))
         for name, known in models.items()
     ]
-    return [*lines, *scores.get("verdicts", [])]
+    return [*lines, *words, *scores.get("verdicts", [])]
 
 
 def _lines_of(values: dict[str, Any]) -> list[str]:

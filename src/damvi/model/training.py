@@ -173,8 +173,8 @@ class Watch:
 
     verbose = False
 
-    def table(self, found: Prepared) -> None:
-        """Before the work."""
+    def table(self, found: Prepared, aside: int = 0) -> None:
+        """Before the work; so many more rows are set aside for a guarantee."""
         for text in found.warnings:
             warnings.warn(self.worded(text), UserWarning, stacklevel=4)
 
@@ -313,7 +313,7 @@ def train(
         metric = as_metric(threshold, table.target, n_rows)
         made["settings"] = asked
         table.warnings.extend([] if like is None else changes(like, table))
-        watch.table(table)
+        watch.table(table, n_rows - len(table.y))
         n_told = len(table.warnings)
         parts, comparison = fit_table(
             table,
