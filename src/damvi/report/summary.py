@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,41 +13,26 @@ from ..certificate import certify
 from ..evaluation import (
     MEASURES,
     Figures,
-    FittedVote,
-    Judged,
     alike_words,
-    class_names,
     confusion,
     headlines,
-    honest_rows,
     measure,
     share,
     table_fingerprint,
-    top_figures,
     voter_weights,
     voters_on,
 )
 from ..explanation import as_text, importances
 from ..io import library_versions
-from ..tables import label_texts
 from .columns import effects, segments
-from .curves import (
-    MAX_CUTS,
-    OWN,
-    STEPS,
-    calibration,
-    distribution,
-    offer_cuts,
-    offer_weights,
-    standing,
-)
+from .curves import calibration, distribution, offer_cuts
+from .table import JudgedTable
 
 if TYPE_CHECKING:
     from ..io import ModelParts
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 MAX_ROWS = 50
 MOST_DOWNLOADED = 5000
@@ -56,14 +40,8 @@ MOST_DOWNLOADED = 5000
 MOST_CHARACTERS = 400_000
 MAX_COLUMNS = 12
 MOST_PAIRS = 10
-BUDGETS = 80
-"""Numbers of rows to look into, from one to all."""
 MOST_VIEWS = 20
 """Classes that have charts of their own: the rarest, if there are more."""
-POINTS = 150
-"""Of a curve of one class of many; the corners of its hull are kept beside."""
-MOST_WEIGHED = 16
-"""Of more classes the tables of the slider would take too much of the page."""
 
 UNLABELLED = "Without the true classes nobody can say which voter is right."
 KNOWN_ROWS = (
@@ -74,12 +52,6 @@ NO_PROMISE = (
     "No promise can be made from rows that the model was fitted on. Keep some labelled "
     "rows apart, use them for nothing else, and make the report on these."
 )
-UNCALIBRATED = (
-    "This model's score ranks rows and is no probability: here it is put on a scale from 0 "
-    "to 1. A pool of models (damvi fit --pool strong) gives probabilities."
-)
-PLAIN = "The model's probabilities on these rows."
-CROSSFITTED = "Training rows have theirs from a calibration that was learned on other rows."
 
 
 def summarise(
@@ -105,7 +77,7 @@ def summarise(
     command : str, optional
         The command that made the page.
     """
-    table = _Table.judged_by(model, frame, target)
+    table = JudgedTable.of(model, frame, target)
     features = [column.name for column in model.schema.used for _ in column.features]
     ranked = importances(model.classifier, table.X, features)
     judged = table.judged
@@ -137,211 +109,7 @@ def summarise(
     return summary | _with_truth(table, judged.labels, list(ranked.names))
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """A table, and what the model says of it out of sample.
-
-    Attributes
-    ----------
-    model : ModelParts
-    fitted : FittedVote
-    target : str
-        The column of the truth, where the table has it.
-    frame : DataFrame
-        The user's table, as it was read, without the rows whose truth is missing.
-    numbers : ndarray of int, shape (n,)
-        Which row of the file each is, from 1.
-    without_truth : int
-        How many rows were left out since their truth is missing.
-    X : DataFrame
-        The same rows as the classifier sees them.
-    judged : Judged
-    """
-
-    model: ModelParts
-    fitted: FittedVote
-    target: str
-    frame: Any
-    numbers: Labels
-    without_truth: int
-    X: Any
-    judged: Judged
-
-    @classmethod
-    def judged_by(cls, model: ModelParts, frame: Any, target: str | None) -> _Table:
-        name = model.target.name if target is None else target
-        kept = np.ones(len(frame), dtype=bool)
-        if name in frame.columns:
-            kept = label_texts(frame[name]).notna().to_numpy()
-        if not kept.any():
-            raise ValueError(f"the target {name!r} has no value in any row")
-        rows, fitted = frame[kept].reset_index(drop=True), FittedVote(model.classifier)
-        kind = _FlaggedTable if len(fitted.labels.reported) == 1 else cls
-        return kind(
-            model=model,
-            fitted=fitted,
-            target=name,
-            frame=rows,
-            numbers=np.flatnonzero(kept) + 1,
-            without_truth=int((~kept).sum()),
-            X=model.schema.encode(rows),
-            judged=honest_rows(model, rows, target),
-        )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return class_names(self.model.target)
-
-    def score(self, rows: Labels, classes: Labels) -> Floats:
-        """The vote on each of the rows for its class; of two classes, for the positive."""
-        return _of_classes(self.judged.columns, rows, classes)
-
-    def chance(self, rows: Labels, classes: Labels) -> Floats:
-        """The probability of each of the rows for its class, likewise."""
-        columns = self.judged.probability.reshape(self.judged.columns.shape)
-        return _of_classes(columns, rows, classes)
-
-    @property
-    def calibration_words(self) -> str:
-        """What the probabilities are."""
-        if not self.fitted.calibrates:
-            return UNCALIBRATED
-        learned = self.model.training.probability is not None
-        return CROSSFITTED if learned and self.judged.of_fit.any() else PLAIN
-
-    # What differs where one class of two is looked for: see _FlaggedTable.
-
-    found_as: ClassVar[str] = "named"
-    """What the rows are called that are not of the usual class."""
-    most_cuts: ClassVar[int] = POINTS
-    usual: ClassVar[int | None] = None
-    """The class that nobody is looking for, if all others are one."""
-
-    def standing(self, at: int) -> tuple[Floats, float, Floats]:
-        """How near each row is to the class in column ``at`` of the votes.
-
-        Also the cut above which it is given that class, and those of the slider. Training
-        rows are as near to it as to the thresholds that they were judged by.
-        """
-        judged, order = self.judged, self.fitted.labels.target_order
-        near = standing(judged.vote, judged.threshold, order, at)
-        return near, 0.5, 1 / (1 + np.array(STEPS))
-
-    def near(self, rows: Labels) -> Any:
-        """How near rows are to be flagged; the decision follows the slider."""
-        return None
-
-    def slider(self, cuts: Any) -> Any:
-        """The thresholds that the slider moves to."""
-        return None
-
-    def charted(self, sizes: NDArray[Any], least: int) -> list[int]:
-        """The columns with charts, the rarest first: a class needs rows, and others."""
-        order = np.argsort(sizes, kind="stable").tolist()
-        return [at for at in order if least <= sizes[at] < sizes.sum()]
-
-    def budget(self, truth: Labels) -> list[dict[str, Any]]:
-        """What is found if so many rows are looked into, from one to all."""
-        return []
-
-    def weights(self, truth: Labels) -> dict[str, Any] | None:
-        """What is decided where one of the classes counts for more, for the slider."""
-        labels, judged = self.fitted.labels, self.judged
-        if len(labels.reported) > MOST_WEIGHED:
-            return None
-        known = judged.has_vote
-        own = judged.vote[known], truth, judged.threshold[known]
-        offered = offer_weights(*own, labels.target_order)
-        return {
-            "steps": list(STEPS),
-            "own": OWN,
-            "factors": self.fitted.threshold.tolist(),
-            # Flat, line by line.
-            "tables": [[each.reshape(-1).tolist() for each in steps] for steps in offered],
-        }
-
-    def mistakes(self, wrong: Labels, labels: Labels) -> dict[str, Labels]:
-        """Wrong decisions, missed rows of the rarer classes first, then the surest.
-
-        Sure is one with many votes for the wrong class and few for the right one.
-        """
-        classes, truth = self.fitted.labels, labels[wrong]
-        sure = self.score(wrong, self.judged.decided[wrong]) - self.score(wrong, truth)
-        rare = classes.rare(np.bincount(labels, minlength=classes.n_classes))[truth]
-        return {"mistakes": wrong[np.lexsort((-sure, ~rare))]}
-
-    def found(self) -> Labels:
-        """Rows of all classes but the usual one, as they are decided, the surest first."""
-        judged = self.judged
-        taken = judged.decided != self.fitted.labels.usual
-        rows = np.flatnonzero(judged.has_vote & taken)
-        return rows[np.argsort(-self.score(rows, judged.decided[rows]), kind="stable")]
-
-
-class _FlaggedTable(_Table):
-    """The same where one class of two is looked for: its rows are flagged, or missed."""
-
-    found_as = "flagged"
-    most_cuts = MAX_CUTS
-    usual = 0
-
-    def standing(self, at: int) -> tuple[Floats, float, Floats]:
-        threshold = float(self.fitted.threshold)
-        own = self.fitted.labels.flags_above(threshold)
-        return self.judged.vote_to_cut(threshold, own), own, np.empty(0)
-
-    def near(self, rows: Labels) -> Any:
-        return self.standing(0)[0][rows].tolist()
-
-    def slider(self, cuts: Any) -> Any:
-        return cuts.as_dict()
-
-    def charted(self, sizes: NDArray[Any], least: int) -> list[int]:
-        return [0]
-
-    def budget(self, truth: Labels) -> list[dict[str, Any]]:
-        if not (truth == 1).any():
-            return []
-        steps = np.unique(np.geomspace(1, len(truth), BUDGETS).round())
-        vote = self.judged.vote[self.judged.has_vote]
-        found = top_figures(truth, vote, steps, blocks=self.judged.blocks)
-        return [
-            {
-                "rows": int(one.rows),
-                **{
-                    name: [figure.value, figure.low, figure.high]
-                    for name, figure in vars(one).items()
-                    if name in ("hits", "precision", "recall")
-                },
-            }
-            for one in found
-        ]
-
-    def weights(self, truth: Labels) -> dict[str, Any] | None:
-        return None
-
-    def mistakes(self, wrong: Labels, labels: Labels) -> dict[str, Labels]:
-        """The misses, and apart from them the false alarms, the surest first."""
-        missed = labels[wrong] != self.usual
-        score = self.score(wrong, self.judged.decided[wrong])
-        low = wrong[missed][np.argsort(score[missed], kind="stable")]
-        high = wrong[~missed][np.argsort(-score[~missed], kind="stable")]
-        return {"missed": low, "false_alarms": high}
-
-    def found(self) -> Labels:
-        """All rows, of which a slider moves the threshold, or those that are flagged."""
-        judged = self.judged
-        rows = np.flatnonzero(judged.has_vote)
-        taken = judged.decided[rows] != self.usual
-        order = np.argsort(-self.standing(0)[0][rows], kind="stable")
-        return rows[order] if judged.labels is not None else rows[order][taken[order]]
-
-
-def _of_classes(columns: Floats, rows: Labels, classes: Labels) -> Floats:
-    return columns[rows, np.minimum(classes, columns.shape[1] - 1)]
-
-
-def _data(table: _Table) -> dict[str, Any]:
+def _data(table: JudgedTable) -> dict[str, Any]:
     """How many rows there are, and what the columns hold."""
     judged = table.judged
     known, judgeable = int(judged.of_fit.sum()), int(judged.has_vote.sum())
@@ -392,7 +160,7 @@ def _values(frame: Any, name: str) -> dict[str, Any]:
     return {"missing": missing, "values": f"{top}{more}"}
 
 
-def _without_truth(table: _Table, ranked: list[str]) -> dict[str, Any]:
+def _without_truth(table: JudgedTable, ranked: list[str]) -> dict[str, Any]:
     judged, fitted = table.judged, table.fitted
     known = judged.has_vote
     named = np.bincount(judged.decided[known], minlength=fitted.n_classes)
@@ -418,7 +186,7 @@ def _without_truth(table: _Table, ranked: list[str]) -> dict[str, Any]:
     }
 
 
-def _with_truth(table: _Table, labels: Labels, ranked: list[str]) -> dict[str, Any]:
+def _with_truth(table: JudgedTable, labels: Labels, ranked: list[str]) -> dict[str, Any]:
     judged, fitted, scores = table.judged, table.fitted, table.model.scores
     known = judged.has_vote
     truth, decided, vote = labels[known], judged.decided[known], judged.vote[known]
@@ -477,7 +245,7 @@ def _guaranteed(promise: Any) -> str:
 
 
 def _classes(
-    table: _Table,
+    table: JudgedTable,
     counts: NDArray[Any],
     figures: Figures | None,
     effects: dict[str, tuple[float, ...]],
@@ -529,7 +297,7 @@ def _scores(figures: Figures | None) -> list[dict[str, Any]]:
 
 
 def _views(
-    table: _Table,
+    table: JudgedTable,
     truth: Labels | None,
     chance: Floats | None,
     effects: dict[str, tuple[float, ...]],
@@ -587,7 +355,7 @@ def _peers(scores: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _voters(table: _Table, labels: Labels) -> dict[str, Any]:
+def _voters(table: JudgedTable, labels: Labels) -> dict[str, Any]:
     """The voters' figures on rows that they have not seen, or why there are none."""
     judged, fitted = table.judged, table.fitted
     classifier = table.model.classifier
@@ -615,7 +383,7 @@ def _mixed_up(counts: NDArray[Any], names: tuple[str, ...]) -> list[dict[str, An
     ]
 
 
-def _rows_to_look_at(table: _Table, ranked: list[str]) -> dict[str, Any]:
+def _rows_to_look_at(table: JudgedTable, ranked: list[str]) -> dict[str, Any]:
     """Wrong decisions, and what was found."""
     judged, some = table.judged, {}
     if judged.labels is not None:
@@ -625,7 +393,7 @@ def _rows_to_look_at(table: _Table, ranked: list[str]) -> dict[str, Any]:
     return {name: _rows(table, rows, ranked) for name, rows in some.items()}
 
 
-def _download(table: _Table) -> dict[str, Any]:
+def _download(table: JudgedTable) -> dict[str, Any]:
     """The rows that the page can write to a file: what was found, whole."""
     judged, names, frame = table.judged, table.names, table.frame
     rows = table.found()[:MOST_DOWNLOADED]
@@ -649,7 +417,7 @@ def _download(table: _Table) -> dict[str, Any]:
     }
 
 
-def _rows(table: _Table, rows: Labels, ranked: list[str]) -> dict[str, Any]:
+def _rows(table: JudgedTable, rows: Labels, ranked: list[str]) -> dict[str, Any]:
     """Rows for the eye: their scores, their classes, their values.
 
     Row numbers count from 1, as in the file below its header. The columns that matter
@@ -693,7 +461,7 @@ def _rows(table: _Table, rows: Labels, ranked: list[str]) -> dict[str, Any]:
     }
 
 
-def _promise(table: _Table, labels: Labels) -> dict[str, Any]:
+def _promise(table: JudgedTable, labels: Labels) -> dict[str, Any]:
     """What can be promised on rows to come: the certificate, or a reason.
 
     Whether rows are training rows, or merely look like some of them, is for
