@@ -64,7 +64,14 @@ def to_sklearn(model: Estimator) -> Any:
 
     fitted = read_fitted(model)
     asked = np.flatnonzero(fitted.weights).tolist()
-    trees = _hard_trees(fitted, asked)
+    # Voters know the positive class of two as 1. Of more, a vote is hardly below 1, the
+    # more so the rarer its class, which settles ties.
+    leaf_values, decide = np.eye(2)[[1 - fitted.positive, fitted.positive]], _with_threshold
+    if fitted.n_classes > 2:
+        height = np.empty(fitted.n_classes)
+        height[fitted.labels.order] = 1 - TIED * np.arange(fitted.n_classes)
+        leaf_values, decide = np.diag(height), _with_factors
+    trees = _hard_trees(fitted, asked, leaf_values)
     vote = VotingClassifier(
         [(f"voter_{k}", tree) for k, tree in zip(asked, trees, strict=True)],
         voting="soft",
@@ -73,13 +80,10 @@ def to_sklearn(model: Estimator) -> Any:
     vote.estimators_ = trees
     vote.le_ = LabelEncoder().fit(fitted.labels.classes)
     vote.classes_ = vote.le_.classes_
-    decision = _with_threshold if fitted.n_classes == 2 else _with_factors
-    whole = decision(fitted, vote)
     if fitted.feature_names is not None:
-        named = [*trees, vote]
-        for part in [*named, whole] if fitted.n_classes == 2 else named:
+        for part in (*trees, vote):
             part.feature_names_in_ = fitted.feature_names
-    return whole
+    return decide(fitted, vote)
 
 
 def _with_threshold(fitted: Fitted, vote: Any) -> Any:
@@ -94,6 +98,8 @@ def _with_threshold(fitted: Fitted, vote: Any) -> Any:
         response_method="predict_proba",
     )
     decision.estimator_ = vote
+    if fitted.feature_names is not None:
+        decision.feature_names_in_ = fitted.feature_names
     return decision
 
 
@@ -115,23 +121,16 @@ def _with_factors(fitted: Fitted, vote: Any) -> Any:
     return Pipeline([("votes", vote), ("factors", decision)])
 
 
-def _hard_trees(fitted: Fitted, asked: list[int]) -> list[Any]:
+def _hard_trees(fitted: Fitted, asked: list[int], leaf_values: Any) -> list[Any]:
     """The voters as scikit-learn's trees, whose leaves say which class they vote for.
 
-    So the mean probability of the trees is the share of the votes. With three classes or
-    more a vote is hardly below 1, the more so the rarer its class, which settles ties.
+    So the mean probability of the trees is the share of the votes.
     """
     if not isinstance(fitted.voters, TreeVoters | BaggedVoters):
         raise ValueError(
             "a pool's votes are soft, and each is calibrated and rounded before it counts, "
             "which no class of scikit-learn does; export it to onnx or skops"
         )
-    if fitted.n_classes == 2:  # voters know the positive class as 1
-        leaf_values = np.eye(2)[[1 - fitted.positive, fitted.positive]]
-    else:
-        height = np.empty(fitted.n_classes)
-        height[fitted.labels.order] = 1 - TIED * np.arange(fitted.n_classes)
-        leaf_values = np.diag(height)
     estimators = fitted.voters.estimators
     trees = []
     for k in asked:
