@@ -1,6 +1,7 @@
 """The options of budgets and guarantees, from fit to info."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -35,6 +36,13 @@ def test_a_budget_and_its_top_rows(folder):
     assert without.exit_code == 2
     told = run(["evaluate", model, folder / "other.csv", "--top", "20"])
     assert "Of the 20 highest votes in 400 rows" in told.output
+    assert "were hits (90 %: " in told.output
+    costs = ["--cost-miss", "20", "--cost-false-alarm", "1"]
+    told = run(["evaluate", model, folder / "other.csv", *costs]).output
+    missed, alarms = (
+        int(re.search(rf"(\d+) {what}", told)[1]) for what in ("missed", "false alarms")
+    )
+    assert f"The cost is {20 * missed + alarms} in all." in told
 
 
 def test_a_guarantee_is_told_of(folder):
@@ -57,6 +65,13 @@ def test_a_guarantee_is_told_of(folder):
     assert "A recall of at least 0.6 with 90 % confidence (by 22 positives)" in told
     new = folder / "precise.damvi"
     evaluate = ["evaluate", folder / "sure.damvi", folder / "other.csv"]
+    told = run(evaluate).output
+    assert "Promised: recall of at least 0.6 with 90 % confidence. Here it is 0." in told
+    assert "not what was promised" not in told
+    worse = fraud(400, seed=2).assign(amount=0.0)  # what it looks at says nothing any more
+    worse.to_csv(folder / "worse.csv", index=False)
+    told = run([*evaluate[:2], folder / "worse.csv"]).output
+    assert "not what was promised: these rows are not like" in told
     done = run([*evaluate, "--guarantee", "precision=0.2", "-o", new])
     assert done.exit_code == 0
     assert "A precision of at least 0.2" in run(["info", new]).output

@@ -88,8 +88,8 @@ def evaluate(
     output.say()
     say.show(output, figures, names)
     summary = found.as_dict()
-    if found.top is not None:
-        output.say(f"\n{found.top.words}")
+    for line in found.remarks:
+        output.say(f"\n{line}")
     if asked is not None:
         how: Any = {**asked, "confidence": confidence, "target": target}
         promise = loaded.guarantee(table, **how)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..evaluation import (
     MEASURES,
+    Figure,
     Figures,
     FittedVote,
     Judged,
@@ -45,6 +46,9 @@ class Evaluation:
         Rows without a true answer.
     top : TopFigures or None
         What is found among the rows with the highest scores, if it was asked for.
+    promise : str
+        What the model promises, and what became of it here; empty of a model that decides
+        by no guarantee.
     """
 
     figures: Figures
@@ -52,6 +56,7 @@ class Evaluation:
     words: str
     dropped: int
     top: TopFigures | None
+    promise: str
     _judged: Judged
     _fitted: FittedVote
 
@@ -65,6 +70,23 @@ class Evaluation:
             for name, one in self.figures.overall.items()
         }
         return pd.DataFrame.from_dict(rows, "index", columns=["value", "low", "high"])
+
+    @property
+    def total_cost(self) -> float | None:
+        """What the errors cost in all, if costs are known."""
+        cost = self.figures.overall.get("cost")
+        return None if cost is None else round(cost.value * self.figures.confusion.sum(), 6)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is said below the figures: the cost in all, the top rows, the promise."""
+        cost = (
+            ""
+            if self.total_cost is None
+            else f"The cost is {self.total_cost:,.10g} in all."
+        )
+        top = "" if self.top is None else self.top.words
+        return [text for text in (cost, top, self.promise) if text]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; of two classes, those of the positive one."""
@@ -86,15 +108,16 @@ class Evaluation:
             "confusion_shares": summary["shares"],
             **labels.told(self._fitted.threshold),
             **({} if self.top is None else {"top": self.top.as_dict()}),
+            **({} if self.total_cost is None else {"total_cost": self.total_cost}),
+            **({"promise": self.promise} if self.promise else {}),
         }
 
     def __repr__(self) -> str:
-        top = "" if self.top is None else f"\n{self.top.words}"
-        return f"{self.words}\n{self.table.round(3)}{top}"
+        return "\n".join([self.words, str(self.table.round(3)), *self.remarks])
 
     def _repr_html_(self) -> str:
-        top = "" if self.top is None else f"<p>{escape(self.top.words)}</p>"
-        return f"<p>{escape(self.words)}</p>{self.table.round(3).to_html()}{top}"
+        below = "".join(f"<p>{escape(text)}</p>" for text in self.remarks)
+        return f"<p>{escape(self.words)}</p>{self.table.round(3).to_html()}{below}"
 
 
 def evaluate(
@@ -131,7 +154,35 @@ def evaluate(
         own = labels[some], judged.vote[some], [top]
         (found,) = top_figures(*own, blocks=judged.blocks)
     words = f"{judged.words}{_of_promise(model, judged)}"
-    return Evaluation(figures, names, words, dropped, found, judged, fitted)
+    kept = _promise_here(model.scores.get("guarantee"), figures)
+    return Evaluation(figures, names, words, dropped, found, kept, judged, fitted)
+
+
+def _promise_here(promised: Any, figures: Figures) -> str:
+    """What a model promises, and its rate on these rows."""
+    if not isinstance(promised, dict) or promised.get("threshold") is None:
+        return ""
+    rate, level = promised["rate"], promised["level"]
+    (passed, alarms), _ = figures.confusion.tolist()
+    if rate == "false_alarm_rate":
+        one = Figure.counted(alarms, passed + alarms, figures.effects["recall"][0])
+    else:
+        one = figures.by_class[-1][rate]
+    told = f"Promised: {str(promised['words']).partition(' (by ')[0]}."
+    if one is None:
+        return told
+    told += f" Here it is {one.value:.3f} (90 %: {one.low:.3f} to {one.high:.3f})."
+    # A false-alarm rate is promised to be at most its level, the others at least.
+    below = level - np.array([one.value, one.low, one.high])
+    value, *ends = below if rate != "false_alarm_rate" else -below
+    if min(ends) > 0:
+        told += (
+            " That is not what was promised: these rows are not like those that the "
+            "promise comes from; damvi drift (in Python model.drift) says how they differ."
+        )
+    elif value > 0:
+        told += " By so few rows that may be chance."
+    return told
 
 
 def _of_promise(model: ModelParts, judged: Judged) -> str:
