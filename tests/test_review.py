@@ -90,7 +90,7 @@ def test_rows_without_a_label_say_why_they_are_chosen(two):
     whole = two.review(new, 10_000).rows
     assert whole["row"].tolist() == (order + 1).tolist()
     flagged = int((judged["decision"] == "yes").sum())
-    assert set(whole["why"][:flagged]) == {"likely 'yes'"}
+    assert set(whole["why"][:flagged]) == {"flagged as 'yes'"}
     told = r"below the threshold: the voters disagree, \d+% of their weight is for 'yes'"
     assert whole["why"][flagged : flagged + 3].str.fullmatch(told).all()
     assert whole["why"].iloc[-1] == "below the threshold, the next likeliest"
@@ -125,7 +125,7 @@ def test_three_classes(three):
     assert (found["label"] == "low").all()
     found = three.review(made.drop(columns="y"), 300).rows
     usual = found["decision"] == "low"
-    assert (found["why"][~usual] == "likely '" + found["decision"][~usual] + "'").all()
+    assert (found["why"][~usual] == "flagged as '" + found["decision"][~usual] + "'").all()
     assert found["why"][usual].str.startswith("below the threshold").all()
     assert usual.iloc[-100:].mean() > 0.9 > 0.1 > usual.iloc[:100].mean()
 

@@ -70,9 +70,15 @@ def announce_compilation() -> None:
     # Kernels that only large tables need may be missing for long: any one that is there
     # tells that this is not the first time.
     if _KERNELS and not any(_is_compiled(compiled) for compiled in _KERNELS):
-        sys.stderr.write("damvi: compiling its kernels, once on this machine...\n")
-        sys.stderr.flush()
+        _say_compiling()
     _KERNELS.clear()
+
+
+@cache
+def _say_compiling() -> None:
+    # Modules that are imported later have kernels too, and the word is the same.
+    sys.stderr.write("damvi: compiling its kernels, once on this machine...\n")
+    sys.stderr.flush()
 
 
 def _is_compiled(compiled: Any) -> bool:

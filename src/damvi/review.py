@@ -165,7 +165,7 @@ def _worth(
     told, why = iter(shares), []
     for row in rows:
         if judged.decided[row] != usual:
-            why.append(f"likely {names[judged.decided[row]]!r}")
+            why.append(f"flagged as {names[judged.decided[row]]!r}")
             continue
         own = next(told)
         c = int(own.argmax())

@@ -216,6 +216,7 @@ def show_scores(
 ) -> None:
     """Scores out of sample, beside those of other models."""
     from ..evaluation import Figure, alike_words, headlines
+    from ..model.comparison import BEST
 
     scores = model.scores
     names = headlines(next(iter(comparison.figures.values())))
@@ -248,6 +249,11 @@ def show_scores(
         figures = {GUARANTEED: own} | figures
     output.show(figure_table(figures, names))
     output.say(f"\nAfter each figure its 90 % interval. {terms}")
+    if BEST in figures:
+        output.say(
+            f"The {BEST} is chosen anew for each fold, by the other folds, so that the "
+            f"choice is judged too."
+        )
     if comparison.alike:
         output.say(printable(alike_words(comparison.alike)))
     for verdict in comparison.verdicts:

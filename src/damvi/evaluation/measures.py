@@ -358,6 +358,8 @@ class TopFigures:
     precision, recall : Figure
         The share of these rows that are positives, and of the positives that are among
         them.
+    is_counted : bool
+        Whether the hits were counted among so many rows, and are not expected of as many.
     """
 
     rows: float
@@ -365,6 +367,7 @@ class TopFigures:
     hits: Figure
     precision: Figure
     recall: Figure
+    is_counted: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -373,22 +376,23 @@ class TopFigures:
     def per(self, rows: float, of: float) -> TopFigures:
         """The same share of another number of rows."""
         hits = self.precision.times(rows)
-        return replace(self, rows=float(rows), of=float(of), hits=hits)
+        return replace(self, rows=float(rows), of=float(of), hits=hits, is_counted=False)
 
     @property
     def words(self) -> str:
         """For people to read."""
+        were = "were" if self.is_counted else "are expected to be"
         hits, precision, recall = (
-            f"{form(one.value)} (90 %: {form(one.low)} to {form(one.high)})"
-            for one, form in (
-                (self.hits, "{:,.3g}".format),
-                (self.precision, "{:.3f}".format),
-                (self.recall, "{:.3f}".format),
+            f"{form(one.value)}{told} (90 %: {form(one.low)} to {form(one.high)})"
+            for one, form, told in (
+                (self.hits, "{:,.3g}".format, f" {were} hits"),
+                (self.precision, "{:.3f}".format, ""),
+                (self.recall, "{:.3f}".format, ""),
             )
         )
         return (
-            f"Of the {counted(self.rows, 'highest vote')} in {self.of:,.10g} rows, {hits} "
-            f"are expected to be hits: precision {precision}, recall {recall}."
+            f"Of the {counted(self.rows, 'highest vote')} in {self.of:,.10g} rows, {hits}: "
+            f"precision {precision}, recall {recall}."
         )
 
 
@@ -426,7 +430,7 @@ def top_figures(
     >>> positive = rng.random(5000) < 0.02
     >>> (top,) = top_figures(positive, rng.normal(size=5000) + 3 * positive, [100])
     >>> print(top.words.partition(": precision")[0])
-    Of the 100 highest votes in 5,000 rows, 75 (90 %: 64.6 to 84) are expected to be hits
+    Of the 100 highest votes in 5,000 rows, 75 were hits (90 %: 64.6 to 84)
     """
     positive, votes = np.asarray(labels, np.intp) == 1, np.asarray(vote, np.float64)
     if votes.shape != positive.shape or np.isnan(votes).any() or not len(votes):

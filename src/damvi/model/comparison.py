@@ -496,12 +496,20 @@ def peer_votes(
 
 
 def verdict(name: str, metric: Metric, gain: Figure, ours: str = OURS) -> str:
-    """Who is better, by how much our figure is, in words."""
+    """Who is better, by how much our figure is, in words.
+
+    Intervals are of the first one's figure less the other's: below 0 for a lower cost.
+    """
     # A cost a row is tiny where the positives are rare.
     form = ".2g" if metric.measure == "cost" else ".3f"
     size = f"{abs(gain.value):{form}}"
-    sure = f"90 %: {gain.low:+{form}} to {gain.high:+{form}}"
-    less = "lower" if metric.measure == "cost" else "higher"
+    sure, theirs = (
+        f"90 %: {low:+{form}} to {high:+{form}}"
+        for low, high in ((gain.low, gain.high), (-gain.high, -gain.low))
+    )
+    less = "higher"
+    if metric.measure == "cost":  # the gain is how much better it is, and that is less
+        sure, theirs, less = theirs, sure, "lower"
     article = {"plain forest": "a ", BEST: "the ", WEIGHTED: "the "}.get(name, "")
     peer = f"{article}{name}"
     if gain.low > 0:
@@ -509,9 +517,8 @@ def verdict(name: str, metric: Metric, gain: Figure, ours: str = OURS) -> str:
             f"{ours} does better than {peer}: its {metric.words} is {size} {less} ({sure})."
         )
     if gain.high < 0:
-        sure = f"90 %: {-gain.high:+{form}} to {-gain.low:+{form}}"
         return (
             f"{peer[0].upper()}{peer[1:]} does better: its {metric.words} is {size} "
-            f"{less} ({sure})."
+            f"{less} ({theirs})."
         )
     return f"{ours} and {peer} tie on {metric.words} (difference, {sure})."
