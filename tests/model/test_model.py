@@ -185,13 +185,14 @@ def test_one_class_against_all_others_is_told_in_words():
 
 
 def test_representations(model):
-    first, second, third = repr(model).splitlines()
+    first, second, *told, last = repr(model).splitlines()
     assert (
         first
         == "Model of 'is_fraud': '1' against '0' in 300 rows, 36 of them positive (12.00%)"
     )
     assert second.startswith("  out of sample: precision 0.")
-    assert third.startswith("  The rows are in the order of 'when'")
+    assert told == [f"  {line}" for line in model.verdict.splitlines()]
+    assert last.startswith("  The rows are in the order of 'when'")
     assert "<td>" in model._repr_html_()
     assert (
         "<b>"
@@ -247,6 +248,7 @@ def test_the_best_single_model_is_judged_without_the_choice(monkeypatch):
     strong = damvi.fit(numbers(), "y", pool="strong")
     assert len(strong.classifier.weights_) == 2
     assert strong.scores["verdicts"][-1] == comparison.SINGLE_MODEL.format("as well")
+    assert "A single model does as well here: pool='best' takes it." in str(strong)
 
 
 def test_a_budget_compares_models_at_as_many_flags():
@@ -264,6 +266,9 @@ def test_a_budget_compares_models_at_as_many_flags():
     assert all("not 60. Who is better" in said for said in flagged)
     single = [said for said in verdicts if said.startswith("A single model")]
     assert all("The best alone of your voters: " in said for said in single)
+    assert found.verdict.splitlines() == verdicts
+    assert f"\n  {verdicts[0]}\n" in f"{found}\n"
+    assert "best single model" in found.verdict
 
 
 def test_many_equal_models_are_no_better_for_being_chosen(monkeypatch):

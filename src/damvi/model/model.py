@@ -63,7 +63,15 @@ class Model(ModelParts):
     target : Target
     training : Training
     scores : dict
-        What the fit measured out of sample: plain values, ready for JSON.
+        What the fit measured out of sample: plain values, ready for JSON. ``"models"`` has
+        by model and measure the ``value``, its 90 % interval (``low``, ``high``) and
+        ``spread``, ``"chances"`` what no skill would have, ``"by_class"`` the same of each
+        of three or more classes, and ``"top"`` what a budget of flags finds;
+        ``"verdicts"`` who is better, in words (:attr:`verdict`); ``"leaderboard"`` and
+        ``"voters"`` each voter; ``"guarantee"`` the promise, with the ``figures`` at its
+        threshold; ``"metric"``, ``"cost"``, ``"threshold"`` and ``"tuning"`` what the
+        decisions rest on; ``"rows"``, ``"positives"`` or ``"classes"``, ``"rows_judged"``,
+        ``"alike"`` and ``"unlabeled"`` the rows; ``"warnings"`` and ``"notes"`` the table.
     made : dict
         How to repeat it: command, seed, data fingerprint, versions, date.
     profile : Profile or None
@@ -513,6 +521,15 @@ class Model(ModelParts):
                 name += f", a sample of {len(frame):,} of {rows.table.n_rows:,} rows"
         return write_report(self, frame, path, target, name=name, command=command)
 
+    @property
+    def verdict(self) -> str:
+        """Whether the vote is better than its peers and the best single model, in words.
+
+        What ``damvi fit`` says below the scores, with 90 % intervals of the differences,
+        and ``print(model)`` shows. Empty where nothing was compared.
+        """
+        return "\n".join(in_python(text) for text in self.scores.get("verdicts", []))
+
     def leaderboard(self) -> pd.DataFrame:
         """Each voter alone, the plain vote and the weighted one: the best first.
 
@@ -526,7 +543,9 @@ class Model(ModelParts):
             order of time have no figures one by one: whole fits judge the rows there.
             Without costs any mistake costs 1. A single model that is picked from the top of
             this table was lucky too; "best single model" counts that, since it is chosen
-            without the rows that it is judged on.
+            without the rows that it is judged on. Whether the vote is better than that, by
+            more than chance, :attr:`verdict` says. For a budget of flags all flag as many
+            rows here, those with the highest votes.
         """
         import pandas as pd
 
@@ -571,7 +590,7 @@ class Model(ModelParts):
             kept = scores[GUARANTEE]["threshold"] is not None
             promised = [f"{'' if kept else 'no '}guarantee: {scores[GUARANTEE]['words']}"]
         told = [*promised, *scores.get("warnings", []), *scores.get("notes", [])]
-        return [in_python(text) for text in told]
+        return [*self.verdict.splitlines(), *(in_python(text) for text in told)]
 
     def __repr__(self) -> str:
         told = [f"{name} {one['value']:.3f}" for name, one in self._figures().items()]
