@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -73,6 +74,10 @@ def test_unchanged_rows_raise_no_warning(n):
     assert found.warnings == []
     assert found.summary == ""
     assert "None of the 6 columns" in found.lead
+    other = replace(found.columns[0], name="who", kind="levels")
+    lead = replace(found, columns=[other, *found.columns]).lead
+    assert "None of the 6 columns" in lead
+    assert "Of 'who' only missing cells are compared: it has too many" in lead
     assert all(column.p > ALPHA and not column.words for column in found.columns)
 
 

@@ -365,3 +365,14 @@ def test_independent_voters_of_a_rare_class_are_no_worse_than_their_plain_vote()
     assert model.comparison_.plain_kept == np.allclose(model.weights_, 1 / 12)
     bare = model.reweigh(fit_intercept=False)
     assert average_precision_score(truth, bare.vote(new)) <= learned + 0.02
+
+
+def test_an_unknown_voter_is_told_by_the_names_of_the_voters():
+    pool = DAMVIVotingClassifier([("nb", GaussianNB()), ("tree", DecisionTreeClassifier())])
+    with pytest.raises(
+        ValueError, match=r"Invalid parameter 'forest'.* nor a voter \(nb, tree"
+    ):
+        pool.set_params(forest="drop")
+    with pytest.raises(ValueError, match="those of the strong pool are made by fit"):
+        DAMVIVotingClassifier().set_params(forest__depth=3)
+    assert pool.set_params(nb="drop", tree__max_depth=2).estimators[0] == ("nb", "drop")

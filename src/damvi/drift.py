@@ -28,6 +28,7 @@ from .evaluation.expected import ASSUMPTIONS
 from .history import Batch
 from .io import Target
 from .report.words import percent
+from .tables import listed
 from .tables.profile import Profile, Tally
 from .tables.schema import Column, Schema
 
@@ -43,6 +44,8 @@ FACTOR = 2.0
 """By how much the share of a decision must have changed to be warned of."""
 FEW_DECIDED = 20
 """Training rows with a decision, below which their share is no expectation."""
+APART = ("levels", "text")
+"""Kinds of columns of which the profile holds no values, since they have too many."""
 MOST_LISTED = 10
 MOST_NAMED = 5
 
@@ -262,15 +265,27 @@ class Drift:
     @property
     def lead(self) -> str:
         """How much has changed, in a sentence."""
-        n, changed = len(self.columns), sum(column.changed for column in self.columns)
+        apart = [one.name for one in self.columns if one.kind in APART and not one.changed]
+        n = len(self.columns) - len(apart)
+        if not n:
+            n, apart = len(apart), []
+        changed = sum(column.changed for column in self.columns)
         matter = sum(column.matters for column in self.columns)
         columns = "columns differs" if changed == 1 else "columns differ"
         if not changed:
-            return f"None of the {n:,} columns differs from training by more than chance."
-        return (
-            f"{changed:,} of {n:,} {columns} from training by more than chance, "
-            f"{matter:,} by enough to be warned of."
-        )
+            told = f"None of the {n:,} columns differs from training by more than chance."
+        else:
+            told = (
+                f"{changed:,} of {n:,} {columns} from training by more than chance, "
+                f"{matter:,} by enough to be warned of."
+            )
+        if apart:
+            they = "it has" if len(apart) == 1 else "they have"
+            told += (
+                f" Of {listed(apart)} only missing cells are compared: {they} too many "
+                f"values."
+            )
+        return told
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

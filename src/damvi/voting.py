@@ -655,6 +655,16 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
 
         ``set_params(name="drop")`` leaves a voter out.
         """
+        own, given = self.get_params(deep=False), params.get("estimators", self.estimators)
+        pairs = given if isinstance(given, list) else []
+        voters = [str(pair[0]) for pair in pairs if isinstance(pair, tuple) and pair]
+        for name in params:
+            if name.partition("__")[0] not in (*own, *voters):
+                raise ValueError(
+                    f"Invalid parameter {name!r}: it is neither one of the parameters "
+                    f"({', '.join(own)}) nor a voter "
+                    f"({', '.join(voters) or 'those of the strong pool are made by fit'})"
+                )
         self._set_params("estimators", **params)
         return self
 
