@@ -51,6 +51,25 @@ def test_a_model_and_itself_differ_by_nothing_at_all(old):
         assert (found.agreement, len(found.rows)) == (1.0, 0)
 
 
+def test_budgets_are_compared_by_hits_in_as_many_rows(old, new):
+    rows = table(seed=2)
+    there, back = (a.compare(b, rows, top=30) for a, b in ((old, new), (new, old)))
+    name = "hits in the top 30"
+    hits = there.table.loc[name]
+    for which, model in (("old", old), ("new", new)):
+        first = model.predict(rows, columns=["y"], top=30)
+        assert hits[which] == pytest.approx((first["y"] == "yes").sum(), abs=1)
+    assert hits["low"] <= hits["difference"] <= hits["high"]
+    assert hits["difference"] == pytest.approx(hits["new"] - hits["old"])
+    assert back.table.loc[name, "low"] == pytest.approx(-hits["high"])
+    assert any(name in said for said in there.words)
+    one, two = (fitted(table=table(seed=k), threshold={"flags": (10, 100)}) for k in (0, 1))
+    assert one.compare(two, rows).table.index[0] == name
+    assert name not in one.compare(old, rows).table.index
+    with pytest.raises(ValueError, match="whole number of rows"):
+        old.compare(new, rows, top=0)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_either_order_gives_the_same_differences(old, new, classes):
     one, two = old, new

@@ -21,6 +21,13 @@ PATH = click.Path(path_type=Path)
 @click.option("--target", metavar="COLUMN", help="The true answers. Default: the models'.")
 @click.option("--cost-miss", type=COST, help="What a miss costs.")
 @click.option("--cost-false-alarm", type=COST, help="What a false alarm costs.")
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Also the hits in the K highest scores of each. Default: as many as both were "
+    "fitted to flag.",
+)
 @click.option("--id", "id_", metavar="COLUMN", help="Stands beside each row that differs.")
 @click.option("--columns", metavar="A,B", help="More columns to stand beside these rows.")
 @click.option("-o", "--out", type=PATH, help="All rows on which they differ, as CSV.")
@@ -31,6 +38,7 @@ def compare(
     target: str | None,
     cost_miss: float | None,
     cost_false_alarm: float | None,
+    top: int | None,
     id_: str | None,
     columns: str | None,
     out: Path | None,
@@ -54,12 +62,13 @@ def compare(
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
     one, other = load_whole(old, output), load_whole(new, output)
     found = one.compare(
-        other, data, target=target, cost=cost, id=id_, columns=split_names(columns)
+        other, data, target=target, cost=cost, top=top, id=id_, columns=split_names(columns)
     )
     rows = []
     for name, figure in found.table.iterrows():
         whole = str(name) == "flags" or str(name).startswith("decided ")
         form = "{:,.0f}".format if whole else digits
+        form = "{:,.3g}".format if str(name).startswith("hits ") else form
         less, low, high = (figure[key] for key in ("difference", "low", "high"))
         told = [f"{'+' if value > 0 else ''}{form(value)}" for value in (less, low, high)]
         sure = f"{told[1]} to {told[2]}"

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..decision import Flags, recall_of_top
 from ..messages import counted
+from ..selection import objective_of
 from ..tables import check_carried, listed, pick
 from .draws import draw_pairs, widening
 from .measures import MEASURES, Figure, compare, point_figures
@@ -38,10 +41,11 @@ class Differences:
     Attributes
     ----------
     table : DataFrame
-        Of AP, F1 and, where costs are known, the cost a row (macro means of three or more
-        classes), and of how many rows are flagged, or given to each class: ``old``,
-        ``new``, their ``difference`` (new less old) and its 90 % interval from ``low`` to
-        ``high``, by draws of the same rows for both. Without labels only the last.
+        Of the hits in the top rows, where a budget of flags is known, of AP, F1 and, where
+        costs are known, the cost a row (macro means of three or more classes), and of how
+        many rows are flagged, or given to each class: ``old``, ``new``, their
+        ``difference`` (new less old) and its 90 % interval from ``low`` to ``high``, by
+        draws of the same rows for both. Without labels only the last.
     rows : DataFrame
         On which the decisions differ: those first whose probabilities differ most.
     judged : int
@@ -84,6 +88,7 @@ def differences(
     *,
     target: str | None = None,
     cost: tuple[float, float] | None = None,
+    top: int | None = None,
     carried: Sequence[str] = (),
 ) -> Differences:
     """Compare an old and a new model on the same rows.
@@ -98,6 +103,9 @@ def differences(
         it is there.
     cost : (false alarm, miss), optional
         By default those of the models, if they agree.
+    top : int, optional
+        Also compare the hits among so many rows, those with the highest votes of each. By
+        default as many as both models were fitted to flag, if they agree.
     carried : sequence of str
         Columns of the table to stand beside the rows on which the models differ.
     """
@@ -130,7 +138,8 @@ def differences(
     if len(sizes) > 1:
         within = None if blocks is None else blocks[labelled[both]]
         cost, why = _cost(old, new, cost)
-        found = _figures(old, (one, other), labelled, within, cost)
+        found = _hits(models, (one, other), labelled, within, top)
+        found |= _figures(old, (one, other), labelled, within, cost)
         words += [why] * bool(why)
         if min(sizes) < FEWEST:  # draws of so few say nothing of others
             few = counted(min(sizes), "row")
@@ -233,6 +242,41 @@ def _swapped(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return one.tobytes() > other.tobytes()
 
 
+def _hits(
+    models: tuple[ModelParts, ModelParts],
+    judged: Pair,
+    some: NDArray[np.bool_],
+    blocks: Numbers | None,
+    top: int | None,
+) -> dict[str, tuple[Pair, Figure]]:
+    """Positives among the rows with the highest votes, as many of each model."""
+    truth, n = judged[0].labels[some], int(some.sum())
+    if top is None:
+        aims = [objective_of(model.classifier) for model in models]
+        shares = {aim.share if isinstance(aim, Flags) and aim.per else 0.0 for aim in aims}
+        rows = n * shares.pop() if len(shares) == 1 else 0.0
+    else:
+        models[0].target.require_two("the top rows of one class are", "leave top out")
+        if not (isinstance(top, Integral) and top > 0):
+            raise ValueError(f"top={top!r} must be a whole number of rows, from 1 on")
+        rows = float(min(top, n))
+    if not rows:
+        return {}
+    votes, positive = [own.vote[some] for own in judged], truth == 1
+    whole, part = np.ones((1, n)), rows / n
+    pair = [
+        float(positive.sum() * recall_of_top(vote, positive, whole, part)[0])
+        for vote in votes
+    ]
+    swapped = _swapped(*votes)
+    ours, other = votes if swapped else votes[::-1]
+    gain = compare("recall", truth, (ours, ours), (other, other), top=part, blocks=blocks)
+    gain = gain.times(-positive.sum() if swapped else positive.sum())
+    if swapped:
+        gain = replace(gain, low=gain.high, high=gain.low, spread=-gain.spread)
+    return {f"hits in the top {rows:,.10g}": ((pair[0], pair[1]), gain)}
+
+
 def _figures(
     model: ModelParts,
     judged: Pair,
@@ -278,8 +322,8 @@ def _cost(
 
 def _verdict(measure: str, found: tuple[Pair, Figure]) -> str:
     _, gain = found
-    words = MEASURES[measure]
-    form = ".2g" if measure == "cost" else ".3f"
+    words = MEASURES.get(measure, measure)
+    form = ".2g" if measure == "cost" else ".3f" if measure in MEASURES else ".3g"
     sure = f"90 %: {gain.low:+{form}} to {gain.high:+{form}}"
     if gain.low <= 0 <= gain.high:
         return f"The two are not told apart by {words} (difference, {sure})."

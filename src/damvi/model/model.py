@@ -352,6 +352,7 @@ class Model(ModelParts):
         *,
         target: str | None = None,
         cost: tuple[float, float] | None = None,
+        top: int | None = None,
         id: str | None = None,
         columns: Sequence[str] = (),
     ) -> Differences:
@@ -371,6 +372,9 @@ class Model(ModelParts):
             The column of true answers. Default: the models', if it is there.
         cost : (false alarm, miss), optional
             Default: those that the models were fitted with, if they agree.
+        top : int, optional
+            Also compare the hits among so many rows, those with the highest scores of each
+            model. Default: as many as both were fitted to flag, if they agree.
         id, columns : str and sequence of str, optional
             Columns of the table to stand beside the rows on which the models differ.
 
@@ -397,7 +401,8 @@ class Model(ModelParts):
         carried = _carried(id, columns)
         pair = (self, Model(**vars(other)))
         one, two = (model.read_whole(table, target, carried) for model in pair)
-        return differences(pair, (one, two), target=target, cost=cost, carried=carried)
+        how: Any = {"target": target, "cost": cost, "top": top, "carried": carried}
+        return differences(pair, (one, two), **how)
 
     def review(
         self,
