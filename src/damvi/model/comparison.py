@@ -338,10 +338,10 @@ def compare_with_peers(
         flagged, asked = int(decided[OURS][1].sum()), round(budget.share * len(truth))
         if flagged != asked:
             verdicts.append(
-                f"The precision, recall and F1 above are at thresholds learned from other "
-                f"rows, which flagged {flagged:,} of {len(truth):,} rows here, not "
-                f"{asked:,}. Who is better, and what is in the highest votes, is told by "
-                f"exactly {asked:,}."
+                f"Precision, recall and F1 are at thresholds learned from other rows: that "
+                f"of the vote flagged {flagged:,} of {len(truth):,} rows, not {asked:,}. "
+                f"Who is better, and what is in the highest votes, is told by exactly "
+                f"{asked:,}."
             )
     weights = getattr(classifier, "comparison_", None)  # of a pool
     if weights is not None and weights.plain_kept:
