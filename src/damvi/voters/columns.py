@@ -163,7 +163,14 @@ class RankSplines(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_is_fitted(self)
         scores = self.ranks_.scores(X)
         bent = scores[:, self.bent_]
-        return np.hstack([scores, *(np.maximum(bent - knot, 0.0) for knot in KNOTS)])
+        # In its place, since the parts together would take as much memory again.
+        made = np.empty((len(scores), self._n_features_out))
+        made[:, : scores.shape[1]] = scores
+        for number, knot in enumerate(KNOTS):
+            start = scores.shape[1] + number * bent.shape[1]
+            place = made[:, start : start + bent.shape[1]]
+            np.maximum(np.subtract(bent, knot, out=place), 0.0, out=place)
+        return made
 
     @property
     def _n_features_out(self) -> int:
