@@ -1,5 +1,11 @@
 """A small imbalanced table, and hypothesis without deadlines (the cores are shared)."""
 
+import os
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: a thread each
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

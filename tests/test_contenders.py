@@ -28,6 +28,7 @@ checks = parametrize_with_checks(
 
 
 # A list, since older releases of scikit-learn hand pytest a generator, which it deprecates.
+@pytest.mark.slow
 @pytest.mark.parametrize(checks.args[0], list(checks.args[1]), **checks.kwargs)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -204,6 +204,7 @@ def test_categories_that_were_alone_announce_others():
         assert not found.warnings
 
 
+@pytest.mark.slow
 def test_a_model_warns_and_is_strict_on_request(model):
     new = table(2000, seed=1, labels=False)
     assert len(model.predict(new)) == 2000  # warnings are errors here
@@ -217,6 +218,7 @@ def test_a_model_warns_and_is_strict_on_request(model):
         model.predict(odd, strict=True)
 
 
+@pytest.mark.slow
 def test_a_page_that_opens_offline(model, tmp_path):
     new = table(800, seed=1, labels=False)
     new["shop"] = "<b>south</b>"
@@ -239,6 +241,7 @@ def test_a_page_that_opens_offline(model, tmp_path):
     assert "<svg" not in unchanged
 
 
+@pytest.mark.slow
 def test_what_the_model_is_worth_there(model):
     new = table(1500, seed=4)
     found = model.drift(new)

@@ -184,6 +184,7 @@ def test_systems_without_the_calls_of_posix(tmp_path, monkeypatch):
         assert lock_file(file.fileno()) is False
 
 
+@pytest.mark.slow
 def test_two_threads_that_save_to_one_path(tmp_path):
     def start(*given):
         thread = threading.Thread(target=write_for_a_second, args=given)

@@ -19,6 +19,7 @@ def model():
     return fitted_model()
 
 
+@pytest.mark.slow
 def test_batches_add_up_and_labels_come_later(model, tmp_path):
     path = tmp_path / "batches.jsonl"
     new = table(600, seed=1)

@@ -167,6 +167,7 @@ def made_up(
     (folder / "cells.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_report_ranks_and_shows_what_failed(tmp_path: Path) -> None:
     easy = list(BOARDS[MAIN].sources)[1]
     made_up(tmp_path, easy=easy)

@@ -348,6 +348,7 @@ def test_a_pool_is_tuned_for_macro_f1(pooled, data):
     np.testing.assert_allclose(pooled.predict_proba(data[0]).mean(axis=0), rates, atol=0.05)
 
 
+@pytest.mark.slow
 def test_choosing_and_pruning(data, new):
     model = DAMVIClassifier(DecisionTreeClassifier(), n_estimators=20, random_state=0)
     model.fit(*data)
@@ -364,6 +365,7 @@ def test_choosing_and_pruning(data, new):
         model.choose("f1")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No voter does better than a coin:UserWarning")
 def test_coin_flips_score_as_chance_does():
     values, seen = [], []

@@ -116,6 +116,7 @@ def test_training_rows_without_their_label_are_not_asked_for(two):
     assert found.words[-1] == "300 training rows are left out: their labels are known."
 
 
+@pytest.mark.slow
 def test_three_classes(three):
     made = table(seed=1, classes=3)
     row = int(made["a"].argmax())

@@ -135,6 +135,7 @@ def test_any_objective_of_a_threshold_is_a_metric(metric, sign):
         assert choice.values[choice.settings.index(choice.chosen)] == sign * best
 
 
+@pytest.mark.slow
 def test_choosing_changes_nothing_and_reweighing_takes_the_best():
     X, y = make_classification(600, weights=[0.85], flip_y=0.1, random_state=0)
     model = DAMVIClassifier(n_estimators=20, votes="oob", random_state=0).fit(X, y)
@@ -419,6 +420,7 @@ def test_there_is_nothing_to_choose_between(table):
     assert model.reweigh(solver="exact").comparison_ is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("bags", [10**6, 300])
 def test_the_error_is_that_of_a_plain_bootstrap(monkeypatch, n_classes, bags):

@@ -168,6 +168,7 @@ def test_hard_votes_without_decay_are_exact_in_any_order(seed, sizes, n):
     assert stream.n_rows_seen_ == n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("soft", [False, True])
 @given(
     seed=st.integers(0, 10_000),
@@ -192,6 +193,7 @@ def test_moments_are_those_of_all_rows_with_their_age(
     assert_like(stream.moments_, *batch_moments(X, y, soft, D), 1e-9 if plain else 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("soft", "prior_rows"), [(False, "auto"), (True, 0)])
 def test_the_size_of_the_batches_does_not_matter(soft, prior_rows):
     X, y = cast(3, 1000, soft)
@@ -629,6 +631,7 @@ def test_models_that_make_no_sense():
         VoteStream(DAMVIClassifier())
 
 
+@pytest.mark.slow
 def test_of_a_model_of_a_table_it_takes_the_classifier(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"size": rng.normal(size=600), "shop": list("abcdef") * 100})
@@ -696,6 +699,7 @@ def test_the_sums_hold_means_and_variances(seed, n, factor, weighted):
         assert found[name].rows == pytest.approx(d.sum() ** 2 / (d**2).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 20, 500])
 @pytest.mark.parametrize("remembered", [5, 50, 5000])
 def test_chance_is_rarely_called_drift(n, remembered):

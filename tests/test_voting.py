@@ -90,6 +90,7 @@ def test_fitted_models_are_taken_as_they_are(table):
     ).tolist()
 
 
+@pytest.mark.slow
 def test_groups_and_splitters(table):
     X, y = table
     groups = np.arange(len(y)) // 5
@@ -259,6 +260,7 @@ def test_the_strong_pool_needs_no_settings(table):
     assert model.votes_.n_folds == 2
 
 
+@pytest.mark.slow
 def test_in_pipelines_searches_frames_and_pickles(table):
     X, y = table
     frame = pd.DataFrame(X, columns=list("abcdef"))

@@ -129,6 +129,7 @@ def test_the_class_weight_is_a_weight_of_the_positives(seed, weight):
         np.testing.assert_allclose(found.weights, plain.weights, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("soft", [False, True])
 def test_the_out_of_sample_vote_by_the_obvious_loop(soft):
     votes, signs, outside, folds = some_votes(7, n=9000, soft=soft)

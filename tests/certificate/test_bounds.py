@@ -147,6 +147,7 @@ def all_bounds(r, d, n, kl, delta):
     )
 
 
+@pytest.mark.slow
 @given(small, small, rows, rows, divergences, deltas)
 def test_more_rows_promise_more(r, d, n, m, kl, delta):
     few, many = sorted([n, m])
@@ -154,6 +155,7 @@ def test_more_rows_promise_more(r, d, n, m, kl, delta):
     assert (better <= bound + 1e-12).all()
 
 
+@pytest.mark.slow
 @given(small, small, rows, divergences, deltas, deltas)
 def test_more_confidence_promises_less(r, d, n, kl, delta, other):
     sure, bold = sorted([delta, other])
@@ -161,6 +163,7 @@ def test_more_confidence_promises_less(r, d, n, kl, delta, other):
     assert (better <= bound + 1e-12).all()
 
 
+@pytest.mark.slow
 @given(small, small, small, rows, divergences, deltas)
 def test_worse_voters_promise_less(r, other, d, n, kl, delta):
     good, bad = sorted([r, other])
@@ -168,6 +171,7 @@ def test_worse_voters_promise_less(r, other, d, n, kl, delta):
     assert (better <= bound + 1e-12).all()
 
 
+@pytest.mark.slow
 @given(small, small, rows, divergences, divergences, deltas)
 def test_weights_far_from_the_prior_promise_less(r, d, n, kl, other, delta):
     near, far = sorted([kl, other])

@@ -55,6 +55,7 @@ def test_they_are_the_bounds_of_pairs_of_voters(soft):
         assert bounds == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31), st.booleans(), st.floats(-0.9, 0.9), st.floats(0.4, 1))
 def test_no_bound_is_below_the_risk_on_the_rows(seed, soft, threshold, right):
     votes, signs, Q = election(seed, n=60, K=4, soft=soft, right=right)

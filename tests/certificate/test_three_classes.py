@@ -68,6 +68,7 @@ def test_rows_of_the_fit_are_refused(model):
         certify(model, *rows(600, 0))
 
 
+@pytest.mark.slow
 def test_the_bounds_hold_as_often_as_they_say(model):
     X, y = rows(40_000, 2)
     decided = model.predict(X)

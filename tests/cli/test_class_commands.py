@@ -93,6 +93,7 @@ def test_a_table_without_some_class(run, folder):
     assert "No row is 'dent'" in result.output
 
 
+@pytest.mark.slow
 def test_explain_by_the_class_decided_or_asked_for(run, folder):
     result = run("explain", "model.damvi", "new.parquet", "-o", "parts.csv")
     assert result.exit_code == 0, result.output

@@ -48,6 +48,7 @@ def address():
         yield cluster.scheduler_address
 
 
+@pytest.mark.slow
 def test_a_cluster_by_its_address(damvi, folder, address):
     write(crops(400), name="fields")
     command = ("fit", "fields", "--target", "crop", "--quiet", "-o")

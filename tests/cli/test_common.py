@@ -31,6 +31,7 @@ def test_every_command_has_the_common_options(words, command):
     assert {"--json", "--quiet", "--debug"} <= names
 
 
+@pytest.mark.slow
 def test_json_is_all_of_the_standard_output(damvi, made, folder):
     out = folder / "p.csv"
     for command in (
@@ -155,6 +156,7 @@ def test_a_narrow_terminal_shows_names_and_figures(monkeypatch, capsys, columns)
     assert max(map(len, said.splitlines())) <= columns
 
 
+@pytest.mark.slow
 def test_no_colour_in_a_pipe(made):
     command = [sys.executable, "-m", "damvi", "evaluate"]
     command += [str(made / "model.damvi"), str(made / "data.csv")]
@@ -251,6 +253,7 @@ def test_nothing_in_a_table_steers_the_terminal(steering, command, code, more):
     assert not [sign for sign in said if not sign.isprintable() and sign != "\n"]
 
 
+@pytest.mark.slow
 def test_a_traceback_does_not_steer_the_terminal(folder):
     command = [sys.executable, "-m", "damvi", "info", f"gone{STEER}.damvi", "--debug"]
     said = subprocess.run(command, capture_output=True, check=False).stderr.decode()

@@ -42,6 +42,7 @@ def fitted(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_fit_says_which_classes_there_are_and_how_well_they_are_told_apart(damvi, folder):
     crops().to_csv("crops.csv", index=False)
     said = damvi("fit", "crops.csv", "--target", "crop", "--pool", "trees").output
@@ -181,6 +182,7 @@ def test_info_of_a_classifier_alone(damvi, folder):
     assert "voter 1 " in said
 
 
+@pytest.mark.slow
 def test_many_classes_are_listed_in_part(damvi, folder, monkeypatch):
     monkeypatch.setattr(comparison, "find_spec", lambda name: None)
     rng = np.random.default_rng(0)

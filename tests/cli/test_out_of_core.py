@@ -39,6 +39,7 @@ def write(frame, n_parts=3, name="pay"):
 FIT = ("fit", "pay", "--target", "is_fraud", "--shuffle")  # rows are in order of time
 
 
+@pytest.mark.slow
 def test_a_folder_is_fitted_in_blocks_and_all_is_said(damvi):
     frame = fraud(600).astype({"is_fraud": float})
     frame.loc[5:9, "is_fraud"] = np.nan
@@ -63,6 +64,7 @@ def test_a_folder_is_fitted_in_blocks_and_all_is_said(damvi):
     damvi("predict", "model.damvi", "pay/part-1.parquet")
 
 
+@pytest.mark.slow
 def test_a_folder_a_pattern_and_a_file_give_one_model(damvi):
     write(fraud(400))
     fraud(400).to_parquet("one.parquet")
@@ -104,6 +106,7 @@ def test_the_memory_of_this_machine(monkeypatch, tmp_path):
     assert source.memory() == there or there is None or source.memory() >= there
 
 
+@pytest.mark.slow
 def test_many_classes_and_options(damvi):
     write(crops(500), name="fields")
     run = damvi("fit", "fields", "--target", "crop", "--drop", "soil", "--json")
@@ -117,6 +120,7 @@ def test_many_classes_and_options(damvi):
     damvi("report", "model.damvi", "fields/part-0.parquet")
 
 
+@pytest.mark.slow
 def test_a_strong_pool_on_a_folder(damvi, monkeypatch):
     monkeypatch.setattr(pool, "strong_pool", lambda *a, **k: tiny_pool())
     write(fraud(600))
@@ -137,6 +141,7 @@ def test_a_strong_pool_on_a_folder(damvi, monkeypatch):
     assert np.array_equal(one.training.hashes, other.training.hashes)
 
 
+@pytest.mark.slow
 def test_folders_and_patterns_are_judged_and_predicted(damvi):
     frame = fraud(600).astype({"is_fraud": float})
     frame.loc[5:9, "is_fraud"] = np.nan
@@ -176,6 +181,7 @@ def test_folders_and_patterns_are_judged_and_predicted(damvi):
     assert "there is no column 'lost' in new" in run.output
 
 
+@pytest.mark.slow
 def test_a_page_of_a_large_folder_shows_a_sample(damvi, monkeypatch):
     monkeypatch.setattr(models, "REPORT_ROWS", 150)
     write(fraud(600))
@@ -238,6 +244,7 @@ def thinned_model(damvi, monkeypatch, n=900):
     return load("model.damvi")
 
 
+@pytest.mark.slow
 def test_of_very_many_rows_a_sample_is_remembered_and_judged(damvi, monkeypatch):
     model = thinned_model(damvi, monkeypatch)
     assert model.classifier.row_hash_step_ == 4
@@ -261,6 +268,7 @@ def test_of_very_many_rows_a_sample_is_remembered_and_judged(damvi, monkeypatch)
     assert "in the fit" in run.output
 
 
+@pytest.mark.slow
 def test_new_rows_beside_a_sample_are_new_if_enough_can_be_told(damvi, monkeypatch):
     model = thinned_model(damvi, monkeypatch)
     new = fraud(400, seed=5).assign(age=lambda f: f["age"] + 0.5)
@@ -278,6 +286,7 @@ def test_new_rows_beside_a_sample_are_new_if_enough_can_be_told(damvi, monkeypat
     assert len(model.training.hashes) > 45
 
 
+@pytest.mark.slow
 def test_a_sample_of_many_classes(damvi, monkeypatch):
     monkeypatch.setattr(hashing, "HASHES_TO_KEEP", 200)
     write(crops(500), name="fields")

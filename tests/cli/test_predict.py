@@ -83,6 +83,7 @@ def test_a_column_written_otherwise_is_named(damvi, made, folder):
     assert said.stdout.startswith("1 row judged")
 
 
+@pytest.mark.slow
 def test_amounts_times_a_hundred_are_warned_of(damvi, made, folder):
     new = fraud(2000, seed=1).drop(columns="is_fraud")
     new["amount"] = [str(100 * float(text.replace(",", ""))) for text in new["amount"]]
@@ -115,6 +116,7 @@ def messy(n=900):
     return frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1 << 11, 1 << 20])
 @pytest.mark.parametrize("out", ["p.csv", "-", "p.parquet", "p.xlsx"])
 def test_each_row_keeps_its_own_id(damvi, made, folder, monkeypatch, block, out):
@@ -235,6 +237,7 @@ def test_what_cannot_be_asked_of_predict(damvi, made, folder):
     assert not list(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_labels_that_look_like_formulas(damvi, folder):
     assert no_formula("=cmd()") == "'=cmd()"
     assert no_formula("@x") == "'@x"

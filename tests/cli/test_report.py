@@ -76,6 +76,7 @@ def test_what_is_wrong_is_said_in_one_line(run, folder, arguments, words):
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_one_figure_has_one_interval_in_fit_evaluate_and_report(run, folder, classes):
     rng = np.random.default_rng(0)

@@ -40,6 +40,7 @@ def backend(request):
     yield name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("voter", VOTERS.values(), ids=VOTERS)
 def test_backends_agree_with_serial(table, fresh, backend, voter):
     X, y = table

@@ -91,6 +91,7 @@ def run(code, folder, *words, page="cp1252"):
     return ran.stdout.decode(page)
 
 
+@pytest.mark.slow
 def test_a_model_is_fitted_and_used_without_what_windows_lacks(folder):
     said = run(TAKEN + COMMANDS, folder)
     assert "Größe" in said

@@ -184,6 +184,7 @@ def house():
     return read("docs/images/house.svg")
 
 
+@pytest.mark.slow
 def test_the_picture_is_drawn_from_the_imports(tmp_path):
     drawing = script("docs/house.py")
     pairs = set(drawing.imports())

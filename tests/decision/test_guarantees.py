@@ -141,6 +141,7 @@ def test_promising_cuts():
     assert targets[vote > cuts[0]].mean() > 0.6
 
 
+@pytest.mark.slow
 def test_promises_are_kept():
     """Of 400 promises with 80 % confidence not many more than 80 are broken."""
     broken = dict.fromkeys(RATES, 0)

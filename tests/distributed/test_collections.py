@@ -198,6 +198,7 @@ def test_no_client_and_no_dask_collection():
         predict(model, frame[["a", "c"]])
 
 
+@pytest.mark.slow
 def test_without_dask_it_says_what_to_install():
     code = (
         "import sys; sys.modules['distributed'] = None\n"

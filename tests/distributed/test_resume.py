@@ -70,6 +70,7 @@ def cut(frame, parts):
     return dd.from_pandas(frame, npartitions=parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [None, OSError("gone"), RuntimeError("killed")])
 def test_the_same_bits(here, frame, undisturbed, tmp_path, monkeypatch, grown, error):
     kept = interrupted(frame, here, tmp_path, monkeypatch, error=error)
@@ -117,6 +118,7 @@ def another_label(frame):
     return frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "settings", "weight"),
     [

@@ -68,6 +68,7 @@ def tables(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples_run(page, tables, tmp_path, monkeypatch):
     shutil.copytree(tables, tmp_path, dirs_exist_ok=True)

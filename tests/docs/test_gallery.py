@@ -25,6 +25,7 @@ def test_an_example_is_a_lesson(path):
     assert "plt." in text, "a lesson has a picture"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_a_quick_example_runs(path, tmp_path):
     named = path.stem.split("_", 2)[2]

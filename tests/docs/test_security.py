@@ -15,6 +15,7 @@ from .pages import PAGES, ROOT, blocks
 pytestmark = pytest.mark.skipif(not PAGES, reason="the guide is not part of the package")
 
 
+@pytest.mark.slow
 def test_a_forged_file_has_a_digest_that_fits_and_a_signature_that_does_not(tmp_path):
     if shutil.which("ssh-keygen") is None:
         pytest.skip("no OpenSSH here")

@@ -70,6 +70,7 @@ def test_budgets_are_compared_by_hits_in_as_many_rows(old, new):
         old.compare(new, rows, top=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_either_order_gives_the_same_differences(old, new, classes):
     one, two = old, new

@@ -77,6 +77,7 @@ def test_certain_labels_have_exact_figures_of_no_width(seed, n_classes):
             assert figure.low == pytest.approx(figure.high), name
 
 
+@pytest.mark.slow
 def test_intervals_shrink_with_the_rows_and_grow_with_what_is_not_known():
     rng = np.random.default_rng(0)
     chance = rng.beta(0.3, 3, 400)
@@ -127,6 +128,7 @@ def test_rates_are_recovered_from_votes_alone():
         assert found == pytest.approx(known.mean(), rel=0.15, abs=0.001)
 
 
+@pytest.mark.slow
 def test_label_shift_corrects_probabilities_figures_and_threshold():
     rng = np.random.default_rng(3)
     vote, truth = votes(8000, 0.03, rng)

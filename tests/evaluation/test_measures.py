@@ -45,6 +45,7 @@ def test_cost_and_confusion():
     assert cost == pytest.approx((2 * alarms + 30 * missed) / 500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [400, 12_000])
 def test_spreads_are_those_of_a_bootstrap_of_rows(n):
     positive, vote, flagged, chance = rows(n, 2, digits=12)
@@ -165,6 +166,7 @@ def test_a_class_that_is_never_named_has_no_precision():
     assert found.overall["mcc"].value == 0
 
 
+@pytest.mark.slow
 def test_the_intervals_hold_the_truth_about_as_often_as_they_say():
     big = drawn(60_000, seed=99)
     truth = {k: f.value for k, f in measure(*big).overall.items()}

@@ -51,6 +51,7 @@ class Bad:
         return "fine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "what"),
     [

@@ -64,6 +64,7 @@ def exported(request, table, tmp_path_factory, reader_of):
     return model, reader_of(path)
 
 
+@pytest.mark.slow
 def test_raw_rows_are_decided_as_by_the_model(table, exported):
     model, read = exported
     rows = as_json(table.iloc[:60])
@@ -71,6 +72,7 @@ def test_raw_rows_are_decided_as_by_the_model(table, exported):
         agree(told, model, row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exported", ["trees"], indirect=True)
 def test_a_value_is_read_as_damvi_does_or_refused(table, exported):
     model, read = exported
@@ -102,6 +104,7 @@ def test_text_is_hashed_as_damvi_hashes_it(table, exported):
         np.testing.assert_allclose(found, column.encoder.numbers([text])[0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_three_classes_whose_labels_are_numbers(table, tmp_path, reader_of):
     few = table[["size", "grade", "amount"]]
     noise = np.random.default_rng(1).normal(size=len(few))

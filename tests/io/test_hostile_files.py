@@ -182,6 +182,7 @@ def test_corruption_under_a_fitting_digest(sound, tmp_path):
             loaded.vote(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_random_numbers_in_any_array(request, n_classes, tmp_path):
     """Each array in turn, with one odd number; what loads must answer without a crash."""

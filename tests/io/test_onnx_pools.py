@@ -47,6 +47,7 @@ def strong(request):
     return model, FRAMES[request.param](400, seed=1, surprises=True)[0]
 
 
+@pytest.mark.slow
 def test_the_strong_pool_as_it_votes(strong):
     model, surprises = strong
     weights = np.arange(1.0, len(VOTERS) + 1)
@@ -54,6 +55,7 @@ def test_the_strong_pool_as_it_votes(strong):
     np.testing.assert_allclose(said["probability"].sum(axis=1), 1, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VOTERS)
 def test_each_voter_of_the_strong_pool(strong, name):
     model, surprises = strong

@@ -202,6 +202,7 @@ def strong():
     return DAMVIVotingClassifier(pool, cv=2, shrinkage=0.5, random_state=0).fit(frame(), Y)
 
 
+@pytest.mark.slow
 def test_the_strong_pool(strong, tmp_path):
     assert len(strong.estimators_) >= 9
     loaded, _ = check(strong, frame(), tmp_path)
@@ -216,6 +217,7 @@ def test_the_strong_pool(strong, tmp_path):
             same(ours[-1].feature_importances_, theirs[-1].feature_importances_), name
 
 
+@pytest.mark.slow
 def test_the_strong_pool_of_many_classes(tmp_path):
     table, pool = frame(X4), small_strong_pool()
     model = DAMVIVotingClassifier(pool, cv=2, shrinkage=0.5, random_state=0)
@@ -238,6 +240,7 @@ def test_boosters_that_have_missed_a_class(tmp_path):
             check(model, X4, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_strong_pool_needs_no_skops(strong, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.setitem(sys.modules, "skops.io", None)
@@ -418,6 +421,7 @@ def test_a_file_gives_back_what_was_put_in(tmp_path):
         assert type(load(path)) is type(one)
 
 
+@pytest.mark.slow
 def test_the_same_in_another_process(tmp_path):
     model = DAMVIClassifier(n_estimators=10, random_state=0).fit(HOLES, Y)
     save(model, tmp_path / "model.damvi")

@@ -53,6 +53,7 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(parquet, "BATCH_ROWS", 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_it_is_the_fit_in_memory(tmp_path, n_classes):
     frame = table(n_classes=n_classes)
@@ -90,6 +91,7 @@ def test_it_is_the_fit_in_memory(tmp_path, n_classes):
     assert voters["rows"] == len(whole.y)
 
 
+@pytest.mark.slow
 def test_votes_on_chosen_rows_are_those_in_memory(tmp_path):
     from damvi.evaluation import voters_of_fit
 

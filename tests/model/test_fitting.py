@@ -56,6 +56,7 @@ def test_too_few_rows_of_a_class():
         prepare(frame, "y")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_positive", [2, 6])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_few_positives_still_make_a_model(n_positive):

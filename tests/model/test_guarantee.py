@@ -73,6 +73,7 @@ def test_a_promise_of_another_threshold_is_refused(promised, tmp_path):
             damvi.load(path)
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_promise_train_nothing(table, promised):
     """The rest alone gives the same model, and these rows then the same promise."""
     whole = prepare(table, "bad", drop=["owner"])
@@ -92,6 +93,7 @@ def test_the_rows_of_a_promise_train_nothing(table, promised):
     )
 
 
+@pytest.mark.slow
 def test_rows_of_a_promise_certify_nothing_more(plain):
     new = table_of(1500, seed=3)
     kept = plain.with_guarantee(plain.guarantee(new, false_alarm_rate=0.1))
@@ -141,6 +143,7 @@ def test_too_few_rows_for_a_promise(plain, table):
     assert model.scores["tuning"] is not None
 
 
+@pytest.mark.slow
 def test_in_time_the_last_rows_promise(table):
     dated = table.assign(day=pd.date_range("2024-01-01", periods=1500, freq="6h"))
     whole = prepare(dated, "bad", time="day")
@@ -160,6 +163,7 @@ def test_in_time_the_last_rows_promise(table):
     assert not set(dated["owner"][taken]) & set(dated["owner"][~taken])
 
 
+@pytest.mark.slow
 def test_groups_promise_as_groups(table):
     model = damvi.fit(table, "bad", group="owner", pool="trees", guarantee={"recall": 0.6})
     told = model.scores["guarantee"]
@@ -194,6 +198,7 @@ def test_promises_that_cannot_be_asked_for(table, plain, tmp_path):
         damvi.fit(tmp_path, "bad", guarantee={"recall": 0.9})
 
 
+@pytest.mark.slow
 def test_a_budget(table):
     model = damvi.fit(table, "bad", drop=["owner"], pool="trees", threshold={"flags": 90})
     top = model.scores["top"]

@@ -64,6 +64,7 @@ def fitted():
     return prepared, *fit_table(prepared, metric_for(prepared.target), pool="trees")
 
 
+@pytest.mark.slow
 def test_a_model_of_trees_and_its_scores(fitted):
     prepared, model, compared = fitted
     assert set(compared.figures) == {"DAMVI", "plain forest", "LightGBM"}
@@ -93,6 +94,7 @@ def test_in_sample_figures_are_better(fitted):
     assert in_sample > compared.figures["DAMVI"]["macro_f1"].value + 0.05
 
 
+@pytest.mark.slow
 def test_coin_flips_are_worth_nothing(monkeypatch):
     monkeypatch.setattr(comparison, "find_spec", lambda name: None)  # LightGBM takes long
     prepared = prepare(table(3, {"a": 540, "b": 240, "c": 120}, distance=0), "y")
@@ -113,6 +115,7 @@ def test_classes_of_two_rows(monkeypatch):
     assert 0 <= compared.by_class["DAMVI"][2]["recall"].value <= 1
 
 
+@pytest.mark.slow
 def test_a_pool_is_judged_by_the_votes_it_took(monkeypatch):
     pool = [
         ("forest", FastForestClassifier(20, n_jobs=1)),

@@ -52,6 +52,7 @@ def same(one, other):
     assert one.classifier.threshold_ == other.classifier.threshold_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_command_gives_the_same_model(model, tmp_path, kind):
     data, out = tmp_path / f"data.{kind}", tmp_path / "model.damvi"
@@ -108,6 +109,7 @@ def test_the_command_gives_the_same_predictions(model, tmp_path, kind):
     pd.testing.assert_frame_equal(written, found, check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["arrow", "polars", "path"])
 def test_tables_of_other_libraries(tmp_path, kind):
     frame = numbers()
@@ -344,6 +346,7 @@ def test_warnings_of_the_table_are_warned_of_and_kept():
     assert "LEAKAGE: &#x27;copy&#x27;" in found._repr_html_()
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_that_of_the_command(model, tmp_path):
     frame = fraud(200, seed=1).assign(truth=fraud(200, seed=1)["is_fraud"])
     frame["truth"] = frame["truth"].where(frame.index > 4)
@@ -365,6 +368,7 @@ def test_an_evaluation_is_that_of_the_command(model, tmp_path):
     assert table.loc["macro F1", "value"] == pytest.approx(own)
 
 
+@pytest.mark.slow
 def test_a_report_and_an_explanation(model, tmp_path):
     summary = model.report(payments(), tmp_path / "page.html", name="my payments")
     assert "my payments" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -84,6 +84,7 @@ def run(*words, code=0):
     return result
 
 
+@pytest.mark.slow
 def test_command_repeats_the_model_too(old, tmp_path):
     data, new = tmp_path / "data.csv", tmp_path / "new.damvi"
     payments().to_csv(data, index=False)
@@ -97,6 +98,7 @@ def test_command_repeats_the_model_too(old, tmp_path):
     assert "name the column to predict: --target COLUMN" in text
 
 
+@pytest.mark.slow
 def test_own_voters_and_classes_are_those_of_the_older_model():
     from sklearn.linear_model import LogisticRegression
     from sklearn.tree import DecisionTreeClassifier
@@ -141,6 +143,7 @@ def test_a_missing_column_is_named_with_the_cure(old):
     assert [column.name for column in again.schema.used] == ["shop", "size"]
 
 
+@pytest.mark.slow
 def test_the_order_of_time_is_compared():
     table = payments()
     table["day"] = pd.date_range("2024-01-01", periods=len(table), freq="D")

@@ -73,6 +73,7 @@ def both(model, row):
     return model.predict_row(row), model.predict(pd.DataFrame([row])).iloc[0].to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::damvi.drift.DriftWarning")
 @pytest.mark.parametrize("name", ["trees", "pool"])
 def test_rows_of_the_table(table, name, request):
@@ -86,6 +87,7 @@ def test_rows_of_the_table(table, name, request):
     assert json.loads(json.dumps(told)) == told
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::damvi.drift.DriftWarning")
 @pytest.mark.parametrize("column", range(11))
 def test_odd_values_mean_what_they_mean_in_a_table(table, trees, column):
@@ -133,6 +135,7 @@ def test_it_follows_the_model(table, trees):
     assert model.predict_row(row)["decision"] == "yes"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["trees", "pool"])
 def test_three_classes_and_labels_that_are_numbers(table, kind):
     from lightgbm import LGBMClassifier

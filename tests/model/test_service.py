@@ -17,6 +17,7 @@ from .tables import mixed
 ROOT = Path(__file__).parents[2]
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         not (ROOT / "examples/service").is_dir(), reason="the examples are not here"
     ),

@@ -35,6 +35,7 @@ def promised_and_achieved(past, coming, **how):
     return found.figures["DAMVI"]["f1"], f1_score(coming["bad"] == "yes", flagged), flagged
 
 
+@pytest.mark.slow
 def test_a_promise_holds_in_the_next_months():
     """Issue 16, first line: F1 promised .138, got .043, and 66 % of the rows flagged."""
     frame = bursts(seed=3)
@@ -45,6 +46,7 @@ def test_a_promise_holds_in_the_next_months():
     assert flagged.mean() < 0.3
 
 
+@pytest.mark.slow
 def test_the_day_itself_promises_too_much():
     frame = bursts(seed=3)
     past, coming = frame.iloc[:2200], frame.iloc[2200:]
@@ -52,6 +54,7 @@ def test_the_day_itself_promises_too_much():
     assert promise.low > achieved + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", ["trees", "own"])
 def test_time_given_and_time_found_are_the_same(pool):
     frame = bursts(n=800)
@@ -102,6 +105,7 @@ def test_rows_without_a_date_go_with_those_before():
     assert (np.diff(table.times) >= 0).all()
 
 
+@pytest.mark.slow
 def test_trees_are_judged_by_group():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(120), 8)
@@ -132,6 +136,7 @@ def test_rows_in_blocks_that_are_in_the_order_of_time_are_refused(tmp_path):
     assert "Rows in blocks are judged in any order. If 'day'" in " ".join(table.notes)
 
 
+@pytest.mark.slow
 def test_three_classes_are_judged_in_time():
     frame = bursts(n=600)
     frame["bad"] = np.where(frame["b"] > 1.3, "odd", frame["bad"])
@@ -145,6 +150,7 @@ def test_three_classes_are_judged_in_time():
     assert prepare(frame, "bad").times is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"time": "day"}, {"group": "shop"}, {"time": "at"}])
 def test_a_figure_has_one_interval_in_time_and_by_group(how, tmp_path):
     frame = bursts(n=600, seed=1)

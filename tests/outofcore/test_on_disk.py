@@ -115,6 +115,7 @@ def test_columns_numbers_as_categories_and_a_pattern(tmp_path):
     same(ours, model.fit(X, frame["label"]), X)
 
 
+@pytest.mark.slow
 def test_bins_are_those_of_the_columns_that_are_categories(tmp_path):
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.integers(0, 9, (60, 1200))).rename(columns="c{}".format)
@@ -163,6 +164,7 @@ def test_any_table_in_any_parts(seed):
         assert np.array_equal(*votes, equal_nan=True)
 
 
+@pytest.mark.slow
 def test_reweigh_and_choose_without_reading_again(tmp_path):
     frame = frame_of()
     write(tmp_path, frame)

@@ -42,6 +42,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(pool, "BLOCK_ROWS", 400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_classes", "text", "weight"), [(2, True, None), (3, False, "weight")]
 )

@@ -28,6 +28,7 @@ def test_the_methods_are_those_of_the_stored_cells(folder):
             assert words == told["estimator"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_fits_and_ranks(name):
     X, y = make_classification(300, 5, weights=[0.85], flip_y=0.05, random_state=2)

@@ -106,6 +106,7 @@ def test_the_page_says_it_all_in_both_forms(folder):
     ).read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_same_cells_give_the_same_files(folder, cells, tmp_path):
     ratio = over_ratios(level, ratios=(0.002, 0.02), splits=2)
     for path in write_outputs(cells + ratio, tmp_path, protocol_words=WORDS):

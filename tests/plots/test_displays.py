@@ -69,6 +69,7 @@ def test_from_estimator_is_from_predictions(model, judged, Display, options):
     assert picture(asked) == picture(given)
 
 
+@pytest.mark.slow
 @every_display
 @pytest.mark.parametrize("edge", EDGES)
 def test_the_edges_are_drawn(Display, options, edge):
@@ -99,6 +100,7 @@ def test_it_draws_where_it_is_told(judged, Display, options):
     assert plt.get_fignums() == []  # pyplot has no part in it
 
 
+@pytest.mark.slow
 @every_display
 def test_models_inside_pipelines_and_searches(model, judged, table, Display, options):
     X, y, *_ = judged

@@ -42,6 +42,7 @@ if CHROMIUM is None:
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no playwright here: make test-browser installs it"
 )
+pytestmark = pytest.mark.slow
 
 
 @contextmanager

@@ -188,6 +188,7 @@ def test_sixteen_classes_with_long_names_stay_below_three_megabytes(tmp_path):
     assert path.stat().st_size < 3_000_000
 
 
+@pytest.mark.slow
 def test_very_many_classes_have_no_slider_and_say_so(tmp_path):
     frame, model = many_classes(60, 3000)
     path = tmp_path / "report.html"

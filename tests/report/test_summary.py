@@ -141,6 +141,7 @@ def test_a_model_that_kept_no_voters_says_why(fitted):
     assert "no measure" in render(said)
 
 
+@pytest.mark.slow
 def test_all_columns_are_counted_and_some_are_listed():
     table = make_table()
     wide = {f"n{k}": np.random.default_rng(k).normal(size=len(table)) for k in range(210)}

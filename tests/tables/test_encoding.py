@@ -127,6 +127,7 @@ def test_a_schema_that_does_not_fit_its_encoders_is_refused(table, break_it):
         Schema.from_dict(state, encoders)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_trees_of_a_table_use_them_and_their_file_holds_no_text(tmp_path, n_classes):
     table = rows(2000, 0)
@@ -150,6 +151,7 @@ def test_trees_of_a_table_use_them_and_their_file_holds_no_text(tmp_path, n_clas
 # The transformer.
 
 
+@pytest.mark.slow
 def test_the_transformer_gives_what_the_schema_gives(table):
     X = table.drop(columns="fraud")
     encoder = TableEncoder(drop=["size"])

@@ -24,6 +24,7 @@ def test_doubles_in_full_and_rounded(values, digits):
     assert_exact([f"{value:.{digits}e}" for value in values])
 
 
+@pytest.mark.slow
 @given(
     st.from_regex(
         r"-?([0-9]{1,25}\.?[0-9]{0,25}|\.[0-9]{1,25})([eE][-+]?[0-9]{1,3})?", fullmatch=True

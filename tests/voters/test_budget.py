@@ -239,6 +239,7 @@ def strong_with_a_guess(monkeypatch):
     monkeypatch.setattr(budget, "HOPELESS", 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("strong_with_a_guess")
 def test_who_would_have_no_weight_is_trained_no_further(rows):
     models = [fitted("strong", rows, n_jobs=n_jobs) for n_jobs in (1, 2)]

@@ -197,6 +197,7 @@ def rare_cluster(n, seed):
     return X, y.astype(np.int8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(installed() - {"catboost"}))
 def test_boosters_bear_rare_positives(name):
     found = []

@@ -125,6 +125,7 @@ def test_the_tree_is_the_reference_tree(table, seed):
     assert_same_tree(grow_fast(*table, seed), grow_slowly(*table, seed), table[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     tables(),
@@ -218,6 +219,7 @@ def test_nodes_that_halve_their_rows_keep_as_many_histograms_as_there_can_be(see
     assert_same_tree(grow_fast(*table, seed + 1), grow_slowly(*table, seed + 1), codes)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(tables(max_code=8, categories=False), SEEDS)
 def test_each_split_is_as_good_as_the_best_of_scikit_learn(table, seed):

@@ -55,6 +55,7 @@ def test_a_cache_folder_that_cannot_be_written_is_no_failure(tmp_path):
     assert result.stdout == run().stdout
 
 
+@pytest.mark.slow
 def test_numba_waits_until_it_is_needed():
     code = (
         "import sys; from damvi import DAMVIClassifier, FastTreeClassifier;"
