@@ -52,10 +52,9 @@ def prepare(rate: float):
 
     from damvi import DAMVIClassifier
     from damvi.folds import deal_folds
-    from damvi.reweighting import emphasize_missed_positives
     from damvi.voters import BootstrapSampling
     from damvi.votes import Votes
-    from damvi.weighting import Settings, minimize_c_bound
+    from damvi.weighting import Settings, emphasize_missed_positives, minimize_c_bound
 
     rng = np.random.default_rng(0)
     y = (rng.random(ROWS, dtype=np.float32) < rate).astype(np.int8)

@@ -26,10 +26,10 @@ from threadpoolctl import threadpool_limits
 
 from damvi import Moments
 from damvi.datasets import load
-from damvi.reweighting import emphasize_missed_positives
 from damvi.solvers import Solution, certified, exact, slsqp
 from damvi.voters import BaggedVoters, BootstrapSampling
 from damvi.votes import Votes
+from damvi.weighting import emphasize_missed_positives
 
 SIZES = [100, 500, 1000, 2000]
 REPEATS = 11

@@ -18,8 +18,7 @@ from damvi.crossfit import fold_weights, out_of_bag_vote, out_of_fold_vote
 from damvi.folds import deal_folds
 from damvi.labels import Labels
 from damvi.moments import ClassShares
-from damvi.reweighting import plain_margin
-from damvi.votes import Votes
+from damvi.votes import Votes, plain_margin
 from damvi.weighting import Settings
 
 from .conftest import weigh

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from damvi.moments import Moments
-from damvi.reweighting import emphasis, emphasize_missed_positives, plain_margin
-from damvi.votes import Votes
+from damvi.votes import Votes, emphasis, plain_margin
+from damvi.weighting import emphasize_missed_positives
 
 VOTES = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [1, 1, 1]], dtype=np.int8)
 TARGETS = np.array([1, 1, 1, 0])

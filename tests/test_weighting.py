@@ -9,9 +9,8 @@ from scipy.optimize import nnls
 from damvi import DAMVIClassifier, load, save
 from damvi.crossfit import crossfit_weights
 from damvi.moments import Moments
-from damvi.reweighting import emphasis, plain_margin
 from damvi.solvers import exact
-from damvi.votes import Votes
+from damvi.votes import Votes, emphasis, plain_margin
 from damvi.weighting import Settings
 
 from .conftest import weigh

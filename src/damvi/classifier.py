@@ -38,7 +38,6 @@ from .hashing import hash_step, thinned, training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .messages import progress_bar
 from .outofcore import BlockFit, ParquetTable
-from .reweighting import emphasize_missed_positives
 from .selection import EMPHASES, SHRINKAGES, Choice, choose, prune, reweigh
 from .solvers import SOLVERS
 from .validation import (
@@ -58,7 +57,13 @@ from .voters import (
 )
 from .voters.estimators import params_of_rows, weighted_importances
 from .votes import Votes
-from .weighting import Refitted, Settings, minimize_c_bound, set_fitted
+from .weighting import (
+    Refitted,
+    Settings,
+    emphasize_missed_positives,
+    minimize_c_bound,
+    set_fitted,
+)
 
 POISSON = "poisson"
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ._compat import take_rows
 from .crossfit import FoldWeights, out_of_bag_vote, out_of_fold_vote
 from .moments import ClassMoments, ClassShares, Moments, OutOfBagMoments
-from .reweighting import emphasis, plain_margin
 from .unlabeled import Unlabeled, UnlabeledMoments, refine
 
 Numbers = NDArray[np.float64]
@@ -330,6 +329,52 @@ def signed_votes(
         return np.asfortranarray(2 * own - 1), ones
     named = votes == targets[:, np.newaxis]
     return np.asfortranarray(np.where(named, np.int8(1), np.int8(-1))), ones
+
+
+def emphasis(margin: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
+    """What a positive's weight is multiplied by, given the margin of the plain vote."""
+    factor: NDArray[np.float64] = np.exp(-strength * margin)
+    return factor
+
+
+def plain_margin(
+    votes: NDArray[Any],
+    targets: NDArray[Any],
+    n_classes: int,
+    counted: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
+    """The margin of the plain vote on rows of the classes that step 2 reweights.
+
+    ``votes`` are signed votes for the positive class of two (the rows are its own), numbers
+    of classes (n, K), or shares of them (n, K, C). ``counted`` (n, K) says which votes
+    count; the margin is 0 where none does. Hard votes are added up exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain_margin(np.array([[1, 1, -1]], dtype=np.int8), np.array([1]), 2)
+    array([0.33333333])
+    >>> plain_margin(np.array([[2, 2, 0]], dtype=np.uint8), np.array([2]), 3)
+    array([0.33333333])
+    """
+    n_counted: Any = votes.shape[1]
+    if counted is not None:
+        n_counted = np.maximum(counted.sum(axis=1), 1)
+    if n_classes == 2:
+        dtype = np.int64 if votes.dtype.kind == "i" else np.float64
+        taken = votes if counted is None else np.where(counted, votes, 0)
+        return np.asarray(taken.sum(axis=1, dtype=dtype) / n_counted)
+    if votes.ndim == 3:
+        vote = votes.sum(axis=1, dtype=np.float64)
+    else:
+        vote = np.empty((len(votes), n_classes))
+        for c in range(n_classes):
+            named = votes == c
+            vote[:, c] = (named if counted is None else named & counted).sum(axis=1)
+    rows = np.arange(len(vote))
+    others = vote.copy()
+    others[rows, targets] = -np.inf
+    return np.asarray((vote[rows, targets] - others.max(axis=1)) / n_counted)
 
 
 class _Rows(NamedTuple):

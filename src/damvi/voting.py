@@ -40,7 +40,6 @@ from .hashing import training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .messages import progress_lines
 from .outofcore import ParquetTable, PoolFit, TrainedPool
-from .reweighting import emphasize_missed_positives
 from .selection import (
     EMPHASES,
     SHRINKAGES,
@@ -65,7 +64,13 @@ from .voters.budget import Budget, Judge, train_in_time
 from .voters.estimators import weighted_importances
 from .voters.pool import Training, train_all
 from .votes import Votes
-from .weighting import PlainVoteComparison, Settings, minimize_c_bound, set_fitted
+from .weighting import (
+    PlainVoteComparison,
+    Settings,
+    emphasize_missed_positives,
+    minimize_c_bound,
+    set_fitted,
+)
 
 N_FOLDS = 5
 PREFIT = "prefit"

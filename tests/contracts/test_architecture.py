@@ -15,7 +15,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 # From the ground up: a module imports its own layer and those below, never one above.
 LAYERS = [
     "_compat _files _kernels hashing messages",
-    "labels validation folds votes moments risks reweighting solvers crossfit "
+    "labels validation folds votes moments risks solvers crossfit "
     "crossfit_kernels weighting selection unlabeled decision",
     "voters",
     "outofcore",
@@ -79,7 +79,7 @@ def test_the_layers_name_no_module_that_is_gone():
 
 
 @pytest.mark.parametrize(
-    "part", ["decision", "diversity", "moments", "risks", "reweighting", "solvers"]
+    "part", ["decision", "diversity", "moments", "risks", "solvers", "weighting"]
 )
 def test_the_mathematics_knows_nothing_of_estimators(part):
     for path in SOURCES:

@@ -14,8 +14,7 @@ from ..classifier import DAMVIClassifier
 from ..crossfit import crossfit_weights
 from ..labels import Labels
 from ..moments import FRACTIONAL_BITS, ClassMoments, ClassShares, Moments, OutOfBagMoments
-from ..reweighting import emphasis, plain_margin
-from ..votes import signed_votes
+from ..votes import emphasis, plain_margin, signed_votes
 from ..voting import DAMVIVotingClassifier
 from ..weighting import Settings, moments_of_others
 from .drift import POSITIVES, DriftFigures, Margins
