@@ -63,6 +63,10 @@ def test_budgets_are_compared_by_hits_in_as_many_rows(old, new):
     assert hits["difference"] == pytest.approx(hits["new"] - hits["old"])
     assert back.table.loc[name, "low"] == pytest.approx(-hits["high"])
     assert any(name in said for said in there.words)
+    few = old.compare(new, rows, top=4).words[0]
+    assert few.startswith(
+        "Which model is better by hits in the top 4 is not told by so few"
+    )
     one, two = (fitted(table=table(seed=k), threshold={"flags": (10, 100)}) for k in (0, 1))
     assert one.compare(two, rows).table.index[0] == name
     assert name not in one.compare(old, rows).table.index

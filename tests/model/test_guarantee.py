@@ -49,7 +49,8 @@ def test_a_promise_is_kept_in_the_model_file(promised, tmp_path):
     assert told["positives"] == told["counted"] > 30
     assert told["threshold"] == promised.classifier.threshold_
     assert told["basis"].startswith("It is for rows drawn like the 4")
-    assert told["words"] in repr(promised)
+    cut = f"{told['words']}, by flagging votes above {told['threshold']:.4g}"
+    assert all(words in repr(promised) for words in (cut, told["price"], told["basis"]))
     promised.save(tmp_path / "model.damvi")
     loaded = damvi.load(tmp_path / "model.damvi")
     assert loaded.scores["guarantee"] == told
@@ -203,6 +204,7 @@ def test_a_budget(table):
     model = damvi.fit(table, "bad", drop=["owner"], pool="trees", threshold={"flags": 90})
     top = model.scores["top"]
     assert (top["rows"], top["of"]) == (90, 1500)
+    assert top["words"] in repr(model)
     assert top["hits"]["low"] < top["hits"]["value"] < top["hits"]["high"]
     new = table_of(6000, seed=1)
     assert 250 < (model.predict(new)["decision"] == "yes").sum() < 480

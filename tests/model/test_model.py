@@ -192,7 +192,7 @@ def test_representations(model):
         first
         == "Model of 'is_fraud': '1' against '0' in 300 rows, 36 of them positive (12.00%)"
     )
-    assert second.startswith("  out of sample: precision 0.")
+    assert second.startswith("  out of sample, in the order of time (116 rows first,")
     assert told == [f"  {line}" for line in model.verdict.splitlines()]
     assert last.startswith("  The rows are in the order of 'when'")
     assert "<td>" in model._repr_html_()

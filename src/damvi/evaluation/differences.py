@@ -32,6 +32,8 @@ OWN = ("row", "label", "old score", "new score", "old decision", "new decision")
 """The columns of the rows on which two models differ."""
 FEWEST = 5
 """Rows of each class, for a word on which model is better."""
+HITS, FEWEST_HITS = "hits in the top", 10
+"""Of the better model, for a word on which is better by hits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,7 +149,12 @@ def differences(
                 f"One of the classes has {few} here: too few to tell which model is better."
             )
         else:
-            words += [_verdict(*item) for item in found.items()]
+            words += [
+                f"Which model is better by {name} is not told by so few ({max(pair):.0f})."
+                if name.startswith(HITS) and max(pair) < FEWEST_HITS
+                else _verdict(name, (pair, gain))
+                for name, (pair, gain) in found.items()
+            ]
         figures = found | figures
     else:
         words.append(_why_unlabelled(name, there, labelled))
@@ -254,7 +261,8 @@ def _hits(
     if top is None:
         aims = [objective_of(model.classifier) for model in models]
         shares = {aim.share if isinstance(aim, Flags) and aim.per else 0.0 for aim in aims}
-        rows = n * shares.pop() if len(shares) == 1 else 0.0
+        share = shares.pop() if len(shares) == 1 else 0.0
+        rows = max(1.0, round(n * share)) if share else 0.0
     else:
         models[0].target.require_two("the top rows of one class are", "leave top out")
         if not (isinstance(top, Integral) and top > 0):
@@ -274,7 +282,7 @@ def _hits(
     gain = gain.times(-positive.sum() if swapped else positive.sum())
     if swapped:
         gain = replace(gain, low=gain.high, high=gain.low, spread=-gain.spread)
-    return {f"hits in the top {rows:,.10g}": ((pair[0], pair[1]), gain)}
+    return {f"{HITS} {rows:,.0f}": ((pair[0], pair[1]), gain)}
 
 
 def _figures(

@@ -267,7 +267,7 @@ class Comparison:
                 for model, classes in self.by_class.items()
             }
         if self.top is not None:
-            plain["top"] = self.top.as_dict()
+            plain["top"] = {**self.top.as_dict(), "words": self.top.words}
         return plain
 
 

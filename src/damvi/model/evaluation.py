@@ -181,7 +181,10 @@ def _promise_here(promised: Any, figures: Figures) -> str:
             "promise comes from; damvi drift (in Python model.drift) says how they differ."
         )
     elif value > 0:
-        told += " By so few rows that may be chance."
+        told += (
+            " By so few rows that may be chance, or these rows differ from those that the "
+            "promise comes from: damvi drift (in Python model.drift) says whether they do."
+        )
     return told
 
 

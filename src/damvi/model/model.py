@@ -159,7 +159,7 @@ class Model(ModelParts):
         )
 
     def predict_row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Score, probability and decision of one row, in a millisecond or two.
+        """Score, probability and decision of one row, in about half a millisecond.
 
         The same as :meth:`predict` says of a table of this row, to the last bit, but for
         the comparison with the training rows, of which one row tells nothing. The first
@@ -582,6 +582,16 @@ class Model(ModelParts):
         n, positives = scores["rows"], scores["positives"]
         return f"{head} in {n:,} rows, {positives:,} of them positive ({positives / n:.2%})"
 
+    def _judged(self) -> str:
+        """How the figures were come by."""
+        scores = self.scores
+        first = scores.get("rows", 0) - scores.get("rows_judged", 0)
+        if "windows" not in self.made or first <= 0:
+            return "out of sample"
+        return (
+            f"out of sample, in the order of time ({first:,} rows first, which only train)"
+        )
+
     def _figures(self) -> dict[str, dict[str, float]]:
         """The main figures, out of sample, by what they are called."""
         own = self.scores.get("models", {}).get(OURS, {})
@@ -589,17 +599,26 @@ class Model(ModelParts):
         return {MEASURES[name]: own[name] for name in headlines(own)}
 
     def _notes(self) -> list[str]:
-        scores = self.scores
-        promised = []
+        scores, verdict = self.scores, self.verdict.splitlines()
+        top = scores.get("top", {}).get("words")
+        told = [top] if top else []
         if GUARANTEE in scores:
-            kept = scores[GUARANTEE]["threshold"] is not None
-            promised = [f"{'' if kept else 'no '}guarantee: {scores[GUARANTEE]['words']}"]
-        told = [*promised, *scores.get("warnings", []), *scores.get("notes", [])]
-        return [*self.verdict.splitlines(), *(in_python(text) for text in told)]
+            promised = scores[GUARANTEE]
+            if promised["threshold"] is None:
+                told.append(f"no guarantee: {promised['words']}")
+            else:
+                cut = f"by flagging votes above {promised['threshold']:.4g}"
+                told.append(f"guarantee: {promised['words']}, {cut}")
+                told += [promised["price"], promised["basis"]]
+                if verdict:
+                    metric = scores.get("metric", "f1")
+                    told.append(f"Compared at thresholds tuned for {metric}:")
+        more = [*scores.get("warnings", []), *scores.get("notes", [])]
+        return [*told, *verdict, *(in_python(text) for text in more)]
 
     def __repr__(self) -> str:
         told = [f"{name} {one['value']:.3f}" for name, one in self._figures().items()]
-        lines = [f"out of sample: {', '.join(told)}"] if told else []
+        lines = [f"{self._judged()}: {', '.join(told)}"] if told else []
         return "\n  ".join([self._headline(), *lines, *self._notes()])
 
     def _repr_html_(self) -> str:
@@ -609,7 +628,7 @@ class Model(ModelParts):
             for name, one in self._figures().items()
         )
         notes = "".join(f"<li>{escape(note)}</li>" for note in self._notes())
-        head = "<tr><th></th><th>out of sample</th><th>90 % interval</th></tr>"
+        head = f"<tr><th></th><th>{self._judged()}</th><th>90 % interval</th></tr>"
         return (
             f"<p>{escape(self._headline())}</p>"
             + (f"<table>{head}{rows}</table>" if rows else "")
