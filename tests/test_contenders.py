@@ -113,7 +113,7 @@ def test_missing_values_become_training_medians(table, sampler):
 @pytest.mark.parametrize("positives", [1, 5])
 def test_fewer_positives_than_neighbours(sampler, positives):
     X, y = np.arange(80.0).reshape(40, 2), np.arange(40) < positives
-    with pytest.raises(ValueError, match=f"rarest class has {positives} rows to train on"):
+    with pytest.raises(ValueError, match=f"rarest class has {positives} rows? to train on"):
         OversampledTreeClassifier(sampler).fit(X, y)
     OversampledTreeClassifier("random").fit(X, y)
 

@@ -1,13 +1,12 @@
 """Training rows are known again, and never judged by the model that saw them."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from damvi.evaluation import honest_rows, measure
 from damvi.evaluation.rows import true_labels
+from damvi.io import Target
 from damvi.model import fit_table, parse_metric, prepare
 from tests.report.toy import CLASSES, make_class_model, make_class_table
 
@@ -77,7 +76,7 @@ def test_decisions_and_chances_are_the_classifiers_own(fitted):
 
 def test_strange_or_missing_labels_are_refused(fitted):
     frame, model = fitted
-    with pytest.raises(ValueError, match=r"1 row of 'odd'.*'bad' .positive. and 'ok'"):
+    with pytest.raises(ValueError, match=r"1 row of 'odd'.* knows 'ok' and 'bad'"):
         honest_rows(model, frame.head(3).assign(y=["bad", "odd", "ok"]))
     with pytest.raises(ValueError, match="missing in 1 row"):
         honest_rows(model, frame.head(3).assign(y=["bad", None, "ok"]))
@@ -86,7 +85,7 @@ def test_strange_or_missing_labels_are_refused(fitted):
 
 
 def test_labels_that_the_model_does_not_know_are_all_named():
-    target = SimpleNamespace(classes=(), positive="yes", negative="no", merged=False)
+    target = Target("y", negative="no", positive="yes")
     frame = pd.DataFrame({"y": ["no", "a", "b", "a", "yes", "x" * 200]})
     with pytest.raises(ValueError, match=r"4 rows of 'a', 'b' and 'x{56}\.\.\., but"):
         true_labels(target, frame, "y")
