@@ -217,7 +217,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "best of 1.5": {"presets": "best_quality_v150"},
 }
 """Of AutoGluon, that may suit a budget; ``presets.py`` tries them on development data."""
-CHOSEN = {10: "medium", 60: "best", 300: "best"}
+CHOSEN = {10: "medium", 60: "best, not stacked", 300: "best, not stacked"}
 """By budget."""
 
 
