@@ -10,20 +10,29 @@ brings the program along. The exit status is 1 below 95 %.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 LEAST = 0.95
 
 
 def main(pyright: str = "pyright") -> int:
-    command = [pyright, "--pythonpath", sys.executable, "--verifytypes", "damvi"]
+    # The environment that runs this: a path to its interpreter would be followed out of it.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     ran = subprocess.run(
-        [*command, "--ignoreexternal", "--outputjson"], stdout=subprocess.PIPE, text=True
+        [pyright, "--verifytypes", "damvi", "--ignoreexternal", "--outputjson"],
+        env=os.environ | {"PATH": path, "VIRTUAL_ENV": sys.prefix},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     found: dict[str, Any] = json.loads(ran.stdout)
+    if not found["typeCompleteness"]["symbols"]:
+        print("no public names were found: damvi is not installed where this runs")
+        return 1
     counts = found["typeCompleteness"]
     missing = Counter(
         ".".join(symbol["name"].split(".")[:2])

@@ -79,6 +79,7 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "abort_on_example_error": True,
     "min_reported_time": 1,
+    "write_computation_times": False,
     "copyfile_regex": "",
 }
 suppress_warnings = ["config.cache"]

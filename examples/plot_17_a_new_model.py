@@ -1,6 +1,6 @@
 """
-A new model beside the old one
-==============================
+Is the new model better?
+========================
 
 The year's new rows are labelled. Is a model of all rows better than the one at work, or
 just newer? We fit it with the old one's settings, and compare the two on the same rows.

@@ -12,6 +12,13 @@ from hypothesis import HealthCheck, settings
 
 from damvi.weighting import Settings, minimize_c_bound
 
+# What kills processes and bounds their memory is asked of POSIX alone.
+collect_ignore_glob = (
+    ["fuzz/*", "faults/*", "cli/test_whole_files.py", "cli/test_signals.py"]
+    if os.name == "nt"
+    else []
+)
+
 settings.register_profile(
     "damvi",
     deadline=None,

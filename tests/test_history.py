@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import re
 
 import numpy as np
@@ -106,6 +107,7 @@ def _add(path, numbers):
         add_batch(path, Batch(f"batch {k}", str(k), 10, 1))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="it forks")
 def test_writers_at_the_same_time_lose_nothing(tmp_path):
     path = tmp_path / "batches.jsonl"
     context = multiprocessing.get_context("fork")

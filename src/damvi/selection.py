@@ -443,7 +443,7 @@ class Metric:
             return cls(votes, None)
         try:
             objective: Objective = parse_objective(metric, votes.n_classes)
-            if isinstance(objective, Fixed):
+            if isinstance(objective, Fixed) and objective is not metric:
                 raise ValueError("it is a threshold")
         except ValueError as error:
             raise ValueError(
@@ -494,7 +494,7 @@ class Metric:
         if isinstance(self.objective, Flags):
             # Votes are judged at the same number of flags: thresholds would flag as many
             # on the rows that they were learned on, and here more or fewer.
-            top, weights = self.objective.among(len(rows)).share, rows.weight[None]
+            top, weights = self.objective.among(rows.n_given).share, rows.weight[None]
             value = float(recall_of_top(rows.vote, rows.positive, weights, top)[0])
             return value, value
         return self.objective.judge(rows, decided[rows.index])

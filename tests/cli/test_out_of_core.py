@@ -322,7 +322,7 @@ run()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, getattr(signal, "SIGKILL", signal.SIGTERM)])
 def test_an_interrupted_fit_goes_on_from_its_bins(damvi, monkeypatch, how):
     write(fraud(600))
     command = [sys.executable, "-c", STOPPED, *FIT, "--jobs", "1", str(int(how))]

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -419,3 +420,23 @@ def test_early_rows_without_weight_and_few_groups():
         damvi.fit(frame.assign(g=0), "y", time="t", **how)
     with pytest.warns(UserWarning, match="only 3 groups"):
         damvi.fit(frame.assign(g=np.arange(400) % 3), "y", group="g", pool="trees")
+
+
+@pytest.mark.parametrize("threshold", ["vote", 0.1])
+def test_a_pool_takes_a_threshold_as_it_is(threshold):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    table["y"] = np.where(table["a"] + 0.3 * rng.normal(size=200) > 0.3, "yes", "no")
+    model = damvi.fit(table, "y", pool=POOL, threshold=threshold)
+    assert threshold == "vote" or model.classifier.threshold_ == threshold
+    assert len(model.leaderboard()) >= 4
+
+
+def test_equal_votes_are_flagged_in_no_order_of_the_file():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 2)), columns=list("ab"))
+    table["y"] = np.where(np.arange(300) < 60, "yes", "no")  # the positives come first
+    table["a"] += 2.0 * (table["y"] == "yes")
+    pool = [("none", DummyClassifier()), ("bayes", GaussianNB())]
+    model = damvi.fit(table, "y", pool=pool, threshold={"flags": 60})
+    assert model.leaderboard()["F1"]["none"] < 0.4

@@ -159,6 +159,7 @@ def test_a_folder_that_is_named_serves_many_models(tmp_path):
     assert (kept / "codes").stat().st_size == 400
 
 
+@pytest.mark.skipif(os.name != "posix", reason="it has no mode bits")
 def test_temporary_bins_are_for_one_user_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(caches.tempfile, "gettempdir", lambda: str(tmp_path))
     one = BinCache(None, "a", (0, 10), 2)
@@ -172,6 +173,7 @@ def test_temporary_bins_are_for_one_user_alone(tmp_path, monkeypatch):
     assert BinCache(None, "a", (0, 10), 2).folder == folder
 
 
+@pytest.mark.skipif(os.name != "posix", reason="it has no flock")
 def test_a_lock_that_was_just_removed_is_no_lock(tmp_path, monkeypatch):
     import fcntl
 

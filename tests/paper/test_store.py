@@ -106,6 +106,7 @@ def test_junk_between_cells_costs_no_cell(tmp_path, junk):
     assert read_cells(tmp_path) == [A, B, {"key": "c"}]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="it has no limits of a process")
 def test_a_disk_that_takes_part_of_a_line(tmp_path):
     import resource
     import signal

@@ -107,7 +107,8 @@ def differences(
         By default those of the models, if they agree.
     top : int, optional
         Also compare the hits among so many rows, those with the highest votes of each. By
-        default as many as both models were fitted to flag, if they agree.
+        default as many as both models were fitted to flag, if that is the same share of
+        the rows.
     carried : sequence of str
         Columns of the table to stand beside the rows on which the models differ.
     """
@@ -279,9 +280,9 @@ def _hits(
     swapped = _swapped(*votes)
     ours, other = votes if swapped else votes[::-1]
     gain = compare("recall", truth, (ours, ours), (other, other), top=part, blocks=blocks)
-    gain = gain.times(-positive.sum() if swapped else positive.sum())
+    gain = gain.times(positive.sum())
     if swapped:
-        gain = replace(gain, low=gain.high, high=gain.low, spread=-gain.spread)
+        gain = Figure(0.0 - gain.value, 0.0 - gain.high, 0.0 - gain.low, gain.spread)
     return {f"{HITS} {rows:,.0f}": ((pair[0], pair[1]), gain)}
 
 

@@ -153,10 +153,13 @@ class Judged:
             if self.step > 1:
                 text += f" (It remembers one in {self.step} of its own, and met none here.)"
         else:
-            some = f"{known:,} of {n:,} rows {'is' if known == 1 else 'are'}"
+            some = every if known == n else f"{known:,} of {n:,} rows"
+            if known < n:
+                some += " is" if known == 1 else " are"
+            rows = "a training row" if known == 1 else "training rows"
             text = (
-                f"{every if known == n else some} training rows: each is judged by voters, "
-                f"weights and thresholds that had not seen it."
+                f"{some} {rows}: each is judged by voters, weights and thresholds that had "
+                f"not seen it."
             )
         if judged < n:
             what = "no out-of-sample vote and"

@@ -340,8 +340,8 @@ def compare_with_peers(
             verdicts.append(
                 f"Precision, recall and F1 are at thresholds learned from other rows: that "
                 f"of the vote flagged {flagged:,} of {len(truth):,} rows, not {asked:,}. "
-                f"Who is better, and what is in the highest votes, is told by exactly "
-                f"{asked:,}."
+                f"W{'ho is better, and w' if gains else ''}hat is in the highest votes, is "
+                f"told by exactly {asked:,}."
             )
     weights = getattr(classifier, "comparison_", None)  # of a pool
     if weights is not None and weights.plain_kept:
@@ -398,9 +398,10 @@ def leaderboard(
         some = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1) & (folds >= 0)
         own, truth = vote[some], targets[some]
         if budget is not None:  # as many flags for all
-            n_flags = round(budget.among(len(targets)).share * len(own))
+            n_flags = max(1, round(budget.among(len(targets)).share * len(own)))
             decided = np.zeros(len(own), np.intp)
-            decided[np.argsort(-own, kind="stable")[:n_flags]] = 1
+            chance = np.random.RandomState(0).permutation(len(own))  # of equal votes any
+            decided[np.lexsort((chance, -own))[:n_flags]] = 1
             return point_figures(truth, own, decided, labels.reported, cost=cost)
         decided = crossfit_decisions(
             own,

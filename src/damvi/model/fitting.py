@@ -20,7 +20,7 @@ from ..evaluation import FittedVote, voters_of_fit
 from ..folds import forward_splits
 from ..hashing import Hashes, kept, row_hashes
 from ..io import ModelParts, Training
-from ..selection import best_alone, take_alone
+from ..selection import best_alone, objective_of, take_alone
 from ..tables import too_good
 from ..tables.profile import Profile
 from ..unlabeled import Unlabeled
@@ -145,7 +145,8 @@ def fit_table(
     single = None
     if estimators is not None and len(classifier.weights_) > 1:
         by_rank = metric.measure in ("ap", "macro_ap")
-        single = best_alone(classifier, AVERAGE_PRECISION if by_rank else metric.threshold)
+        by = AVERAGE_PRECISION if by_rank else objective_of(classifier)
+        single = best_alone(classifier, by)
         peers[BEST] = single.vote
     board = leaderboard(classifier, peers, metric)
     ours, name, advice = OURS, None, ""

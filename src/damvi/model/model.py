@@ -531,7 +531,7 @@ class Model(ModelParts):
         """Whether the vote is better than its peers and the best single model, in words.
 
         What ``damvi fit`` says below the scores, with 90 % intervals of the differences,
-        and ``print(model)`` shows. Empty where nothing was compared.
+        and ``print(model)`` shows. Nothing was compared with a single voter.
         """
         return "\n".join(in_python(text) for text in self.scores.get("verdicts", []))
 
@@ -549,8 +549,8 @@ class Model(ModelParts):
             Without costs any mistake costs 1. A single model that is picked from the top of
             this table was lucky too; "best single model" counts that, since it is chosen
             without the rows that it is judged on. Whether the vote is better than that, by
-            more than chance, :attr:`verdict` says. For a budget of flags all flag as many
-            rows here, those with the highest votes.
+            more than chance, :attr:`verdict` says. For a budget of flags all but
+            single trees flag as many rows here, those with the highest votes.
         """
         import pandas as pd
 
@@ -612,6 +612,7 @@ class Model(ModelParts):
                 told += [promised["price"], promised["basis"]]
                 if verdict:
                     metric = scores.get("metric", "f1")
+                    metric = "f1" if metric == "ap" else metric  # which has no threshold
                     told.append(f"Compared at thresholds tuned for {metric}:")
         more = [*scores.get("warnings", []), *scores.get("notes", [])]
         return [*told, *verdict, *(in_python(text) for text in more)]

@@ -129,7 +129,7 @@ def data_words(summary: dict[str, Any]) -> str:
         f"; {counted(len(kinds) - kinds.count('dropped'), 'column is', 'columns are')} used"
     )
     if kinds.count("dropped"):
-        words += f" and {kinds.count('dropped')} are not"
+        words += f" and {counted(kinds.count('dropped'), 'is', 'are')} not"
     words += f". {data['words']}"
     if data["without_truth"]:
         left = "row without a truth is", "rows without a truth are"
