@@ -234,4 +234,4 @@ size:
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-* dist htmlcov docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
+	rm -rf .venv .venv-* dist htmlcov docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz

@@ -47,7 +47,8 @@ html_theme_options = {
     "secondary_sidebar_items": {"*": ["page-toc"], "api/*": ["page-toc"], "gallery/*": []},
     "footer_start": ["copyright"],
     "footer_end": [],
-    # One folder for each version beside this file, wherever the site is served from.
+    # One folder for each version beside this file, at the root of the site; where it is
+    # served from a folder, DAMVI_VERSIONS says where the file is.
     "switcher": {
         "json_url": os.environ.get("DAMVI_VERSIONS", "/versions.json"),
         "version_match": version,
