@@ -147,7 +147,7 @@ def test_all_columns_are_counted_and_some_are_listed():
     wide = {f"n{k}": np.random.default_rng(k).normal(size=len(table)) for k in range(210)}
     frame = pd.concat([table, pd.DataFrame(wide)], axis="columns")
     page = render(summarise(make_model(frame), frame))
-    assert "214 columns are used and 1 are not" in page
+    assert "214 columns are used and 1 is not" in page
     assert "15 more" in page
     assert "n194" in page
 
