@@ -105,21 +105,29 @@ class Board:
 
 
 class Contest:
-    """All entries of one budget, on the sources where all of them are done.
+    """All entries of one budget, on the sources where those with a limit are done.
 
     Of its splits, the first ones, as many as are done on as many sources as the very first.
+    Who has no limit, but for LightGBM, waits until it is done on all of these.
     """
 
     def __init__(self, board: Board, budget: int) -> None:
         self.board, self.budget = board, budget
-        self.entries = board.entries(budget)
         self.ours = Entry(OURS, budget)
+        known = board.entries(budget)
+        first = [one for one in known if one.budget or one == Entry(LIGHTGBM, None)]
         done = [
-            board.complete(self.entries, 1 + split)
-            for split in range(board.plan.budgets[budget])
+            board.complete(first, 1 + split) for split in range(board.plan.budgets[budget])
         ]
         self.n_splits = sum(len(datasets) == len(done[0]) for datasets in done)
         self.datasets = done[0]
+        wanted = set(self.datasets)
+        self.waiting = [
+            one
+            for one in known
+            if one not in first and not wanted <= {*board.complete([one], self.n_splits)}
+        ]
+        self.entries = [one for one in known if one not in self.waiting]
 
     @property
     def has_begun(self) -> bool:
@@ -214,6 +222,11 @@ def difference_lines(contest: Contest) -> list[str]:
     return markdown(head, rows)
 
 
+def waiting_words(contest: Contest) -> str:
+    names = ", ".join(entry.contender for entry in contest.waiting)
+    return f" Not run on all of these yet, and left out: {names}." if names else ""
+
+
 def contest_lines(contest: Contest, folder: Path) -> list[str]:
     budget, n = contest.budget, len(contest.datasets)
     lines = [f"## {budget} seconds", ""]
@@ -229,7 +242,8 @@ def contest_lines(contest: Contest, folder: Path) -> list[str]:
         splits += f" ({asked} are planned)"
     lines += [
         f"{n} of {of_all} ranked sources, {splits}: {', '.join(contest.datasets)}. Those "
-        f"with a limit had {budget} s; the others took as long as they liked.",
+        f"with a limit had {budget} s; the others took as long as they liked."
+        + waiting_words(contest),
         "",
         f"Each score is the mean over sources and, in brackets, the mean rank among these "
         f"{len(contest.entries)} (1 is best). Two mean ranks must differ by "

@@ -216,8 +216,13 @@ class Watch:
     def others(self) -> float:
         """The share of the machine's cores that other processes used."""
         wall = time.perf_counter() - self._start
-        rest = self._machine() - self._busy - sum(self.used.values())
+        rest = self._machine() - self._busy - self.cpu_seconds
         return max(0.0, rest / (wall * (os.cpu_count() or 1)))
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Of the whole tree, as it was last seen."""
+        return sum(self.used.values())
 
     def stop(self) -> None:
         """End the whole tree, with what set itself apart from it (ray does)."""
@@ -268,14 +273,18 @@ def answer(
         found = _watched(python, folder, patience)
         _, y = data.load(Path(request["table"]))
         if "error" in found:
+            del found["cpu_seconds"]
             return {**found, "scores": nothing_known(y, request["split"])}
-        measured = (folder / "answer.json").read_text(encoding="utf-8")
+        measured = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
+        # Workers that ended, or that set themselves apart (ray's do), count too.
+        seen = found.pop("cpu_seconds") - measured.pop("other_cpu_seconds")
+        measured["fit_cpu_seconds"] = round(max(measured["fit_cpu_seconds"], seen), 3)
         said = np.load(folder / "answer.npz")
         truth = y[data.rows_of_test(y, request["split"])]
         scores = score(truth, said["chance"], said["flagged"])
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(folder / "answer.npz", kept)
-        return {**found, **json.loads(measured), "scores": scores}
+        return {**found, **measured, "scores": scores}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -316,6 +325,7 @@ def _watched(python: Path, folder: Path, patience: float) -> dict[str, Any]:
         "peak_memory": watch.peak,
         "others": round(watch.others(), 3),
         "whole_seconds": round(time.perf_counter() - start, 2),
+        "cpu_seconds": watch.cpu_seconds,
         **({"error": error} if error else {}),
     }
 
