@@ -40,10 +40,10 @@ from pools import FOLDS, digest, keep_votes, kept_votes, load_kernels, read, spl
 from portfolio_candidates import BEFORE, CANDIDATES
 from sklearn.metrics import f1_score
 
-from damvi.crossfit import crossfit_weights
 from damvi.decision import tune_threshold
 from damvi.moments import ClassMoments
 from damvi.solvers import solve
+from damvi.weighting import crossfit_weights
 
 CHEAPEST_FIRST = (
     "abalone_19",

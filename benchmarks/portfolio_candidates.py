@@ -211,6 +211,11 @@ def _linear(ranks: bool = False, **options: Any) -> Make:
     return make
 
 
+def _again(make: Make, times: int = 1) -> Make:
+    """The same by another seed."""
+    return lambda seed, y: make(None if seed is None else seed + times, y)
+
+
 BEFORE: dict[str, Make] = {
     "lightgbm": _lightgbm(
         n_estimators=200, learning_rate=0.05, colsample_bytree=0.8, max_bin=None
@@ -247,14 +252,50 @@ CANDIDATES: dict[str, Make] = {
     "lgb_deep": _lightgbm(
         num_leaves=63, feature_fraction_bynode=0.5, min_child_samples=2, reg_lambda=1.0
     ),
+    "lgb_again": _again(_lightgbm(n_estimators=200, learning_rate=0.05, max_bin=None)),
+    "lgb_narrow": _again(
+        _lightgbm(
+            n_estimators=400,
+            learning_rate=0.03,
+            num_leaves=15,
+            colsample_bytree=0.5,
+            max_bin=None,
+        )
+    ),
+    "lgb_wide": _again(
+        _lightgbm(
+            n_estimators=300,
+            learning_rate=0.04,
+            num_leaves=63,
+            colsample_bytree=0.6,
+            reg_lambda=1.0,
+            max_bin=None,
+        ),
+        2,
+    ),
     "lgb_pairs": _lightgbm(PairColumns()),
+    "lgb_pairs_again": _again(
+        _lightgbm(PairColumns(), n_estimators=200, learning_rate=0.05, max_bin=None)
+    ),
     "lgb_pairs_slow": _lightgbm(
         PairColumns(), n_estimators=200, learning_rate=0.05, max_bin=None
     ),
     "xgb_fast": _xgboost(),
     "xgb_shallow": _xgboost(n_estimators=150, learning_rate=0.15, max_depth=3),
+    "xgb_again": _again(
+        _xgboost(
+            n_estimators=400,
+            learning_rate=0.03,
+            max_depth=4,
+            colsample_bytree=0.5,
+            max_bin=None,
+        )
+    ),
     "xgb_deep": _xgboost(max_depth=10, colsample_bynode=0.5, reg_lambda=5.0),
     "cat_fast": _catboost(rsm=0.7),
+    "cat_again": _again(
+        _catboost(iterations=300, learning_rate=0.05, boosting_type=None, border_count=None)
+    ),
     "cat_plain": _catboost(iterations=300, learning_rate=0.05, border_count=64),
     "hist_fast": _hist(),
     "forest_100": _forest(),
