@@ -79,8 +79,9 @@ def test_what_a_budget_of_alerts_finds(table):
     assert {"top_precision_p", "top_recall_mark"} <= {*found.summary.columns}
     whole = compare(X, y, ["DAMVI"], n_splits=1, top=10_000).scores.iloc[0]
     assert whole["top_recall"] == 1
-    with pytest.raises(ValueError, match="top=0; give a number of rows from 1 on"):
-        compare(X, y, ["DAMVI"], top=0)
+    for top in (0, 2.5, "abc", True):
+        with pytest.raises(ValueError, match="must be a whole number of rows, from 1 on"):
+            compare(X, y, ["DAMVI"], top=top)
     kinds = np.where(y == "bad", "bad", np.where(X.c > 0, "good", "fair"))
     found = compare(X, kinds, ["DAMVI"], n_splits=1, top=90)
     assert found.scores["top_recall"].item() == 1  # of each class, all rows

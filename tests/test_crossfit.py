@@ -5,11 +5,11 @@ import pytest
 from scipy.optimize import nnls
 
 from damvi import crossfit
-from damvi.crossfit import crossfit_weights
 from damvi.folds import deal_folds
 from damvi.moments import Moments
 from damvi.solvers import exact
 from damvi.voters import BootstrapSampling
+from damvi.weighting import crossfit_weights
 
 
 @pytest.fixture

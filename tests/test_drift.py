@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from scipy.stats import betabinom
 
+import damvi
 from damvi.drift import ALPHA, DriftError, DriftWarning, chance_of, compare
-from damvi.io import Target
 from damvi.model import fit_table, parse_metric, prepare
 from damvi.model.model import Model
-from damvi.tables import Column, Schema
+from damvi.tables import Column, Schema, TargetOfMany
 from damvi.tables.profile import LEVELS, Profile, check_profile, empty_tally, unread_cells
 
 
@@ -258,8 +258,22 @@ def test_what_the_model_is_worth_there(model):
         new.assign(amount=new["amount"] * 100), label_shift=True
     ).worth[1:]
     assert re.match(r"By the votes .* of the rows are 'True' \(.*\), 10.* % were in", rates)
-    assert "would be best at these rates: precision" in cut
+    assert re.match(
+        r"Best at these rates would be a threshold of \S+ on the score: precision", cut
+    )
     assert "There is reason to doubt that: 'amount' holds values" in doubt
+
+
+def test_factors_that_would_be_best_are_told_class_by_class():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    place = np.digitize(frame["a"] + 0.5 * rng.normal(size=400), [-0.5, 1.0])
+    frame["kind"] = np.array(["low", "mid", "top"])[place]
+    found = damvi.fit(frame, "kind", pool="trees").drift(
+        frame[frame["a"] > 0], label_shift=True
+    )
+    told = r"Best at these rates would be factors of \S+ for 'low', .* for 'top': "
+    assert any(re.match(told, sentence) for sentence in found.worth)
 
 
 def test_training_rows_do_not_flatter(model):
@@ -278,7 +292,7 @@ def test_decisions_of_several_classes():
     now = profile.count(
         schema, schema.encode(frame), frame, decided=np.repeat([0, 1, 2], [150, 350, 500])
     )
-    target = Target("kind", classes=("a", "b", "c"))
+    target = TargetOfMany("kind", classes=("a", "b", "c"))
     words = compare(schema, profile, now, target).warnings
     assert len(words) == 2
     assert any(

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier, selection
 from damvi.decision import tune_threshold
-from damvi.decision.rows import read_rows
+from damvi.decision.objectives import read_rows
 from damvi.folds import deal_folds
 from damvi.moments import Moments
 from damvi.selection import Metric, choose_settings, keep_better_vote, prune_voters

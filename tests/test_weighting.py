@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from damvi import DAMVIClassifier, load, save
-from damvi.crossfit import crossfit_weights
 from damvi.moments import Moments
 from damvi.solvers import exact
 from damvi.votes import Votes, emphasis, plain_margin
-from damvi.weighting import Settings
+from damvi.weighting import Settings, crossfit_weights
 
 from .conftest import weigh
 

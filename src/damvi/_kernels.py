@@ -5,6 +5,7 @@ Where there is no folder to cache in, they are compiled anew in each process.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -133,3 +134,20 @@ def _controller(n_modules: int) -> ThreadpoolController:
     What is imported later may bring others, and is looked for then.
     """
     return ThreadpoolController()
+
+
+def give_memory_back() -> None:
+    """Ask the C library to return what was freed to the system, where it can.
+
+    Otherwise glibc keeps it for each thread: a fit that trains one model after the other
+    would take half as much again as its largest ones need.
+    """
+    if (trim := _malloc_trim()) is not None:
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Any:
+    if sys.platform != "linux":
+        return None
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)

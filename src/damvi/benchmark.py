@@ -34,6 +34,7 @@ from .decision import decide, tune_threshold
 from .evaluation.measures import hits_in_top
 from .labels import Labels
 from .messages import counted
+from .validation import require_number_of_rows
 from .voters import NumberEncoder
 
 __all__ = ["Comparison", "available_contenders", "compare"]
@@ -132,8 +133,8 @@ def compare(
     for name in names:
         make_contender(name)  # says what is wrong with it, if anything
     labels, targets = Labels.read(np.asarray(y), pos_label)
-    if top is not None and top < 1:
-        raise ValueError(f"top={top!r}; give a number of rows from 1 on, or leave it out")
+    if top is not None:
+        require_number_of_rows(top, "top")
     codes = targets.astype(np.intp)
     whole = None if groups is None else np.unique(groups, return_inverse=True)[1]
     done = _as_rows(known)

@@ -12,62 +12,24 @@ it (AUC .47 with balanced classes).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels import in_threads
+from ._kernels import in_threads, kernel
 from .labels import vote_shape
-from .moments import Moments
-from .solvers import SOLVERS
+
+if TYPE_CHECKING:
+    from .weighting import FoldWeights
 
 MAX_SWEEPS = 10
 """Rounds in which the weights of the voters that are out of bag for a row are set anew."""
 BLOCK_ROWS = 1 << 13
 """Rows whose votes are added up at a time, so that the sums stay in the cache."""
-
-
-@dataclass(frozen=True, eq=False)
-class FoldWeights:
-    """Weights for a fold, learned on the others, and what they were learned from.
-
-    ``weights`` are on the scale at which they minimise w'Mw - 2 m'w.
-    """
-
-    weights: NDArray[np.float64]
-    m: NDArray[np.float64]
-    M: NDArray[np.float64]
-
-
-def crossfit_weights(
-    others: Sequence[Moments],
-    solver: str,
-    known: Sequence[NDArray[np.float64]] | None = None,
-) -> list[FoldWeights]:
-    """Weights for each fold, from the moments of the other folds, unless they are known."""
-    if known is None:
-        return [fold_weights(moments, _solved(moments, solver)) for moments in others]
-    return [fold_weights(m, Q) for m, Q in zip(others, known, strict=True)]
-
-
-def fold_weights(others: Moments, Q: NDArray[np.float64] | None) -> FoldWeights:
-    """Weights ``Q`` on the scale that fits ``others`` best; None is the plain vote."""
-    if Q is not None and min(others.mu1(Q), others.mu2(Q)) > 0:
-        m, M = others.normalised()
-        return FoldWeights(Q * (m @ Q) / (Q @ M @ Q), m, M)
-    # Nothing was learned: with M = 1 and m equal, the optimum on any voters is even.
-    even = np.full(others.n_voters, 1 / others.n_voters)
-    return FoldWeights(even, even, np.eye(others.n_voters))
-
-
-def _solved(others: Moments, solver: str) -> NDArray[np.float64] | None:
-    if solver == "uniform" or others.total <= 0:
-        return None
-    solution = SOLVERS[solver](others)
-    return solution.weights if solution.informative else None
+SETTLED = 1e-3
+"""Weights (they add up to about 1) that move by less than this have arrived."""
 
 
 def out_of_fold_vote(
@@ -160,16 +122,6 @@ class _Kernels(NamedTuple):
 
 def _kernels(votes: NDArray[Any], n_classes: int) -> _Kernels:
     """What adds up votes for the positive one of two classes, or for each of many."""
-    from .crossfit_kernels import (  # imports numba
-        class_vote_by_fold,
-        class_vote_without,
-        out_of_bag_class_vote_by_fold,
-        out_of_bag_vote_by_fold,
-        share_vote_by_fold,
-        vote_by_fold,
-        vote_without,
-    )
-
     if n_classes == 2:
         return _Kernels(vote_by_fold, out_of_bag_vote_by_fold, vote_without)
     by_fold = share_vote_by_fold if votes.ndim == 3 else class_vote_by_fold
@@ -183,3 +135,197 @@ def _asked(weights: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def _blocks(n: int) -> list[tuple[int, int]]:
     return [(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS)]
+
+
+# The kernels. Votes are those of one kind of :func:`out_of_fold_vote` each.
+
+
+@kernel
+def vote_by_fold(
+    votes: Any, folds: Any, weights: Any, asked: Any, start: Any, stop: Any, vote: Any
+) -> None:
+    """Add up the votes of those ``asked``; ``weights`` is (K, folds), ``vote`` zeros."""
+    for k in asked:
+        for i in range(start, stop):
+            vote[i] += weights[k, folds[i]] * votes[i, k]
+
+
+@kernel
+def class_vote_by_fold(
+    votes: Any, folds: Any, weights: Any, asked: Any, start: Any, stop: Any, vote: Any
+) -> None:
+    """The same where votes are numbers of classes, and ``vote`` is (n, C)."""
+    for k in asked:
+        for i in range(start, stop):
+            vote[i, votes[i, k]] += weights[k, folds[i]]
+
+
+@kernel
+def share_vote_by_fold(
+    votes: Any, folds: Any, weights: Any, asked: Any, start: Any, stop: Any, vote: Any
+) -> None:
+    """The same where votes are shares of the classes (n, K, C)."""
+    for i in range(start, stop):
+        for k in asked:
+            weight = weights[k, folds[i]]
+            for c in range(vote.shape[1]):
+                vote[i, c] += weight * votes[i, k, c]
+
+
+@kernel
+def out_of_bag_vote_by_fold(
+    votes: Any,
+    out_of_bag: Any,
+    folds: Any,
+    weights: Any,
+    asked: Any,
+    start: Any,
+    stop: Any,
+    vote: Any,
+    mass: Any,
+) -> None:
+    """The vote by voters that were not trained on a row, with their weight in ``mass``.
+
+    ``start`` is a multiple of 8.
+    """
+    for k in asked:
+        own = weights[k]
+        for place in range(start >> 3, stop >> 3):
+            byte = out_of_bag[k, place]
+            for j in range(8):
+                i = 8 * place + j
+                weight = own[folds[i]] * ((byte >> (7 - j)) & 1)
+                vote[i] += weight * votes[i, k]
+                mass[i] += weight
+        for i in range(8 * (stop >> 3), stop):
+            weight = own[folds[i]] * ((out_of_bag[k, i >> 3] >> (7 - (i & 7))) & 1)
+            vote[i] += weight * votes[i, k]
+            mass[i] += weight
+
+
+@kernel
+def out_of_bag_class_vote_by_fold(
+    votes: Any,
+    out_of_bag: Any,
+    folds: Any,
+    weights: Any,
+    asked: Any,
+    start: Any,
+    stop: Any,
+    vote: Any,
+    mass: Any,
+) -> None:
+    """The same where votes are numbers of classes, and ``vote`` is (n, C)."""
+    for k in asked:
+        own = weights[k]
+        for place in range(start >> 3, (stop + 7) >> 3):
+            byte = out_of_bag[k, place]
+            for j in range(8):
+                i = 8 * place + j
+                if i < stop:
+                    weight = own[folds[i]] * ((byte >> (7 - j)) & 1)
+                    vote[i, votes[i, k]] += weight
+                    mass[i] += weight
+
+
+@kernel
+def weigh_without(
+    row: Any,
+    out_of_bag: Any,
+    start: Any,
+    m: Any,
+    M: Any,
+    sweeps: Any,
+    w: Any,
+    gradient: Any,
+    asked: Any,
+) -> Any:
+    """Minimise w'Mw - 2 m'w over w >= 0 on the voters that were not trained on the row.
+
+    ``out_of_bag`` holds a bit for each voter and row (see :func:`numpy.packbits`). The
+    optimum of all voters, ``start``, is near; from there one weight at a time is set to
+    its best value, voter after voter, until they stay or ``sweeps`` rounds are over. The
+    voters go to ``asked``, their weights to ``w``; equal ones if none beats a coin.
+    Returned are their number and the sum of their weights.
+    """
+    n_voters = len(m)
+    n_asked = 0
+    for j in range(n_voters):
+        gradient[j], w[j] = m[j], 0.0
+        if (out_of_bag[j, row >> 3] >> (7 - (row & 7))) & 1:
+            asked[n_asked] = j
+            n_asked += 1
+    for i in range(n_asked):
+        j = asked[i]
+        w[j] = start[j]
+        if sweeps > 0 and w[j] > 0:
+            for k in range(n_voters):
+                gradient[k] -= M[j, k] * w[j]
+    for _ in range(sweeps):
+        furthest = 0.0
+        for i in range(n_asked):
+            j = asked[i]
+            if w[j] == 0 and gradient[j] <= 0:
+                continue
+            step = max(gradient[j] / M[j, j], -w[j])
+            w[j] += step
+            furthest = max(furthest, abs(step))
+            for k in range(n_voters):
+                gradient[k] -= M[j, k] * step
+        if furthest < SETTLED:
+            break
+    weight_sum = 0.0
+    for i in range(n_asked):
+        weight_sum += w[asked[i]]
+    if weight_sum == 0:  # none of them beats a coin: the plain vote
+        for i in range(n_asked):
+            w[asked[i]] = 1.0
+        weight_sum = float(n_asked)
+    return n_asked, weight_sum
+
+
+@kernel
+def vote_without(
+    rows: Any,
+    votes: Any,
+    out_of_bag: Any,
+    start: Any,
+    m: Any,
+    M: Any,
+    sweeps: Any,
+    vote: Any,
+) -> None:
+    """The vote on each row with weights of its own; see :func:`weigh_without`."""
+    w, gradient, asked = np.empty(len(m)), np.empty(len(m)), np.empty(len(m), np.int64)
+    for row in rows:
+        n_asked, weight_sum = weigh_without(
+            row, out_of_bag, start, m, M, sweeps, w, gradient, asked
+        )
+        if weight_sum > 0:
+            total = 0.0
+            for i in range(n_asked):
+                total += w[asked[i]] * votes[row, asked[i]]
+            vote[row] = total / weight_sum
+
+
+@kernel
+def class_vote_without(
+    rows: Any,
+    votes: Any,
+    out_of_bag: Any,
+    start: Any,
+    m: Any,
+    M: Any,
+    sweeps: Any,
+    vote: Any,
+) -> None:
+    """The same where votes are numbers of classes, and ``vote`` is (n, C)."""
+    w, gradient, asked = np.empty(len(m)), np.empty(len(m)), np.empty(len(m), np.int64)
+    for row in rows:
+        n_asked, weight_sum = weigh_without(
+            row, out_of_bag, start, m, M, sweeps, w, gradient, asked
+        )
+        if weight_sum > 0:
+            vote[row] = 0.0
+            for i in range(n_asked):
+                vote[row, votes[row, asked[i]]] += w[asked[i]] / weight_sum

@@ -26,9 +26,8 @@ from ._files import write_whole
 from .evaluation import MEASURES, Expected, Figure
 from .evaluation.expected import ASSUMPTIONS
 from .history import Batch
-from .io import Target
 from .report.words import percent
-from .tables import listed
+from .tables import Target, listed
 from .tables.profile import Profile, Tally
 from .tables.schema import Column, Schema
 
@@ -655,10 +654,14 @@ def _shifted(found: Expected, labels: tuple[str, ...]) -> list[str]:
         )
     if found.threshold is not None:
         cut = np.atleast_1d(found.threshold)
-        what = "A threshold of" if len(cut) == 1 else "Factors of the classes of"
-        numbers = ", ".join(f"{one:.3f}" for one in cut)
+        what = f"a threshold of {cut[0]:.3f} on the score"
+        if len(cut) > 1:
+            factors = [f"{one:.3f} for {labels[c]!r}" for c, one in enumerate(cut)]
+            more = len(factors) - MOST_NAMED
+            factors[MOST_NAMED:] = [f"and so on for {more:,} more"] * (more > 0)
+            what = f"factors of {', '.join(factors)}"
         figures = ", ".join(
             f"{MEASURES[name]} {one.value:.3f}" for name, one in found.corrected.items()
         )
-        told.append(f"{what} {numbers} would be best at these rates: {figures}.")
+        told.append(f"Best at these rates would be {what}: {figures}.")
     return told

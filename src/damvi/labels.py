@@ -365,7 +365,7 @@ class BinaryLabels(Labels):
 
     def flags_above(self, threshold: Any) -> float:
         # Positives that win ties are flagged at the threshold too.
-        wins_ties = self.target_order[0] == 1
+        wins_ties = positive_wins(self.target_order)
         return float(np.nextafter(threshold, -np.inf)) if wins_ties else float(threshold)
 
     def as_vote(self, columns: Numbers) -> Numbers:
@@ -431,7 +431,7 @@ def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.int
 
 def check_classes(classes: NDArray[Any], counts: NDArray[Any]) -> None:
     """Refuse one class, and too many."""
-    if len(classes) < 2:
+    if len(classes) <= 1:
         raise ValueError(
             f"y holds one class only ({classes.tolist()[0]!r}, "
             f"{counted(counts[0], 'row')}), and there is nothing to tell apart; if a split "
@@ -474,6 +474,43 @@ def settle(scores: Numbers, order: Any) -> Numbers:
     winner = classes[np.argmax(ties[tied][:, classes], axis=1)]
     scores[tied, winner] = np.nextafter(best[tied, 0], np.inf)
     return scores
+
+
+def positive_wins(order: ArrayLike | None) -> bool:
+    """Whether the positive one of two classes wins a tie, by the order of their claims."""
+    return order is not None and bool(np.asarray(order)[0] == 1)
+
+
+def decide(
+    vote: Numbers, threshold: Any, order: ArrayLike | None = None
+) -> NDArray[np.intp]:
+    """The class of each row: 1 above the threshold, or the largest vote times factor.
+
+    Of two classes that tie, at the threshold, and of more, the first in ``order`` wins.
+
+    Parameters
+    ----------
+    vote : ndarray of shape (n,), or (n, C) for three or more classes
+    threshold : float, or ndarray of shape (C,)
+        Or one for each row, in the shape of ``vote``.
+    order : array of int, shape (C,), optional
+        The classes by their claim to a tie, the most frequent first; by default as they
+        are numbered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.decision import decide
+    >>> decide(np.array([-0.5, 0.1, 0.3]), 0.1)
+    array([0, 0, 1])
+    >>> decide(np.array([[0.5, 0.4, 0.1], [0.4, 0.3, 0.3]]), np.array([1.0, 1.0, 2.0]))
+    array([0, 2])
+    """
+    if vote.ndim == 1:
+        flagged = vote >= threshold if positive_wins(order) else vote > threshold
+        return np.asarray(flagged, np.intp)
+    places = np.arange(vote.shape[1]) if order is None else order
+    return settle(vote * threshold, places).argmax(axis=1)
 
 
 def missing_labels(y: Any) -> NDArray[np.bool_]:

@@ -1,10 +1,25 @@
-"""What is told to people: numbers of things in words, and a bar for whoever asks."""
+"""What is told to people: numbers of things in words, and a bar for whoever asks;
+options of the command as Python users know them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+IN_PYTHON = {
+    r"--[\w-]+(?: \w+)? \((?:in Python )?(\w+=[^)]*)\)": r"\1",
+    r"--\w+, (\w+=True)": r"\1",
+    r"--cost-miss 20 --cost-false-alarm 1": "threshold={'cost': (1, 20)}",
+    r"--group (\S+?)(?=[.,;]?(?:\s|$))": r"group='\1'",
+    r"--positive\b": "pos_label=",
+    r"--merge-labels\b": "merge_labels=True",
+    r"--shuffle\b": "shuffle=True",
+    r"--(time|keep|drop)\b": r"\1=",
+}
+"""What options of the command are in Python."""
 
 
 def counted(n: float, one: str, several: str = "") -> str:
@@ -23,6 +38,13 @@ def counted(n: float, one: str, several: str = "") -> str:
     ('1 row', '2,000 rows', '1 row is')
     """
     return f"{n:,.15g} {one if n == 1 else several or f'{one}s'}"
+
+
+def in_python(text: str) -> str:
+    """A message with parameters of :func:`damvi.fit` in place of the command's options."""
+    for option, parameter in IN_PYTHON.items():
+        text = re.sub(option, parameter, text)
+    return text
 
 
 def progress_bar(what: str) -> Callable[[Iterable[Any], int], Iterator[Any]]:

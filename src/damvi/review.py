@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from .evaluation import UNKNOWN, FittedVote, Judged, class_names, honest_rows
 from .io import ModelParts
 from .messages import counted
 from .tables import check_carried, pick
+from .validation import require_number_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,8 +81,7 @@ def review(
     """Choose rows of a table; see :meth:`damvi.model.Model.review`."""
     import pandas as pd
 
-    if isinstance(budget, bool) or not isinstance(budget, Integral) or budget < 1:
-        raise ValueError(f"budget={budget!r} must be a whole number of rows, from 1 on")
+    require_number_of_rows(budget, "budget")
     if doubt not in DOUBTS:
         raise ValueError(f"doubt={doubt!r} must be {' or '.join(map(repr, DOUBTS))}")
     check_carried(carried, list(frame.columns), OWN)

@@ -21,7 +21,6 @@ from sklearn.metrics import average_precision_score
 from sklearn.utils.validation import check_is_fitted
 
 from ._kernels import one_blas_thread
-from .crossfit import crossfit_weights
 from .decision import (
     Fixed,
     Flags,
@@ -31,16 +30,17 @@ from .decision import (
     recall_of_top,
 )
 from .decision.decision import AVERAGE_PRECISION
-from .decision.rows import Rows, read_rows
+from .decision.objectives import Rows, read_rows
 from .decision.threshold import search
 from .folds import folds_to_learn_from
-from .labels import vote_columns
+from .labels import decide, vote_columns
 from .moments import ClassMoments, Moments
 from .solvers import INDEPENDENT, SOLVERS, uniform
 from .weighting import (
     PlainVoteComparison,
     Settings,
     Weighting,
+    crossfit_weights,
     crossfitted_vote,
     minimize_c_bound,
     set_fitted,
@@ -486,7 +486,7 @@ class Metric:
                 known = np.isin(folds, others)
                 rows = read_rows(_only(votes[fold], known), targets, weight)
                 threshold = search(rows, self.objective, order)
-                decided[here] = self.objective.decide(vote[here], threshold, order)
+                decided[here] = decide(vote[here], threshold, order)
         rows = read_rows(vote, targets, weight)
         if self.objective is None:
             value = _average_precision(rows)

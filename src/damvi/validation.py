@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 from os import PathLike
 from typing import Any
 
@@ -24,6 +25,23 @@ from .unlabeled import Unlabeled
 
 LEAST_WEIGHT = 2.0**-31
 """Weights this far below the largest count as 0."""
+
+
+def require_number_of_rows(value: Any, name: str) -> None:
+    """Refuse what is no number of rows, under the name that the user gave it by.
+
+    Examples
+    --------
+    >>> require_number_of_rows(0.02, "top")
+    Traceback (most recent call last):
+    ValueError: top=0.02 must be a whole number of rows, from 1 on; for a share of them \
+give round(0.02 * len(table))
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
+        return
+    is_share = isinstance(value, Real) and 0 < float(value) < 1
+    how = f"; for a share of them give round({value:g} * len(table))" if is_share else ""
+    raise ValueError(f"{name}={value!r} must be a whole number of rows, from 1 on{how}")
 
 
 def read_table(

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._compat import take_rows
-from .crossfit import FoldWeights, out_of_bag_vote, out_of_fold_vote
 from .moments import ClassMoments, ClassShares, Moments, OutOfBagMoments
 from .unlabeled import Unlabeled, UnlabeledMoments, refine
+
+if TYPE_CHECKING:
+    from .weighting import FoldWeights
 
 Numbers = NDArray[np.float64]
 
@@ -201,6 +203,8 @@ class Votes:
 
     def vote_by(self, found: Sequence[FoldWeights], n_jobs: int | None) -> Numbers:
         """The vote on each row by its fold's weights and voters not trained on it."""
+        from .crossfit import out_of_bag_vote, out_of_fold_vote  # imports numba
+
         settings = self.folds, found, self.n_classes, n_jobs
         if self.out_of_bag is None:
             vote = out_of_fold_vote(self.votes, *settings)

@@ -198,6 +198,9 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         Voters that have no part, and why: those that there was no time for, of "strong"
         those that would have had no weight by their first two folds, and those that are too
         slow for ``prefer="speed"``. Not saved with the model.
+    slow_votes_ : dict of str to ndarray
+        The votes of the latter on the training rows, out of fold, to compare with: they are
+        trained, and gone. Not saved with the model.
     seconds_ : dict of str to float
         What the trainings of each voter took, by its name, the folds included. It is not
         saved with the model.
@@ -266,6 +269,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     left_out_: dict[str, str]
+    slow_votes_: dict[str, NDArray[Any]]
     seconds_: dict[str, float]
     estimators_used_: list[tuple[str, Any]]
     row_hashes_: NDArray[np.uint64]
@@ -375,6 +379,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 judge.calibrate(votes, k)
             voters = voters.calibrated(list(judge.calibrators.values()))
         cast = replace(judge.like, votes=votes)
+        self.slow_votes_ = {}
         if self.prefer == "speed":
             voters, cast = self._without_slow(voters, cast, X)
         self.labels_, self.voters_, self.seconds_ = labels, voters, trained.seconds
@@ -475,6 +480,11 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         self.estimators_used_ = [used[k] for k in kept.tolist()]
         slow = [name for k, (name, _) in enumerate(used) if k not in kept]
         self.left_out_ |= dict.fromkeys(slow, TOO_SLOW)
+        self.slow_votes_ = {
+            name: votes.votes[:, k].copy()
+            for k, (name, _) in enumerate(used)
+            if name in slow
+        }
         if slow and self.verbose:
             with progress_lines("Leaving out slow voters") as show:
                 for name in slow:
@@ -866,7 +876,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "votes_"}
+        of_rows = ("votes_", "slow_votes_")
+        return {name: value for name, value in state.items() if name not in of_rows}
 
 
 def _warn(text: str) -> None:

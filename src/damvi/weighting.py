@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .crossfit import FoldWeights, crossfit_weights
 from .folds import folds_to_learn_from
 from .moments import ClassMoments, Moments, c_bound_with_constant, threshold_of
-from .solvers import shrink, solve
+from .solvers import SOLVERS, shrink, solve
 
 if TYPE_CHECKING:
     from .votes import AnyVotes
@@ -37,8 +36,9 @@ def emphasize_missed_positives(
 ) -> list[ClassMoments]:
     """The moments of the votes, fold by fold, with more weight on missed positives.
 
-    The votes multiply the weights themselves, where their rows are (``emphasis``). The
-    paper's normalisation is left out: nothing that follows depends on the scale.
+    The votes multiply the weights themselves, where their rows are (``emphasis`` of
+    ``votes.py``). The paper's normalisation is left out: nothing that follows depends on
+    the scale.
 
     Parameters
     ----------
@@ -332,6 +332,47 @@ def sum_of_folds(by_fold: Sequence[ClassMoments], folds: NDArray[np.intp]) -> Cl
     """The moments of some folds together; those of no row, if there is none."""
     kept = [by_fold[fold] for fold in folds.tolist()]
     return sum(kept[1:], start=kept[0]) if kept else by_fold[0] - by_fold[0]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldWeights:
+    """Weights for a fold, learned on the others, and what they were learned from.
+
+    ``weights`` are on the scale at which they minimise w'Mw - 2 m'w.
+    """
+
+    weights: NDArray[np.float64]
+    m: NDArray[np.float64]
+    M: NDArray[np.float64]
+
+
+def crossfit_weights(
+    others: Sequence[Moments],
+    solver: str,
+    known: Sequence[NDArray[np.float64]] | None = None,
+) -> list[FoldWeights]:
+    """Weights for each fold, from the moments of the other folds, unless they are known."""
+    if known is None:
+        return [fold_weights(moments, _solved(moments, solver)) for moments in others]
+    return [fold_weights(m, Q) for m, Q in zip(others, known, strict=True)]
+
+
+def fold_weights(others: Moments, Q: NDArray[np.float64] | None) -> FoldWeights:
+    """Weights ``Q`` on the scale that fits ``others`` best; None is the plain vote."""
+    if Q is not None and min(others.mu1(Q), others.mu2(Q)) > 0:
+        m, M = others.normalised()
+        return FoldWeights(Q * (m @ Q) / (Q @ M @ Q), m, M)
+    # Nothing was learned: with M = 1 and m equal, the optimum on any voters is even.
+    even = np.full(others.n_voters, 1 / others.n_voters)
+    return FoldWeights(even, even, np.eye(others.n_voters))
+
+
+def _solved(others: Moments, solver: str) -> NDArray[np.float64] | None:
+    """Weights, or None where no voter beats a coin: of that, the fit of all rows warns."""
+    if solver == "uniform" or others.total <= 0:
+        return None
+    solution = SOLVERS[solver](others)
+    return solution.weights if solution.informative else None
 
 
 def crossfitted_vote(

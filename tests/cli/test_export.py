@@ -12,9 +12,9 @@ import damvi.io
 from damvi import DAMVIClassifier
 from damvi.cli import main
 from damvi.cli.export import write
-from damvi.io import Target, Training
+from damvi.io import Training
 from damvi.model import Model
-from damvi.tables import Column, Schema
+from damvi.tables import Column, Schema, Target, TargetOfMany
 
 from ..io.running import run
 
@@ -61,7 +61,7 @@ def test_three_classes(rows, threshold, tmp_path):
     whole = Model(
         classifier,
         Schema((Column("size", "number"),)),
-        Target("state", classes=("low", "mid", "high")),
+        TargetOfMany("state", classes=("low", "mid", "high")),
         Training(np.empty(0, np.uint64), np.empty((0, 3)), np.empty(0, np.uint8)),
     )
     source = tmp_path / "model.damvi"

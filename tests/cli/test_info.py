@@ -10,9 +10,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier, save
 from damvi.cli import main
-from damvi.io import Target, Training
+from damvi.io import Training
 from damvi.model import Model
-from damvi.tables import Column, Schema
+from damvi.tables import Column, Schema, Target
 
 
 def info(*arguments):

@@ -16,7 +16,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 LAYERS = [
     "_compat _files _kernels hashing messages",
     "labels validation folds votes moments risks solvers crossfit "
-    "crossfit_kernels weighting selection unlabeled decision",
+    "weighting selection unlabeled decision",
     "voters",
     "outofcore",
     "classifier voting",

@@ -7,7 +7,14 @@ import pytest
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
 from damvi import DAMVIClassifier, load, save
-from damvi.decision import Tuning, crossfit_decisions, decide, tune, tune_threshold
+from damvi.decision import (
+    Tuning,
+    crossfit_decisions,
+    crossfit_thresholds,
+    decide,
+    tune,
+    tune_threshold,
+)
 
 from .simulate import rare_votes
 
@@ -28,6 +35,34 @@ def test_the_honest_value_is_that_of_thresholds_tuned_on_other_folds():
     assert tuning.honest_recall == pytest.approx(flagged[targets == 1].mean())
     assert tuning.honest_f1 == tuning.honest_value
     assert tuning.honest_precision == pytest.approx(targets[flagged].mean())
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+@pytest.mark.parametrize("spec", ["f1", {"recall": 0.7}, 0.5])
+def test_who_wins_a_tie_decides_votes_at_the_threshold_of_other_folds(spec, order):
+    """Quarters, so that a threshold in the middle of two is a vote of the fold left out."""
+    rng = np.random.default_rng(3)
+    targets = rng.integers(0, 2, 300)
+    vote = np.round(4 * (0.6 * targets - 0.3 + 0.4 * rng.standard_normal(300))) / 4
+    folds = np.arange(300) % 2
+    vote[folds == 0] = np.round(2 * vote[folds == 0]) / 2
+    thresholds = crossfit_thresholds(vote, targets, spec, folds, order=order)
+    assert (vote == thresholds).any()
+    expected = decide(vote, thresholds, order)
+    decided = crossfit_decisions(vote, targets, spec, folds, order=order)
+    np.testing.assert_array_equal(decided, expected)
+    tuning = tune(vote, targets, spec, folds=folds, order=order)
+    assert tuning.honest_f1 == pytest.approx(f1_score(targets, expected))
+    if spec == 0.5:  # draws are decided alike
+        assert tuning.value == tuning.honest_value
+        assert sum(tuning.value_interval) / 2 == pytest.approx(tuning.value, abs=0.02)
+
+
+def test_a_threshold_between_neighbouring_floats_flags_the_upper_one_whoever_wins():
+    vote = np.array([0.5, 0.5, np.nextafter(0.5, 1)])
+    for order in ([0, 1], [1, 0]):
+        threshold = tune_threshold(vote, [0, 0, 1], "f1", order=order)
+        assert decide(vote, threshold, order).tolist() == [0, 0, 1]
 
 
 def test_what_is_judged_on_a_fold_does_not_depend_on_its_labels():

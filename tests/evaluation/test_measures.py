@@ -356,4 +356,7 @@ def test_two_votes_are_compared_at_the_same_number_of_flags(n_blocks):
     assert gain.low > 0
     assert gain.value == pytest.approx(hits)
     same = compare("recall", labels, (good, good > 1), (2 * good, many), top=0.05)
+    for top in (0, -3, 1.5):
+        with pytest.raises(ValueError, match="must be a share of the rows"):
+            compare("recall", labels, (good, good > 1), (bad, many), top=top)
     assert (same.low, same.value, same.high) == (0, 0, 0)

@@ -6,8 +6,8 @@ import pytest
 
 from damvi.evaluation import honest_rows, measure
 from damvi.evaluation.rows import true_labels
-from damvi.io import Target
 from damvi.model import fit_table, parse_metric, prepare
+from damvi.tables import Target
 from tests.report.toy import CLASSES, make_class_model, make_class_table
 
 

@@ -7,9 +7,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier
-from damvi.io import Target, Training
+from damvi.io import Training
 from damvi.model import Model
-from damvi.tables import Column, Schema
+from damvi.tables import Column, Schema, Target, TargetOfMany
 from damvi.voters import strong_pool
 
 X, Y = make_classification(500, 6, weights=[0.85], random_state=0)
@@ -65,10 +65,11 @@ def whole_model(n_classes=2):
     target, kind = Target("is fraud", "no", "yes"), bool
     vote = rng.rand(n)
     if n_classes > 2:
-        target, kind = Target("state", classes=tuple(NAMES.tolist())), np.uint8
+        target, kind = TargetOfMany("state", classes=tuple(NAMES.tolist())), np.uint8
         vote = rng.dirichlet(np.ones(4), size=n)
     vote[rng.rand(n) < 0.1] = np.nan
     labels = labels.astype(kind)
+    blocks = (np.arange(n) % 5).astype(np.int16)
     schema = Schema(
         (
             *(Column(name, "number") for name in table.columns[:6]),
@@ -81,7 +82,7 @@ def whole_model(n_classes=2):
         DAMVIClassifier(n_estimators=10, random_state=0).fit(table, labels),
         schema,
         target,
-        Training(rng.randint(0, 2**62, n).astype(np.uint64), vote, labels),
+        Training(rng.randint(0, 2**62, n).astype(np.uint64), vote, labels, blocks=blocks),
         scores={"f1": {"mean": 0.5, "folds": [0.4, float("nan")]}, "n": 3, "note": None},
         made={"command": "damvi fit data.csv", "seed": 0, "data": "sha256:12"},
     )

@@ -723,6 +723,10 @@ def test_curves_and_classes_of_voters(class_pool, tmp_path):
         ("training", "labels", lambda a: a + np.uint8(1), "labels out of range"),
         ("training", "labels", lambda a: a > 0, "no known kind"),
         ("training", "labels", lambda a: a[:-1], "do not fit each other"),
+        ("training", "blocks", lambda a: a[:-1], "do not fit each other"),
+        ("training", "blocks", lambda a: a.astype(np.int64), "no known kind"),
+        ("training", "blocks", lambda a: a - np.int16(1), "blocks that cannot be right"),
+        ("training", "blocks", lambda a: 0 * a, "blocks that cannot be right"),
     ],
 )
 def test_hostile_training_rows(class_whole, part, name, change, match, tmp_path):

@@ -28,10 +28,11 @@ from damvi import (
     save,
 )
 from damvi.certificate import certify
-from damvi.io import ModelFileError, Target, summarize
+from damvi.io import ModelFileError, summarize
 from damvi.io.objects import SKLEARN
 from damvi.io.state import ATTRIBUTES
 from damvi.model import Model
+from damvi.tables import Target
 from damvi.voters import FastForestClassifier
 
 from .models import (
@@ -50,7 +51,7 @@ from .models import (
 )
 
 HOLES = with_holes(X)
-NOT_SAVED = {"votes_", "seconds_", "left_out_", "estimators_used_"}
+NOT_SAVED = {"votes_", "slow_votes_", "seconds_", "left_out_", "estimators_used_"}
 METHODS = ("cast_votes", "vote", "decision_function", "predict", "predict_proba")
 
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from damvi import DAMVIVotingClassifier, voting
-from damvi.model import comparison, fit_table, parse_metric, prepare
+from damvi.decision import Decision
+from damvi.model import Model, as_metric, comparison, fit_table, parse_metric, prepare
 from damvi.voters import FastForestClassifier
 from damvi.weighting import PlainVoteComparison
 
@@ -138,6 +139,27 @@ def test_who_is_left_out_is_told(monkeypatch):
     assert model.made["left_out"] == ["catboost"]
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_who_is_too_slow_is_compared_all_the_same(monkeypatch, classes):
+    pool = [(name, FastForestClassifier(5, n_jobs=1)) for name in ("other", "forest")]
+    rows = table()
+    if classes == 3:
+        rows["y"] = np.where(rows["b"] > 0.5, "third", rows["y"])
+    prepared = prepare(rows, "y")
+    how = as_metric(None, prepared.target, len(rows))
+    monkeypatch.setattr(voting, "without_slow_voters", lambda *given: np.array([0]))
+    parts, compared = fit_table(prepared, how, pool=pool, prefer="speed")
+    fast = Model(**vars(parts))
+    assert fast.made["left_out"] == ["forest"]
+    assert list(fast.classifier.voters_.names) == ["other"]
+    assert "plain forest" in compared.figures
+    whole, _ = fit_table(prepared, how, pool=pool)
+    board, alone = fast.leaderboard(), Model(**vars(whole)).leaderboard()
+    assert board.loc["forest", "weight"] == 0
+    same = ["AP", "F1"]
+    assert board.loc["forest", same].tolist() == alone.loc["forest", same].tolist()
+
+
 def test_what_lightgbm_would_bring_is_told_where_it_is_missing(monkeypatch):
     def pool(*given, **options):
         return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]
@@ -165,7 +187,7 @@ def test_a_pool_that_kept_the_plain_vote_says_so(monkeypatch):
 
     behind = PlainVoteComparison(0.31, 0.42, 0.02, plain_kept=True)
     monkeypatch.setattr(voting, "strong_pool", pool)
-    monkeypatch.setattr(DAMVIVotingClassifier, "comparison_", behind)
+    monkeypatch.setattr(Decision, "comparison", behind)
     _, found = fit_table(prepare(table(), "y"), parse_metric("f1"))
     assert found.verdicts[-1] == (
         "All voters weigh the same: learned weights had average precision 0.310 out of "

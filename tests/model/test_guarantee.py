@@ -9,6 +9,7 @@ import pytest
 
 import damvi
 from damvi.certificate import certify
+from damvi.evaluation import Figure
 from damvi.model import prediction
 from damvi.model.guarantee import set_aside
 from damvi.model.table import prepare
@@ -62,15 +63,40 @@ def test_a_promise_is_kept_in_the_model_file(promised, tmp_path):
     assert flagged[new["bad"] == "yes"].mean() > 0.7
 
 
-def test_a_promise_of_another_threshold_is_refused(promised, tmp_path):
+def test_a_promise_that_cannot_be_right_is_refused(promised, tmp_path):
     path, scores = tmp_path / "model.damvi", promised.scores
+    own, wrong = scores["guarantee"], "cannot be right"
+    figures = own["figures"]
     for changes, why in (
         ({"threshold": -0.5}, "another threshold"),
-        ({"words": 1}, "not told"),
+        ({"words": 1}, "other words"),
+        ({"words": own["words"].replace("0.7", "0.99")}, "other words"),
+        ({"level": 0.99}, "other words"),
+        ({"price": "Of these rows none is flagged."}, "other words"),
+        ({"evil": 1}, "not told"),
+        ({"rate": "evil"}, wrong),
+        ({"rate": []}, wrong),
+        ({"level": "0.9"}, wrong),
+        ({"level": float("nan")}, wrong),
+        ({"confidence": 1.5}, wrong),
+        ({"positives": -1}, wrong),
+        ({"positives": 10**40}, wrong),
+        ({"found": own["positives"] + 1}, wrong),
+        ({"counted": 2.5}, wrong),
+        ({"by_group": 1}, wrong),
+        ({"basis": None}, wrong),
+        ({"figures": [1]}, wrong),
+        ({"figures": figures | {"recall": {"value": 0.5}}}, wrong),
+        ({"figures": figures | {"recall": {**figures["recall"], "low": "0"}}}, wrong),
     ):
-        told = scores | {"guarantee": scores["guarantee"] | changes}
+        told = scores | {"guarantee": own | changes}
         replace(promised, scores=told).save(path)
         with pytest.raises(damvi.io.ModelFileError, match=why):
+            damvi.load(path)
+    for lacking in own.keys() - {"figures"}:
+        left = {name: value for name, value in own.items() if name != lacking}
+        replace(promised, scores=scores | {"guarantee": left}).save(path)
+        with pytest.raises(damvi.io.ModelFileError, match="not told"):
             damvi.load(path)
 
 
@@ -158,6 +184,7 @@ def test_in_time_the_last_rows_promise(table):
     )
     assert "the last 4" in model.scores["guarantee"]["basis"]
     assert "rests on rows to come" in model.scores["guarantee"]["basis"]
+    assert "the confidence is lower than stated" in model.scores["guarantee"]["basis"]
     # With groups, whole ones: those that came last.
     both = replace(whole, groups=dated["owner"].to_numpy())
     taken = set_aside(dated, both, "recall", 0.3, 0)
@@ -171,6 +198,22 @@ def test_groups_promise_as_groups(table):
     assert told["by_group"]
     assert told["counted"] < told["positives"]
     assert "each group counts once" in told["basis"]
+
+
+def test_figures_at_the_threshold_of_a_promise_heed_which_rows_are_alike(tmp_path):
+    """Each row ten times over, and the ten in one group: they say what one row says."""
+    alike = pd.concat([table_of(150)] * 10, ignore_index=True)
+    alike["owner"] = np.arange(1500) % 150
+    model = damvi.fit(alike, "bad", group="owner", pool="trees")
+    model.save(tmp_path / "model.damvi")
+    promise = damvi.load(tmp_path / "model.damvi").guarantee(
+        table_of(600, seed=5).assign(owner=np.arange(600) + 1000), recall=0.6
+    )
+    kept = damvi.load(tmp_path / "model.damvi").with_guarantee(promise)
+    recall = kept.scores["guarantee"]["figures"]["recall"]
+    positives = int((alike["bad"] == "yes").sum())
+    alone = Figure.counted(round(recall["value"] * positives), positives)
+    assert recall["high"] - recall["low"] > 2 * (alone.high - alone.low)
 
 
 def test_a_precision_takes_the_classes_as_they_come(table):

@@ -24,13 +24,13 @@ def table(seed=0, counts=COUNTS, distance=2.0):
 def test_classes_in_order_and_their_places():
     frame = table()
     found = prepare(frame, "y")
-    assert found.n_classes == 3
-    assert found.pos_label is None
+    assert found.target.n_classes == 3
+    assert found.target.pos_label is None
     assert found.target.classes == ("2", "10", "x")
     assert np.array(found.target.classes)[found.y].tolist() == frame["y"].tolist()
     assert found.class_counts == [100, 260, 40]
     one = prepare(frame, "y", "x")
-    assert one.pos_label is True
+    assert one.target.pos_label is True
     assert one.class_counts == [360, 40]
 
 

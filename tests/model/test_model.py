@@ -1,6 +1,7 @@
 """One object from a raw table to a decision, in Python as by the command."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -166,10 +167,16 @@ def test_names_as_python_users_give_them():
     assert not found.drift(frame).warnings  # a table without dates
 
 
-@pytest.mark.parametrize("top", [0, -1, 1.5])
+@pytest.mark.parametrize("top", [0, -3, 1.5, 0.02, "abc", True])
 def test_a_number_of_top_rows_that_is_none(model, top):
-    with pytest.raises(ValueError, match="whole number of rows, from 1 on"):
-        model.predict(payments(), top=top)
+    rows = payments()
+    unlabelled = rows.drop(columns=model.target.name)
+    for table in (rows, unlabelled):
+        for ask in (model.predict, partial(model.compare, model)):
+            with pytest.raises(ValueError, match=r"top=.*whole number of rows, from 1 on"):
+                ask(table, top=top)
+    with pytest.raises(ValueError, match=r"top=.*whole number of rows, from 1 on"):
+        model.evaluate(rows, top=top)
 
 
 def test_one_row_is_no_table(model):
@@ -321,7 +328,7 @@ class OneColumn(LogisticRegression):
     ],
 )
 def test_thresholds_in_any_words(threshold, name):
-    metric = as_metric(threshold, damvi.io.Target("y", "0", "1"), 1000)
+    metric = as_metric(threshold, damvi.tables.Target("y", "0", "1"), 1000)
     assert metric.name == name
     damvi.decision.parse_objective(metric.threshold)
     if name == "cost":
@@ -329,14 +336,14 @@ def test_thresholds_in_any_words(threshold, name):
 
 
 def test_thresholds_that_do_not_go_with_the_classes():
-    many = damvi.io.Target("y", classes=("a", "b", "c"))
+    many = damvi.tables.TargetOfMany("y", classes=("a", "b", "c"))
     assert as_metric([1, 2, 3], many, 9).threshold == [1, 2, 3]
     assert as_metric("macro_ap", many, 9).name == "macro_ap"
     with pytest.raises(ValueError, match="is for two classes, and 'y' has 3"):
         as_metric("recall@0.9", many, 9)
     costs = {"cost": (np.ones(5), np.ones(5))}
     with pytest.raises(ValueError, match="costs by row are for the estimators"):
-        as_metric(costs, damvi.io.Target("y", "0", "1"), 9)
+        as_metric(costs, damvi.tables.Target("y", "0", "1"), 9)
 
 
 def test_warnings_of_the_table_are_warned_of_and_kept():

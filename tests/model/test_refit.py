@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import damvi
+from damvi.model.training import promises
 from damvi.tables import Schema
 
 from ..cli import conftest
@@ -64,6 +65,30 @@ def test_same_rows_give_the_same_model_bit_by_bit(old):
     for name in ("seed", "pool", "settings"):
         assert again.made[name] == model.made[name]
     assert again.scores["metric"] == "recall@0.8"
+
+
+def test_what_the_older_model_promised_stands_beside_the_new_promise(old):
+    model = damvi.load(old)
+    again = damvi.fit(payments(), like=model)
+    f1 = model.scores["models"]["DAMVI"]["f1"]
+    told = f"F1 {f1['value']:.3f} (90 %: {f1['low']:.3f} to {f1['high']:.3f}); AP "
+    before, now = again.scores["older"]
+    assert before.startswith(f"The older model, out of sample: {told}")
+    assert now.startswith(f"This one: {told}")
+    assert before in repr(again)
+    assert now in repr(again)
+    assert "older" not in model.scores
+    promised = {"threshold": 0.1, "words": "recall of at least 0.8 (by 40 positives)"}
+    sure = replace(model, scores=model.scores | {"guarantee": promised})
+    assert promises(sure, model.scores)[0].endswith(
+        "; a guaranteed recall of at least 0.8."
+    )
+    assert promises(replace(model, scores={}), model.scores) == []
+    own = model.scores["models"]["DAMVI"]
+    dear = {"models": {"DAMVI": {"cost": own["f1"]}}, "cost": [1, 20]}
+    assert "cost" in promises(replace(model, scores=dear), dear)[0]
+    other = dear | {"cost": [1, 5]}  # at other prices it tells nothing
+    assert promises(replace(model, scores=other), dear) == []
 
 
 def test_what_is_given_counts(old):

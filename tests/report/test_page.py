@@ -12,11 +12,11 @@ import pytest
 
 from damvi import DAMVIClassifier
 from damvi.hashing import row_hashes
-from damvi.io import Target, Training
+from damvi.io import Training
 from damvi.model import Model
 from damvi.report import render, summarise, write_report
 from damvi.report.page import HEATS, digest, heat, json_for_script
-from damvi.tables import Schema
+from damvi.tables import Schema, TargetOfMany
 
 from .toy import HOSTILE, make_class_model, make_class_table, make_model, make_table
 
@@ -176,7 +176,7 @@ def many_classes(n_classes, n, name="{}"):
         classifier.decision_.out_of_sample_vote,
         labels.astype(np.uint8),
     )
-    return frame, Model(classifier, schema, Target("kind", classes=names), training)
+    return frame, Model(classifier, schema, TargetOfMany("kind", classes=names), training)
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.decision import crossfit_probability, crossfit_thresholds
 from damvi.evaluation import voters_of_fit
 from damvi.hashing import row_hashes
-from damvi.io import Target, Training
+from damvi.io import Training
 from damvi.model import Model
-from damvi.tables import Schema
+from damvi.tables import Schema, Target, TargetOfMany
 
 HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
 
@@ -123,7 +123,7 @@ def make_class_model(frame, pool=None, threshold="macro_f1", with_voters=True):
     return Model(
         classifier,
         schema,
-        Target("fault", classes=CLASSES),
+        TargetOfMany("fault", classes=CLASSES),
         Training(
             row_hashes(X, labels),
             vote,

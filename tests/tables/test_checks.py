@@ -118,3 +118,59 @@ def test_columns_that_are_nearly_the_same_are_named():
     rare[[150], :] = 1  # alike in the rows that are looked at first, or by a single row
     rare[[3, 7, 11], [0, 1, 1]] = 1
     assert said_of(table(a=rare[:, 0], b=rare[:, 1])) == []
+
+
+def campaigns(seed=0):
+    """Forty rows each of thirty campaigns, told by 'level', some of them bad."""
+    rng = np.random.default_rng(seed)
+    which = np.repeat(np.arange(30), 40)
+    level, rate = rng.normal(size=30)[which], np.repeat([0.6, 0.02, 0.02], 10)
+    rng.shuffle(rate)
+    return pd.DataFrame(
+        {
+            "level": level + 0.01 * rng.normal(size=1200),
+            "other": rng.normal(size=1200),
+            "y": np.where(rng.random(1200) < rate[which], "bad", "ok"),
+        }
+    )
+
+
+def on_neighbours(frame, **options):
+    found = [note for note in prepare(frame, "y", **options).notes if "neighbours" in note]
+    return found[0] if found else ""
+
+
+def test_rows_that_are_like_their_neighbours_are_told_of_where_that_flatters():
+    frame = campaigns()
+    told = on_neighbours(frame)
+    assert told.startswith("Rows are like their neighbours in the file ('level' above all)")
+    assert told.endswith(
+        "number the rows as they are in the file, and give that column as --time."
+    )
+    together, apart = map(float, re.findall(r"of (0\.\d{3})", told))
+    assert together > apart + 0.1
+    numbered = frame.assign(tick=np.arange(1200) * 1.5)
+    cure = "if 'tick', by which they are sorted, says when, give it as --time."
+    assert on_neighbours(numbered).endswith(cure)
+    assert on_neighbours(numbered, time="tick") == ""
+    assert on_neighbours(frame, shuffle=True) == ""
+
+
+def test_files_whose_order_says_nothing_are_passed_over():
+    frame = campaigns()
+    shuffled = frame.sample(frac=1, random_state=0, ignore_index=True)
+    rng = np.random.default_rng(1)
+    smooth = rng.normal(size=1202)
+    smooth = smooth[2:] + smooth[1:-1] + smooth[:-2]
+    for quiet in (
+        shuffled,
+        shuffled.sort_values("y", kind="stable", ignore_index=True),
+        shuffled.sort_values("level", ignore_index=True),
+        shuffled.assign(like=shuffled["level"] + 0.1 * rng.normal(size=1200))
+        .sort_values("level", ignore_index=True)
+        .iloc[::-1],
+        frame.assign(shop=np.repeat(list("dbca"), 300)),
+        shuffled.assign(smooth=smooth),  # in an order that is worth nothing
+        frame[::20],  # too few to tell
+    ):
+        assert on_neighbours(quiet) == ""

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from damvi import DAMVIVotingClassifier, load, save
 from damvi.io import to_onnx
 from damvi.voters import FastForestClassifier, RateEncoder, strong_pool
-from damvi.voters.rates import many_categories
+from damvi.voters.columns import many_categories
 
 N_SHOPS = 300
 

@@ -104,7 +104,7 @@ def bench(
         table.X,
         table.y,
         names,
-        pos_label=table.pos_label,
+        pos_label=table.target.pos_label,
         groups=table.groups,
         n_splits=n_splits,
         top=top,

@@ -8,11 +8,8 @@ from typing import Any
 import click
 
 from ..messages import counted
-from .console import Output, check_output_file, current_output, printable
+from .console import check_output_file, current_output
 from .fit import COST, SHARE, check_guarantee
-
-MOST_CLASSES = 12
-"""Classes whose confusion table is printed; of more, the most frequent mistakes are."""
 
 
 @click.command()
@@ -61,7 +58,7 @@ def evaluate(
     With --guarantee the rows that are new to MODEL give a threshold with a promise, if they
     are enough for one; -o saves the model that decides by it.
     """
-    from .figures import interval_table, show_guarantee
+    from .figures import interval_table, show_guarantee, wording
     from .loading import load_with_table
 
     output = current_output()
@@ -79,14 +76,14 @@ def evaluate(
         name = target or loaded.target.name
         output.note(f"Dropped {counted(found.dropped, 'row')} whose {name!r} is missing.")
     figures, names = found.figures, found.names
-    say = _EachClass() if loaded.target.classes else _OneClass()
+    say = wording(loaded.target)
     for line in say.counts(data, names, figures.confusion.sum(axis=1)):
         output.say(line)
     output.say(found.words)
     output.say()
     output.show(interval_table(figures))
     output.say()
-    say.show(output, figures, names)
+    say.show_confusion(output, figures, names)
     summary = found.as_dict()
     for line in found.remarks:
         output.say(f"\n{line}")
@@ -101,55 +98,3 @@ def evaluate(
             loaded.with_guarantee(promise).save(out)
             output.say(f"Saved {out}, which decides by it.")
     output.result(summary)
-
-
-class _OneClass:
-    """What is printed of a positive class and the rest."""
-
-    def counts(self, data: Path, names: tuple[str, ...], sizes: Any) -> list[str]:
-        """How many rows there are of what."""
-        n, found = int(sizes.sum()), int(sizes[1])
-        return [
-            f"{data}: {counted(n, 'row')}, {found:,} of them {names[1]!r} "
-            f"({found / n:.2%})."
-        ]
-
-    def show(self, output: Output, figures: Any, names: tuple[str, ...]) -> None:
-        """What was flagged, by what is true."""
-        from .figures import plain_table
-
-        (passed, alarms), (missed, found) = figures.confusion.tolist()
-        rows = [
-            [names[1], f"{found:,} found", f"{missed:,} missed"],
-            ["others", counted(alarms, "false alarm"), f"{passed:,} passed"],
-        ]
-        output.show(plain_table(["", "flagged", "not flagged"], rows))
-
-
-class _EachClass:
-    """What is printed of several classes."""
-
-    def counts(self, data: Path, names: tuple[str, ...], sizes: Any) -> list[str]:
-        classes = counted((sizes > 0).sum(), "class", "classes")
-        first = f"{data}: {counted(sizes.sum(), 'row')} of {classes}."
-        lacking = [repr(printable(names[c])) for c in (sizes == 0).nonzero()[0]]
-        if not lacking:
-            return [first]
-        them = " or ".join(lacking[:5])
-        return [first, f"No row is {them}: the means are over the others."]
-
-    def show(self, output: Output, figures: Any, names: tuple[str, ...]) -> None:
-        """Each class against the rest, and which are taken for which."""
-        from .figures import class_table, mistakes, plain_table
-
-        output.show(class_table(figures, names, output.columns))
-        output.say()
-        if len(names) > MOST_CLASSES:
-            pairs = mistakes(figures.confusion, names)
-            output.show(plain_table(["true", "decided", "rows"], pairs, 2))
-            return
-        rows = [
-            [name, *(f"{count:,}" for count in row)]
-            for name, row in zip(names, figures.confusion.tolist(), strict=True)
-        ]
-        output.show(plain_table(["true \\ decided", *names], rows))

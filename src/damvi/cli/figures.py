@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..evaluation import Figure, Figures
     from ..io import ModelParts
     from ..model import Comparison, Metric, Prepared
-    from ..tables import Schema
+    from ..tables import Schema, Target
 
 OF_CLASS = ("precision", "recall", "f1", "ap")
 """The figures that are printed of a class."""
@@ -29,6 +29,8 @@ MOST_COLUMNS = 40
 MOST_CLASSES = 30
 """Classes that ``damvi fit`` lists; of more, the most frequent and the rarest."""
 MOST_LISTED = 40
+MOST_CROSSED = 12
+"""Classes whose confusion table is printed; of more, the most frequent mistakes are."""
 MOST_MISTAKES = 10
 GUARANTEED = "DAMVI, guaranteed"
 """The figures at the threshold of a guarantee, beside those that models are compared by."""
@@ -185,26 +187,119 @@ def column_table(schema: Schema) -> Any:
     return plain_table(["column", "used as", ""], rows, 3)
 
 
+class OneClass:
+    """What is said of a positive class and the rest."""
+
+    def show_table(self, output: Output, data: Path, table: Prepared, aside: int) -> None:
+        """How many rows of a table are positive."""
+        n, target, positives = len(table.y), table.target, table.class_counts[1]
+        against = f"against {target.negative!r}" if target.negative else "against the rest"
+        rows, own = f"{n:,} rows", f"{positives:,} rows"
+        if aside:
+            rows = f"{n + aside:,} rows, of which {aside:,} are set aside for the guarantee"
+            own = f"{positives:,} of the other {n:,} rows"
+        output.say(
+            f"{data}: {rows}. Positive is {printable(target.name)} = "
+            f"{target.positive!r} {against}: {own}, {positives / n:.2%}.\n"
+        )
+
+    def counts(self, data: Path, names: tuple[str, ...], sizes: Any) -> list[str]:
+        """How many rows there are of what, of those that a model is evaluated on."""
+        n, found = int(sizes.sum()), int(sizes[1])
+        return [
+            f"{data}: {counted(n, 'row')}, {found:,} of them {names[1]!r} "
+            f"({found / n:.2%})."
+        ]
+
+    def show_confusion(
+        self, output: Output, figures: Figures, names: tuple[str, ...]
+    ) -> None:
+        """What was flagged, by what is true."""
+        (passed, alarms), (missed, found) = figures.confusion.tolist()
+        rows = [
+            [names[1], f"{found:,} found", f"{missed:,} missed"],
+            ["others", counted(alarms, "false alarm"), f"{passed:,} passed"],
+        ]
+        output.show(plain_table(["", "flagged", "not flagged"], rows))
+
+    def show_decided(
+        self, output: Output, counts: dict[str, int], out: str, carried: str, best: str
+    ) -> dict[str, Any]:
+        """What was predicted, and where it is; the same for machines.
+
+        ``out`` is the file, if there is one, ``carried`` are the columns that go with the
+        predictions, and ``best`` is which rows are in it, if not all.
+        """
+        say = output.say if out else output.note
+        n, (*_, (label, flagged)) = sum(counts.values()), counts.items()
+        words = f"{flagged:,} flagged as {label!r} ({flagged / n:.2%})"
+        say(f"{counted(n, 'row')} judged, {words}.")
+        if out:
+            say(f"Saved {out}: {best}{carried}score, probability and decision.")
+        return {"flagged": flagged}
+
+
+class EachClass:
+    """What is said of several classes, each against the rest."""
+
+    def show_table(self, output: Output, data: Path, table: Prepared, aside: int) -> None:
+        target = table.target
+        name = printable(target.name)
+        output.say(f"{data}: {len(table.y):,} rows. {name} has these classes:\n")
+        output.show(count_table(target.classes, table.class_counts))
+        output.say()
+
+    def counts(self, data: Path, names: tuple[str, ...], sizes: Any) -> list[str]:
+        classes = counted((sizes > 0).sum(), "class", "classes")
+        first = f"{data}: {counted(sizes.sum(), 'row')} of {classes}."
+        lacking = [repr(printable(names[c])) for c in (sizes == 0).nonzero()[0]]
+        if not lacking:
+            return [first]
+        them = " or ".join(lacking[:5])
+        return [first, f"No row is {them}: the means are over the others."]
+
+    def show_confusion(
+        self, output: Output, figures: Figures, names: tuple[str, ...]
+    ) -> None:
+        """Each class against the rest, and which are taken for which."""
+        output.show(class_table(figures, names, output.columns))
+        output.say()
+        if len(names) > MOST_CROSSED:
+            pairs = mistakes(figures.confusion, names)
+            output.show(plain_table(["true", "decided", "rows"], pairs, 2))
+            return
+        rows = [
+            [name, *(f"{count:,}" for count in row)]
+            for name, row in zip(names, figures.confusion.tolist(), strict=True)
+        ]
+        output.show(plain_table(["true \\ decided", *names], rows))
+
+    def show_decided(
+        self, output: Output, counts: dict[str, int], out: str, carried: str, best: str
+    ) -> dict[str, Any]:
+        judged = f"{counted(sum(counts.values()), 'row')} judged"
+        if not out:
+            each = (f"{count:,} {label!r}" for label, count in counts.items())
+            output.note(f"{judged}: {', '.join(each)}.")
+        else:
+            output.say(f"{judged}:\n")
+            output.show(count_table(list(counts), list(counts.values()), mark=False))
+            told = f"{carried}the decision, and probability and score of each class"
+            output.say(f"\nSaved {out}: {told}.")
+        return {"decisions": counts}
+
+
+def wording(target: Target) -> OneClass | EachClass:
+    """How to speak of what a model tells apart."""
+    return EachClass() if target.classes else OneClass()
+
+
 def show_table(output: Output, data: Path, table: Prepared, aside: int = 0) -> None:
     """The classes of a table, and what becomes of each column.
 
     ``aside`` more rows of the file are for a guarantee, and train nothing.
     """
-    n, target, counts = len(table.y), table.target, table.class_counts
-    if table.n_classes > 2:
-        output.say(f"{data}: {n:,} rows. {printable(target.name)} has these classes:\n")
-        output.show(count_table(target.classes, counts))
-        output.say()
-    else:
-        against = f"against {target.negative!r}" if target.negative else "against the rest"
-        rows, own = f"{n:,} rows", f"{counts[1]:,} rows"
-        if aside:
-            rows = f"{n + aside:,} rows, of which {aside:,} are set aside for the guarantee"
-            own = f"{counts[1]:,} of the other {n:,} rows"
-        output.say(
-            f"{data}: {rows}. Positive is {printable(target.name)} = "
-            f"{target.positive!r} {against}: {own}, {counts[1] / n:.2%}.\n"
-        )
+    wording(table.target).show_table(output, data, table, aside)
     output.show(column_table(table.schema))
     output.say()
     for warning in table.warnings:
@@ -262,6 +357,8 @@ def show_scores(
         output.say(f"\n{comparison.top.words}")
     if scores.get("guarantee"):
         show_guarantee(output, scores["guarantee"])
+    for place, line in enumerate(scores.get("older", [])):
+        output.say(line if place else f"\n{line}")
     if comparison.by_class is not None:
         _show_classes(output, scores["classes"], comparison.by_class)
     elif scores["positives"] < FEW_ROWS:

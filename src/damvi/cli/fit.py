@@ -265,6 +265,8 @@ def fit(
     output.say("\nNext:")
     output.say(f"  damvi report {out} {shlex.quote(str(data))}")
     output.say(f"  damvi predict {out} NEW_DATA")
+    if like is not None:
+        output.say(f"  damvi compare {like} {out} {shlex.quote(str(data))}")
 
 
 def check_guarantee(text: str) -> dict[str, float]:
@@ -333,20 +335,10 @@ def _save(output: Output, found: Fit, out: Path) -> None:
     from .._files import write_whole
     from .figures import show_scores
 
-    model, target = found.model, found.model.target
+    model = found.model
     model.save(out)
     beside = out.with_name(f"{out.stem}.scores.json")
-    labels: dict[str, Any] = {"positive": target.positive, "negative": target.negative}
-    if target.classes:
-        labels = {"classes": list(target.classes)}
-    summary = {
-        "model": str(out),
-        "scores_file": str(beside),
-        "target": {"name": target.name, **labels},
-        **{name: value for name, value in model.scores.items() if name != "voters"},
-        "columns": model.schema.as_dict()["columns"],
-        "made": model.made,
-    }
+    summary = {"model": str(out), "scores_file": str(beside), **model.as_dict()}
     write_whole(beside, to_json(summary) + "\n")
     show_scores(output, model, found.comparison, found.metric)
     size = out.stat().st_size / 1e6

@@ -19,7 +19,6 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from .._files import discarded, remove_at_end, whole_file
-from ..messages import counted
 from .console import Output, check_output_file, current_output, no_formula, printable
 from .loading import load_whole, without_garbage_collection
 
@@ -94,6 +93,8 @@ def predict(
     A column that cannot be read, is newly missing or has left its range is warned of, and
     so is a share of flagged rows far from what is to be expected; damvi drift shows more.
     """
+    from .figures import wording
+
     with without_garbage_collection():
         from ..model import files_of
 
@@ -126,36 +127,15 @@ def predict(
             loaded, files, out, in_files, carried, top, by, numbered, strict, jobs, output
         )
     n = sum(counts.values())
-    say = output.note if out == STREAM else output.say
-    judged = f"{counted(n, 'row')} judged"
     best = "" if top is None else f"the {written:,} with the highest scores: "
     if by is not None:
         best = (
             f"the {top:,} with the highest scores of each {printable(by)!r}, {written:,} "
         )
         best += "in all: "
-    decided: dict[str, Any]
-    if not loaded.target.classes:
-        *_, flagged = counts.values()
-        decided = {"flagged": flagged}
-        words = f"{flagged:,} flagged as {loaded.target.positive!r} ({flagged / n:.2%})"
-        say(f"{judged}, {words}.")
-        if out != STREAM:
-            told = ", ".join([*map(printable, carried), "score", "probability"])
-            say(f"Saved {out}: {best}{told} and decision.")
-    else:
-        decided = {"decisions": counts}
-        if out == STREAM:
-            each = (f"{count:,} {label!r}" for label, count in counts.items())
-            say(f"{judged}: {', '.join(each)}.")
-        else:
-            from .figures import count_table
-
-            say(f"{judged}:\n")
-            output.show(count_table(list(counts), list(counts.values()), mark=False))
-            told = "".join(f"{printable(name)}, " for name in carried)
-            told += "the decision, and probability and score of each class"
-            say(f"\nSaved {out}: {told}.")
+    file = "" if out == STREAM else str(out)
+    told = "".join(f"{printable(name)}, " for name in carried)
+    decided = wording(loaded.target).show_decided(output, counts, file, told, best)
     changed = [] if drift is None else drift.warnings
     output.result(
         {"out": str(out), "rows": n, "written": written, **decided, "changed": changed}

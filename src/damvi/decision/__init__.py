@@ -8,8 +8,16 @@ when its vote is above the threshold, strictly; of three or more classes the lar
 times factor decides.
 """
 
+from ..labels import decide
 from .calibration import Calibrator, calibrate_vote, calibrate_votes, crossfit_probability
-from .decision import Decision, choose_threshold
+from .decision import (
+    Decision,
+    Tuning,
+    choose_threshold,
+    crossfit_decisions,
+    crossfit_thresholds,
+    tune,
+)
 from .guarantees import Guarantee, guarantee, promising_cuts
 from .objectives import (
     Cost,
@@ -24,8 +32,7 @@ from .objectives import (
     parse_objective,
     recall_of_top,
 )
-from .threshold import decide, tune_threshold
-from .tuning import Tuning, crossfit_decisions, crossfit_thresholds, tune
+from .threshold import tune_threshold
 
 __all__ = [
     "Calibrator",

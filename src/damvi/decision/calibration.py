@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from .._kernels import one_blas_thread
 from ..folds import folds_to_learn_from
-from .rows import Number, Rows, read_folds, read_rows, require_all_classes
+from .objectives import Number, Rows, read_folds, read_rows, require_all_classes
 
 Method = Literal["auto", "platt", "beta", "isotonic"]
 

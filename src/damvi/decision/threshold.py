@@ -14,20 +14,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels import decide, positive_wins
 from .objectives import (
     SLACK,
     TINY,
+    Classes,
     Counts,
     Fixed,
     Flags,
     Floor,
     MacroF1,
+    Number,
     Objective,
+    Rows,
     confusion,
     f1_by_class,
     parse_objective,
+    read_rows,
 )
-from .rows import Classes, Number, Rows, read_rows
 
 Threshold = float | NDArray[np.float64]
 
@@ -41,34 +45,6 @@ BELOW = 1 / 8
 there. Of n votes, k of which are flagged, a new one is expected among the flagged with the
 chance k / (n + 1) at that vote, and (k + 1) / (n + 1) at the next."""
 MAX_SWEEPS = 20
-
-
-def decide(vote: Number, threshold: Any, order: ArrayLike | None = None) -> Classes:
-    """The class of each row: 1 above the threshold, or the largest vote times factor.
-
-    Parameters
-    ----------
-    vote : ndarray of shape (n,), or (n, C) for three or more classes
-    threshold : float, or ndarray of shape (C,)
-        Or one for each row, in the shape of ``vote``.
-    order : array of int, shape (C,), optional
-        The classes by their claim to a tie, the most frequent first; by default as they
-        are numbered.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from damvi.decision import decide
-    >>> decide(np.array([-0.5, 0.1, 0.3]), 0.1)
-    array([0, 0, 1])
-    >>> decide(np.array([[0.5, 0.4, 0.1], [0.4, 0.3, 0.3]]), np.array([1.0, 1.0, 2.0]))
-    array([0, 2])
-    """
-    if vote.ndim == 1:
-        wins_ties = order is not None and np.asarray(order)[0] == 1
-        flagged = vote >= threshold if wins_ties else vote > threshold
-        return flagged.astype(np.intp)
-    return MacroF1().decide(vote, threshold, order)
 
 
 def tune_threshold(
@@ -105,13 +81,13 @@ def tune_threshold(
         See :func:`parse_objective`.
     sample_weight : array of shape (n,), optional
     order : array of int, shape (C,), optional
-        Three or more classes by their claim to a tie; by default as they are numbered.
+        The classes by their claim to a tie; by default as they are numbered.
 
     Returns
     -------
     threshold : float, or ndarray of shape (C,)
-        Finite. Rows with a vote above it, strictly, are to be flagged. Of factors only the
-        ratios matter; that of ``order[0]`` is 1.
+        Finite. Rows with a vote above it are to be flagged, and rows at it if ``order``
+        begins with 1. Of factors only the ratios matter; that of ``order[0]`` is 1.
 
     Warns
     -----
@@ -136,7 +112,7 @@ def tune_threshold(
     aim = parse_objective(objective, rows.n_classes)
     aim.check(rows)
     threshold = search(rows, aim, order)
-    warn_if_out_of_reach(rows, aim, threshold)
+    warn_if_out_of_reach(rows, aim, threshold, order)
     return threshold
 
 
@@ -146,14 +122,17 @@ def search(rows: Rows, aim: Objective, order: ArrayLike | None = None) -> Any:
         return aim.threshold
     if isinstance(aim, MacroF1):
         return _best_factors(rows, order)
-    return _best_cut(rows, aim.among(rows.n_given))
+    return _best_cut(rows, aim.among(rows.n_given), positive_wins(order))
 
 
-def warn_if_out_of_reach(rows: Rows, aim: Objective, threshold: Any) -> None:
+def warn_if_out_of_reach(
+    rows: Rows, aim: Objective, threshold: Any, order: ArrayLike | None
+) -> None:
     """Say so if a floor was not reached."""
     if not isinstance(aim, Floor):
         return
-    counts = Counts.of(rows, rows.vote > threshold, rows.weight)
+    decided = decide(rows.vote, threshold, order)
+    counts = Counts.of(rows, decided == 1, rows.weight)
     if not aim.reached(counts):
         warnings.warn(
             f"no threshold reaches the {aim.rate} floor of {aim.floor:g} on these rows; "
@@ -167,20 +146,20 @@ def warn_if_out_of_reach(rows: Rows, aim: Objective, threshold: Any) -> None:
 # Two classes: all cuts at once.
 
 
-def _best_cut(rows: Rows, aim: Objective) -> float:
+def _best_cut(rows: Rows, aim: Objective, wins: bool) -> float:
     """The best threshold; above all votes if no positive is known."""
     votes, counts = all_cuts(rows.vote, rows.positive, aim.mass(rows), rows.total)
     good = np.flatnonzero(best(aim.preference(counts)))
     if isinstance(aim, Flags):
-        return _threshold_at(int(good[-1]), votes, BELOW)
+        return _threshold_at(int(good[-1]), votes, wins, BELOW)
     if not rows.positive.any():
-        return _threshold_at(len(votes), votes)
+        return _threshold_at(len(votes), votes, wins)
     breaks = np.flatnonzero(np.diff(good) > 1)
     first = good[np.append(0, breaks + 1)]
     last = good[np.append(breaks, len(good) - 1)]
     length = last - first
     run = np.flatnonzero(length == length.max())[-1]
-    return _threshold_at(int(first[run] + last[run] + 1) // 2, votes)
+    return _threshold_at(int(first[run] + last[run] + 1) // 2, votes, wins)
 
 
 def best(preference: tuple[Number, ...]) -> NDArray[np.bool_]:
@@ -193,16 +172,25 @@ def best(preference: tuple[Number, ...]) -> NDArray[np.bool_]:
     return good
 
 
-def _threshold_at(cut: int, votes: Number, part: float = 0.5) -> float:
-    """A threshold between two neighbouring votes, this part of the way down."""
+def _threshold_at(cut: int, votes: Number, wins: bool, part: float = 0.5) -> float:
+    """A threshold that flags the votes from the ``cut``-th on, and no others."""
     if cut == 0:
         return max(float(np.nextafter(votes[0], -np.inf)), -LARGEST)
     if cut == len(votes):
         return min(float(np.nextafter(votes[-1], np.inf)), LARGEST)
-    below, above = float(votes[cut - 1]), float(votes[cut])
+    return float(between(votes[cut - 1], votes[cut], wins, part))
+
+
+def between(below: Any, above: Any, wins: bool, part: float = 0.5) -> Number:
+    """Thresholds between neighbouring votes, this part of the way down.
+
+    Neighbouring floats have no middle: the threshold is then the vote that is not flagged,
+    or, where the positive class wins ties, the one that is.
+    """
     middle = below * part + above * (1 - part)
-    # Between neighbouring floats there is no middle, and "above" must stay above.
-    return middle if below <= middle < above else below
+    if wins:
+        return np.where((below < middle) & (middle <= above), middle, above)
+    return np.where((below <= middle) & (middle < above), middle, below)
 
 
 def all_cuts(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..decision import Flags, recall_of_top
 from ..messages import counted
 from ..selection import objective_of
 from ..tables import check_carried, listed, pick
+from ..validation import require_number_of_rows
 from .draws import draw_pairs, widening
 from .measures import MEASURES, Figure, compare, point_figures
 from .rows import UNKNOWN, Judged, alike_words, class_names, honest_rows, with_blocks
@@ -115,6 +115,9 @@ def differences(
     import pandas as pd
 
     old, new = models
+    if top is not None:
+        old.target.require_two("the top rows of one class are", "leave top out")
+        require_number_of_rows(top, "top")
     name = _target(old, new, target)
     check_carried(carried, list(frames[0].columns), OWN)
     if target is not None:
@@ -159,6 +162,8 @@ def differences(
         figures = found | figures
     else:
         words.append(_why_unlabelled(name, there, labelled))
+        if top is not None:
+            words.append(f"No hits are counted in the top {top:,}, for the same reason.")
     rows = pd.DataFrame(
         {
             MEASURES.get(key, key): [*pair, gain.value, gain.low, gain.high]
@@ -265,9 +270,6 @@ def _hits(
         share = shares.pop() if len(shares) == 1 else 0.0
         rows = max(1.0, round(n * share)) if share else 0.0
     else:
-        models[0].target.require_two("the top rows of one class are", "leave top out")
-        if not (isinstance(top, Integral) and top > 0):
-            raise ValueError(f"top={top!r} must be a whole number of rows, from 1 on")
         rows = float(min(top, n))
     if not rows:
         return {}

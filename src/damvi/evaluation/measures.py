@@ -576,6 +576,10 @@ def compare(
     alike = None if blocks is None else np.asarray(blocks, np.intp)
     rng = np.random.RandomState([seed, 13])
     if top is not None:
+        if not 0 < top <= 1:
+            raise ValueError(
+                f"top={top!r} must be a share of the rows, above 0 and at most 1"
+            )
         one, two = (np.asarray(vote, np.float64).reshape(-1) for vote, _ in (ours, other))
         value, draws = draw_top_gains(rng, truth, one, two, top, alike)
     elif measure in ("ap", "macro_ap"):

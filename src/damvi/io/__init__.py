@@ -16,13 +16,12 @@ from .objects import ALLOWED
 from .onnx_export import to_onnx
 from .onnx_feeder import export_onnx
 from .sklearn_export import to_sklearn, to_skops
-from .state import ModelParts, Target, Training
+from .state import ModelParts, Training
 
 __all__ = [
     "ALLOWED",
     "ModelFileError",
     "ModelParts",
-    "Target",
     "Training",
     "export_onnx",
     "library_versions",

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..voters.trees.estimators import MAX_CLASSES
+from .checks import require, require_array, require_depth, require_family
 from .container import Json, ModelFileError, Reader, Writer
-from .trees import require, require_array, require_depth, require_family
 
 LIGHTGBM, XGBOOST = "lightgbm.LGBMClassifier", "xgboost.XGBClassifier"
 CATBOOST = "catboost.CatBoostClassifier"

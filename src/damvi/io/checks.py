@@ -1,7 +1,7 @@
-"""What the objects in a model file must be like: parameters, curves, order and columns.
+"""What the objects in a model file must be like: parameters, curves, trees and columns.
 
 Each object is checked once, when it is read, so that predictions need not doubt it: a file
-may come from anyone. What trees must be like is with the trees.
+may come from anyone. What trees of other libraries must be like besides is with them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,27 @@ from ..voters.columns import (
     PairColumns,
     RankScaler,
     RankSplines,
+    RateEncoder,
+    Rates,
 )
 from ..voters.estimators import Relabelled
-from ..voters.rates import RateEncoder, Rates
-from . import trees
+from ..voters.trees.binning import MAX_BINS, Binning, Features
+from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
+from ..voters.trees.features import Categories, HashedCategories
+from ..voters.trees.forest import (
+    CATEGORIES,
+    N_CODES,
+    NODE_COLUMNS,
+    SET_BYTES,
+    Forest,
+    weight_type,
+)
+from ..voters.trees.voters import TreeVoters
 from .container import ModelFileError
 
+MOST_WEIGHT = 2**62
+DEEPEST = 4096
+"""Levels of a tree."""
 LARGEST = 1e100
 """Of the numbers of a curve: sums and products of a few of them stay finite."""
 LARGEST_OF_WORDS = 1e6
@@ -47,10 +62,76 @@ ROUNDING = 1e-12
 """By which means of votes that differ in the last bit may be out of order."""
 
 
-def _require(condition: Any, complaint: str) -> None:
+def require(condition: Any, complaint: str) -> None:
     """Refuse the file unless the condition holds."""
     if not condition:
-        raise ModelFileError(f"it holds what cannot be right: {complaint}")
+        raise ModelFileError(f"it is broken, and holds what cannot be right: {complaint}")
+
+
+def require_array(array: Any, dtype: Any, shape: tuple[int | None, ...], name: str) -> None:
+    """An array of this type and shape (None is any number), laid out row by row."""
+    require(isinstance(array, np.ndarray), f"{name} is no array")
+    require(array.dtype == dtype, f"{name} is of {array.dtype}, not {np.dtype(dtype)}")
+    require(has_shape(array, shape), f"{name} has the shape {array.shape}")
+    require(array.flags.c_contiguous, f"{name} is laid out by columns")
+
+
+def has_shape(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+    """Whether the array has this shape; None is any number."""
+    sizes = zip(shape, array.shape, strict=False)
+    return array.ndim == len(shape) and all(want in (None, n) for want, n in sizes)
+
+
+def require_starts(starts: Any, parts: int | None, end: int, least: int, name: str) -> None:
+    """Where parts start in a list of ``end`` items, each of ``least`` or more."""
+    require_array(starts, np.int64, (None if parts is None else parts + 1,), name)
+    require(
+        len(starts) > 1 and starts[0] == 0 and starts[-1] == end, f"{name} do not add up"
+    )
+    # Compared, since differences could overflow.
+    require((starts[1:] >= starts[:-1]).all(), f"{name} go back")
+    require((np.diff(starts) >= least).all(), f"{name} leave parts empty")
+
+
+def require_family(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    inner: NDArray[np.bool_],
+    roots: NDArray[np.int64],
+) -> None:
+    """Children after their parents, in the same tree, and one parent for each node."""
+    n = len(left)
+    last = np.repeat(roots[1:], np.diff(roots))
+    children = np.concatenate([left[inner], right[inner]])
+    parents = np.tile(np.flatnonzero(inner), 2)
+    require((children > parents).all(), "children before their parents")
+    require((children < np.tile(last[inner], 2)).all(), "children outside of their tree")
+    born = np.bincount(children, minlength=n)
+    born[roots[:-1]] += 1
+    require((born == 1).all(), "nodes with no parent, or with two")
+
+
+def require_depth(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    inner: NDArray[np.bool_],
+    roots: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The depth of each tree, if none is a mere chain of a file's making.
+
+    Some kernels and libraries take memory or stack for each step from the root.
+    """
+    depths = np.zeros(len(roots) - 1, dtype=np.int64)
+    level, trees, depth = roots[:-1], np.arange(len(depths)), 0
+    while True:
+        splits = inner[level]
+        parents, trees = level[splits], np.tile(trees[splits], 2)
+        if len(parents) == 0:
+            return depths
+        depth += 1
+        require(depth <= DEEPEST, f"trees of more than {DEEPEST:,} levels")
+        depths[trees] = depth
+        level = np.concatenate([left[parents], right[parents]])
 
 
 # Parameters.
@@ -69,7 +150,7 @@ def check_params(model: Any) -> None:
     if isinstance(n_jobs, int) and abs(n_jobs) > cpus:
         given["n_jobs"] = cpus if n_jobs > 0 else -1
     missing = sorted(set(signature(cls).parameters) - vars(model).keys())
-    _require(not missing, f"{cls.__name__} without {', '.join(missing)[:200]}")
+    require(not missing, f"{cls.__name__} without {', '.join(missing)[:200]}")
     try:
         validate_params(model)
     except (TypeError, ValueError) as error:
@@ -86,9 +167,9 @@ def check_classes(state: dict[str, Any]) -> None:
     known: Any = state.get("classes_")
     n_classes = state.get("n_classes_")
     if n_classes is not None:
-        _require(np.shape(known) == (n_classes,), "another number of classes")
+        require(np.shape(known) == (n_classes,), "another number of classes")
     if isinstance(known, np.ndarray) and known.ndim == 1:
-        _require((known[1:] > known[:-1]).all(), "classes out of order")
+        require((known[1:] > known[:-1]).all(), "classes out of order")
 
 
 def _check_dummy(model: Any) -> None:
@@ -97,97 +178,97 @@ def _check_dummy(model: Any) -> None:
     if "classes_" in state:
         shape = np.shape(state["classes_"])
         known = len(shape) == 1 and shape == np.shape(state["class_prior_"])
-        _require(known and state["n_classes_"] == shape[0], "another number of classes")
-        _require(state["n_outputs_"] == 1, "more than one output")
+        require(known and state["n_classes_"] == shape[0], "another number of classes")
+        require(state["n_outputs_"] == 1, "more than one output")
 
 
 def _check_relabelled(model: Relabelled) -> None:
     """Its classes stand for the numbers 0, 1, ... of the classifier within."""
     known: Any = vars(model).get("classes_")
-    _require(_is_column(known, None, "biuf"), "classes of no known kind")
+    require(_is_column(known, None, "biuf"), "classes of no known kind")
     inner = np.asarray(getattr(model.estimator, "classes_", np.arange(len(known))))
-    _require(np.array_equal(inner, np.arange(len(known))), "another number of classes")
+    require(np.array_equal(inner, np.arange(len(known))), "another number of classes")
 
 
-def _check_categories(encoder: Any) -> None:
+def _check_encoder(encoder: Any) -> None:
     """Numbers are found by halving, and only where they rise; NaN is last."""
     known = vars(encoder).get("categories_")
     if known is None:
         return
-    _require(isinstance(known, list), "categories of no known kind")
+    require(isinstance(known, list), "categories of no known kind")
     for own in known:
         array = isinstance(own, np.ndarray) and own.ndim == 1
-        _require(array and own.dtype.kind in "biufUSO", "categories of no known kind")
+        require(array and own.dtype.kind in "biufUSO", "categories of no known kind")
         if own.dtype.kind in "biuf":
-            _require(_rises(own), "categories out of order")
+            require(_rises(own), "categories out of order")
         else:
-            _require(len(set(own.tolist())) == len(own), "categories that appear twice")
+            require(len(set(own.tolist())) == len(own), "categories that appear twice")
 
 
 def _check_ranks(scaler: RankScaler) -> None:
     knots = vars(scaler).get("knots_")
     if knots is None:
         return
-    _require(isinstance(knots, list), "no list of knots")
+    require(isinstance(knots, list), "no list of knots")
     for pair in knots:
-        _require(isinstance(pair, tuple) and len(pair) == 2, "knots without heights")
+        require(isinstance(pair, tuple) and len(pair) == 2, "knots without heights")
         values, heights = pair
-        _require(_is_column(values) and len(values) > 0, "no knots")
-        _require(_is_column(heights, len(values)), "knots without heights")
-        _require(_rises(values), "knots out of order")
-        _require(np.isfinite(heights).all() and _rises(heights), "heights out of order")
+        require(_is_column(values) and len(values) > 0, "no knots")
+        require(_is_column(heights, len(values)), "knots without heights")
+        require(_rises(values), "knots out of order")
+        require(np.isfinite(heights).all() and _rises(heights), "heights out of order")
 
 
 def _check_splines(model: RankSplines) -> None:
     state = vars(model)
     if "bent_" not in state:
         return
-    _require(isinstance(state.get("ranks_"), RankScaler), "splines without ranks")
-    trees.require_array(model.bent_, np.bool_, (len(model.ranks_.knots_),), "splines")
+    require(isinstance(state.get("ranks_"), RankScaler), "splines without ranks")
+    require_array(model.bent_, np.bool_, (len(model.ranks_.knots_),), "splines")
 
 
 def _check_pairs(model: PairColumns) -> None:
     state = vars(model)
     if "pairs_" not in state:
         return
-    trees.require_array(model.pairs_, np.int64, (None, 2), "pairs of columns")
+    require_array(model.pairs_, np.int64, (None, 2), "pairs of columns")
     n: Any = state.get("n_features_in_")
-    _require(type(n) is int, "pairs of no known columns")
+    require(type(n) is int, "pairs of no known columns")
     in_range = ((model.pairs_ >= 0) & (model.pairs_ < n)).all()
-    _require(in_range and len(model.pairs_) <= n * n, "pairs of columns out of range")
+    require(in_range and len(model.pairs_) <= n * n, "pairs of columns out of range")
 
 
 def _check_levels(levels: Levels) -> None:
-    trees.check_hashes(levels.hashes)
+    _check_hashes(levels.hashes)
     n = len(levels.hashes)
-    trees.require_array(levels.counts, np.uint32, (n,), "counts of levels")
-    _require((levels.counts > 0).all(), "levels that no rows have")
+    require_array(levels.counts, np.uint32, (n,), "counts of levels")
+    require((levels.counts > 0).all(), "levels that no rows have")
 
 
 def _check_words(words: Words) -> None:
-    trees.require_array(words.weights, np.float32, (2 * N_BUCKETS,), "weights of words")
+    require_array(words.weights, np.float32, (2 * N_BUCKETS,), "weights of words")
     shape = (2 * N_BUCKETS, None)
-    trees.require_array(words.directions, np.float32, shape, "directions of words")
-    _require(1 <= words.directions.shape[1] <= N_DIRECTIONS, "directions of words")
+    require_array(words.directions, np.float32, shape, "directions of words")
+    require(1 <= words.directions.shape[1] <= N_DIRECTIONS, "directions of words")
     for numbers in (words.weights, words.directions):
-        _require((np.abs(numbers) <= LARGEST_OF_WORDS).all(), "words that weigh too much")
+        require((np.abs(numbers) <= LARGEST_OF_WORDS).all(), "words that weigh too much")
 
 
 def _check_rates(rates: Rates) -> None:
     """A row of rates for each hash, one for missing values and one for the rest."""
-    trees.check_hashes(rates.hashes)
+    _check_hashes(rates.hashes)
     shape = (len(rates.hashes) + 2, None)
-    trees.require_array(rates.rates, np.float64, shape, "rates")
+    require_array(rates.rates, np.float64, shape, "rates")
     within = (rates.rates >= 0) & (rates.rates <= 1)
-    _require(rates.rates.shape[1] > 0 and within.all(), "rates out of range")
+    require(rates.rates.shape[1] > 0 and within.all(), "rates out of range")
 
 
 def _check_rate_encoder(encoder: RateEncoder) -> None:
     known: Any = vars(encoder).get("rates_", {})
-    _require(isinstance(known, dict), "rates of no known kind")
-    _require(all(isinstance(one, Rates) for one in known.values()), "no rates")
+    require(isinstance(known, dict), "rates of no known kind")
+    require(all(isinstance(one, Rates) for one in known.values()), "no rates")
     widths = {one.rates.shape[1] for one in known.values()}
-    _require(len(widths) < 2, "rates of other classes")
+    require(len(widths) < 2, "rates of other classes")
 
 
 def _check_quantiles(scaler: Any) -> None:
@@ -195,22 +276,22 @@ def _check_quantiles(scaler: Any) -> None:
     if "quantiles_" not in state:
         return
     quantiles, references = state["quantiles_"], state.get("references_")
-    _require(_is_column(references) and _rises(references), "references_ out of order")
+    require(_is_column(references) and _rises(references), "references_ out of order")
     shape = (len(references), None)
-    is_table = isinstance(quantiles, np.ndarray) and trees.has_shape(quantiles, shape)
-    _require(is_table and quantiles.dtype.kind == "f", "quantiles_ of no known kind")
+    is_table = isinstance(quantiles, np.ndarray) and has_shape(quantiles, shape)
+    require(is_table and quantiles.dtype.kind == "f", "quantiles_ of no known kind")
     # A column of missing values has NaN alone.
     falls = quantiles[1:] < quantiles[:-1]
     some = np.isnan(quantiles)
-    _require(not falls.any(), "quantiles_ out of order")
-    _require((some.all(axis=0) | ~some.any(axis=0)).all(), "quantiles_ with gaps")
+    require(not falls.any(), "quantiles_ out of order")
+    require((some.all(axis=0) | ~some.any(axis=0)).all(), "quantiles_ with gaps")
 
 
 def _is_column(value: Any, n: int | None = None, kinds: str = "f") -> bool:
     """Whether it is an array of numbers, ``n`` of them."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
         return False
-    return trees.has_shape(value, (n,))
+    return has_shape(value, (n,))
 
 
 def _rises(values: NDArray[Any]) -> bool:
@@ -227,7 +308,7 @@ def _require_numbers(curve: Any, *names: str, least: float = -LARGEST) -> None:
     for name in names:
         value = getattr(curve, name)
         fine = isinstance(value, float) and least <= value <= LARGEST
-        _require(fine, f"{type(curve).__name__}.{name} is {str(value)[:40]}")
+        require(fine, f"{type(curve).__name__}.{name} is {str(value)[:40]}")
 
 
 def _check_line(curve: Line | Platt) -> None:
@@ -240,35 +321,35 @@ def _check_beta(curve: BetaCurve) -> None:
     _require_numbers(curve, "intercept")
     _require_numbers(curve, "scale", least=1.0)
     _require_numbers(curve, "low", "high", least=np.finfo(np.float64).tiny)
-    _require(max(curve.low, curve.high) <= 0.5, "a BetaCurve that is cut off")
+    require(max(curve.low, curve.high) <= 0.5, "a BetaCurve that is cut off")
 
 
 def _check_knots(curve: Knots) -> None:
     for name in ("votes", "log_odds"):
         values = getattr(curve, name)
-        _require(isinstance(values, tuple) and len(values) > 0, f"no {name} of knots")
+        require(isinstance(values, tuple) and len(values) > 0, f"no {name} of knots")
         numbers = all(isinstance(v, float) and abs(v) <= LARGEST for v in values)
-        _require(numbers, f"{name} of knots that are no finite numbers")
+        require(numbers, f"{name} of knots that are no finite numbers")
         falls = np.diff(values) < -ROUNDING * np.abs(values).max()
-        _require(not falls.any(), f"{name} of knots out of order")
-    _require(len(curve.votes) == len(curve.log_odds), "knots without heights")
+        require(not falls.any(), f"{name} of knots out of order")
+    require(len(curve.votes) == len(curve.log_odds), "knots without heights")
 
 
 def _check_isotonic(curve: Isotonic) -> None:
     votes, calibrated = curve.votes, curve.calibrated
-    trees.require_array(votes, np.float32, (None,), "votes")
-    trees.require_array(calibrated, np.float64, (len(votes),), "calibrated votes")
-    _require(len(votes) > 0 and np.isfinite(votes).all(), "no knots")
-    _require((votes[1:] > votes[:-1]).all(), "knots out of order")
-    _require((np.abs(calibrated) <= 1).all(), "calibrated votes out of range")
+    require_array(votes, np.float32, (None,), "votes")
+    require_array(calibrated, np.float64, (len(votes),), "calibrated votes")
+    require(len(votes) > 0 and np.isfinite(votes).all(), "no knots")
+    require((votes[1:] > votes[:-1]).all(), "knots out of order")
+    require((np.abs(calibrated) <= 1).all(), "calibrated votes out of range")
     falls = np.diff(calibrated) < -ROUNDING
-    _require(not falls.any(), "calibrated votes out of order")
+    require(not falls.any(), "calibrated votes out of order")
 
 
 def _check_class_curves(curves: ClassCurves) -> None:
     known = isinstance(curves.curves, tuple) and len(curves.curves) > 2
-    _require(known, "curves of no known classes")
-    _require(all(map(is_vote_curve, curves.curves)), "curves of no known kind")
+    require(known, "curves of no known classes")
+    require(all(map(is_vote_curve, curves.curves)), "curves of no known kind")
 
 
 def is_vote_curve(curve: Any) -> bool:
@@ -278,7 +359,7 @@ def is_vote_curve(curve: Any) -> bool:
 
 def _check_probability_curve(curve: ProbabilityCurve) -> None:
     known = isinstance(curve.log_odds, (Line, BetaCurve, Knots))
-    _require(known and isinstance(curve.method, str), "a curve of no known kind")
+    require(known and isinstance(curve.method, str), "a curve of no known kind")
     _require_numbers(curve, "shift")
     _require_numbers(curve, "scale", least=1.0)
 
@@ -287,28 +368,158 @@ def _check_calibrator(calibrator: Calibrator) -> None:
     curves = calibrator.curves
     known = isinstance(curves, tuple) and len(curves) > 0
     curved = known and all(isinstance(one, ProbabilityCurve) for one in curves)
-    _require(curved, "a calibrator without curves")
+    require(curved, "a calibrator without curves")
+
+
+# The built-in trees. Compiled code walks them and checks no index, so everything that it
+# relies on is checked here.
+
+
+def _check_forest(forest: Forest) -> None:
+    """All that the kernels of :mod:`damvi.voters.trees.forest` take for granted.
+
+    The vote of a leaf is not stored but read off its weights, so it names a class that
+    there is.
+    """
+    weights, n = forest.weights, len(forest.nodes)
+    require(isinstance(weights, np.ndarray), "weights is no array")
+    require(has_shape(weights, (n, None)), f"weights has the shape {weights.shape}")
+    require_array(forest.nodes, np.int32, (None, NODE_COLUMNS), "nodes")
+    require_array(forest.sets, np.uint8, (None, SET_BYTES), "sets")
+    require_array(weights, weight_type(weights.shape[1]), (n, None), "weights")
+    require(2 <= weights.shape[1] <= MAX_CLASSES, "weights of no known classes")
+    require_array(forest.rows, np.int32, (n,), "rows")
+    require_starts(forest.roots, None, n, 1, "roots")
+    require_starts(forest.set_starts, len(forest), len(forest.sets), 0, "set_starts")
+    require_array(forest.importances, np.float64, (len(forest), None), "importances")
+    require(np.isfinite(forest.importances).all(), "importances are not finite")
+    require(((weights >= 0) & (weights <= MOST_WEIGHT)).all(), "weights out of range")
+    require((weights.sum(axis=1, dtype=np.int64) > 0).all(), "nodes without weight")
+    require((forest.rows > 0).all(), "nodes without rows")
+    feature, shift, threshold = forest.feature, forest.shift, forest.threshold
+    n_features = forest.importances.shape[1]
+    require(((feature >= 0) & (feature < n_features)).all(), "features out of range")
+    require(np.isin(shift, (0, 1, CATEGORIES)).all(), "unknown kinds of splits")
+    sizes = np.diff(forest.roots)
+    n_sets = np.repeat(np.diff(forest.set_starts), sizes)
+    most = np.where(shift == CATEGORIES, n_sets, N_CODES)
+    require(((threshold >= 0) & (threshold < most)).all(), "thresholds out of range")
+    is_leaf = forest.is_leaf
+    ends = (shift[is_leaf] != CATEGORIES) & (threshold[is_leaf] == N_CODES - 1)
+    require(ends.all(), "leaves that send rows on")
+    roots = np.repeat(forest.roots[:-1], sizes)
+    left = forest.left.astype(np.int64) + roots
+    require_family(left, left + 1, ~is_leaf, forest.roots)
+    require_depth(left, left + 1, ~is_leaf, forest.roots)
+
+
+def _check_binning(binning: Binning) -> None:
+    """All that :func:`damvi.voters.trees.binning.encode` takes for granted."""
+    cuts, starts = binning.cuts, binning.starts
+    require_array(cuts, np.float64, (None,), "cuts")
+    require_starts(starts, None, len(cuts), 0, "cuts' starts")
+    sizes = np.diff(starts)
+    n_features = len(sizes)
+    require_array(binning.category_codes, np.uint8, (len(cuts),), "category codes")
+    require_array(binning.categorical, np.uint8, (n_features,), "categorical")
+    require_array(binning.n_codes, np.int64, (n_features,), "numbers of codes")
+    require(not np.isnan(cuts).any(), "cuts are NaN")
+    rises = np.ones(len(cuts), dtype=bool)
+    rises[1:] = cuts[1:] > cuts[:-1]
+    rises[starts[:-1][sizes > 0]] = True
+    require(rises.all(), "cuts out of order")
+    named = binning.categorical == 1
+    require((named | (binning.categorical == 0)).all(), "categorical is not 0 or 1")
+    require((sizes[~named] < MAX_BINS).all(), "too many cuts")
+    require((binning.n_codes[~named] == sizes[~named] + 2).all(), "codes do not add up")
+    n_codes = binning.n_codes
+    require(((n_codes >= 1) & (n_codes <= N_CODES)).all(), "numbers of codes out of range")
+    most = np.repeat(n_codes, sizes)
+    require((binning.category_codes < most).all(), "category codes out of range")
+
+
+def _check_features(features: Features) -> None:
+    """One column of categories for each of the bins."""
+    require(isinstance(features.binning, Binning), "no bins")
+    known = features.categories
+    if known is None:
+        return
+    require(isinstance(known, Categories), "categories of no known kind")
+    columns = known.by_column
+    require(
+        isinstance(columns, tuple) and len(columns) == len(features), "categories missing"
+    )
+    _check_categories(known)
+
+
+def _check_categories(categories: Categories) -> None:
+    """Whole numbers for the categories of each column."""
+    require(isinstance(categories.by_column, tuple), "categories of no known kind")
+    for column in categories.by_column:
+        if isinstance(column, HashedCategories):  # checked when it was read
+            continue
+        require(column is None or isinstance(column, dict), "categories of no known kind")
+        numbers = [] if column is None else list(column.values())
+        require(
+            all(type(number) is int for number in numbers), "categories without numbers"
+        )
+        require(all(0 <= number < 2**31 for number in numbers), "categories out of range")
+
+
+def _check_hashed(categories: HashedCategories) -> None:
+    """As many buckets as there are codes for."""
+    n = categories.n_buckets
+    require(type(n) is int and 1 <= n < MAX_BINS, "buckets out of range")
+
+
+def _check_hashes(hashes: Any) -> None:
+    """Of categories: they are found by halving."""
+    require_array(hashes, np.uint64, (None,), "hashes")
+    require((hashes[1:] > hashes[:-1]).all(), "hashes out of order")
+
+
+def check_voters(voters: TreeVoters) -> None:
+    """Trees, and the features that they look at."""
+    require(isinstance(voters.tree, FastTreeClassifier), "no options")
+    require(isinstance(voters.features, Features), "no features")
+    require(isinstance(voters.forest, Forest), "no nodes")
+    require(
+        voters.forest.importances.shape[1] == len(voters.features),
+        "they look at other features than there are",
+    )
+
+
+def _check_model(model: Any) -> None:
+    """A forest or tree as a classifier; one that is not fitted has nothing to check."""
+    voters = vars(model).get("trees_")
+    if voters is None:
+        return
+    require(isinstance(voters, TreeVoters), "no trees")
+    classes = vars(model).get("classes_")
+    shape = (voters.n_classes,)
+    require(isinstance(classes, np.ndarray) and classes.shape == shape, "other classes")
+    require(model.n_features_in_ == len(voters.features), "another number of features")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
     "BetaCurve": _check_beta,
-    "Binning": trees.check_binning,
+    "Binning": _check_binning,
     "Calibrator": _check_calibrator,
     "ClassCurves": _check_class_curves,
     "DummyClassifier": _check_dummy,
-    "FastForestClassifier": trees.check_model,
-    "FastTreeClassifier": trees.check_model,
-    "Features": trees.check_features,
-    "Forest": trees.check_forest,
+    "FastForestClassifier": _check_model,
+    "FastTreeClassifier": _check_model,
+    "Features": _check_features,
+    "Forest": _check_forest,
     "Isotonic": _check_isotonic,
     "Knots": _check_knots,
     "Line": _check_line,
-    "OneHotEncoder": _check_categories,
-    "OrdinalEncoder": _check_categories,
+    "OneHotEncoder": _check_encoder,
+    "OrdinalEncoder": _check_encoder,
     "Platt": _check_line,
     "ProbabilityCurve": _check_probability_curve,
-    "Categories": trees.check_categories,
-    "HashedCategories": trees.check_hashed,
+    "Categories": _check_categories,
+    "HashedCategories": _check_hashed,
     "Levels": _check_levels,
     "Words": _check_words,
     "QuantileTransformer": _check_quantiles,
@@ -318,7 +529,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "RateEncoder": _check_rate_encoder,
     "Rates": _check_rates,
     "Relabelled": _check_relabelled,
-    "TreeVoters": trees.check_voters,
+    "TreeVoters": check_voters,
 }
 """By the name of the class."""
 
@@ -371,7 +582,7 @@ def check_width(model: Any, n_in: int | None) -> int | None:
     if expected is None or not hasattr(model, "get_feature_names_out"):
         return None
     if name == "SimpleImputer":
-        _require(isinstance(state.get("statistics_"), np.ndarray), "no statistics_")
+        require(isinstance(state.get("statistics_"), np.ndarray), "no statistics_")
     for one in BY_COLUMN:
         if isinstance(own := state.get(one), np.ndarray):
             _same_width(f"{name}.{one}", n_in, own.shape[0] if own.ndim == 1 else -1)
@@ -382,7 +593,7 @@ def check_width(model: Any, n_in: int | None) -> int | None:
     for one in MADE:
         made = state.get(one, 0)
         whole = isinstance(made, (int, np.integer)) and 0 <= made <= expected
-        _require(whole, f"{name}.{one} is {str(made)[:40]}")
+        require(whole, f"{name}.{one} is {str(made)[:40]}")
     return len(model.get_feature_names_out())
 
 

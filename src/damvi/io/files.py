@@ -281,20 +281,9 @@ def summarize(
 def _summarize_target(model: ModelParts, sampled: bool) -> dict[str, Any]:
     target, labels, scores = model.target, model.training.labels, model.scores
     counts = np.bincount(labels, minlength=target.n_classes).tolist()
-    rows = scores["rows"] if sampled else len(labels)
-    summary: dict[str, Any] = {"name": target.name, "rows": rows}
-    if target.classes:
-        if sampled:
-            counts = [scores["classes"][label] for label in target.classes]
-        by_class = zip(target.classes, counts, strict=True)
-        return summary | {"classes": [{"label": one, "rows": n} for one, n in by_class]}
-    positives = scores["positives"] if sampled else counts[1]
-    return summary | {
-        "positive": target.positive,
-        "negative": target.negative,
-        "positives": positives,
-        "rate": positives / rows if rows else None,
-    }
+    if sampled:
+        counts = target.counts(scores)
+    return {"name": target.name, "rows": sum(counts), **target.summary(counts)}
 
 
 def _summarize_voters(fitted: Fitted) -> dict[str, Any]:

@@ -51,19 +51,21 @@ from ..voters.columns import (
     PairColumns,
     RankScaler,
     RankSplines,
+    RateEncoder,
+    Rates,
     categorical_columns,
     numeric_columns,
 )
 from ..voters.estimators import Relabelled, SomeRows
-from ..voters.rates import RateEncoder, Rates
 from ..voters.trees.binning import Binning, Features
 from ..voters.trees.features import Categories, HashedCategories
 from ..voters.trees.forest import Forest
 from ..voters.trees.voters import TreeVoters
 from ..weighting import PlainVoteComparison
-from . import boosters, checks, sklearn_trees, trees
+from . import boosters, checks, sklearn_trees
 from .container import Json, ModelFileError, Reader, Writer
 
+FAST_TREE = "damvi.FastTreeClassifier"
 SKLEARN = {
     name: module
     for module, names in {
@@ -211,8 +213,8 @@ class Objects:
         if name := _name_in(RECORDS, cls):
             return {"is": name, "state": _record(writer, value)}
         if cls is FastTreeClassifier:
-            return {"is": trees.FAST_TREE, **trees.write_fast_tree(writer, value)}
-        if (kind := sklearn_trees.kind_of(value)) is not None:
+            return {"is": FAST_TREE, **_write_fast_tree(writer, value)}
+        if kind := _name_in(sklearn_trees.KINDS, cls):
             return {"is": kind, **sklearn_trees.write_trees(writer, value)}
         if (kind := boosters.booster_of(value)) is not None:
             return {"is": kind, **boosters.write_booster(writer, kind, value)}
@@ -237,8 +239,8 @@ class Objects:
             value = RECORDS[kind](**reader.state(stored["state"]))
         elif kind in FUNCTIONS:
             return FUNCTIONS[kind]
-        elif kind == trees.FAST_TREE:
-            value = trees.read_fast_tree(reader, stored)
+        elif kind == FAST_TREE:
+            value = _read_fast_tree(reader, stored)
             checks.check_params(value)
         elif kind in sklearn_trees.KINDS:
             value = sklearn_trees.read_trees(reader, kind, stored)
@@ -254,8 +256,28 @@ class Objects:
         return value
 
 
+def _write_fast_tree(writer: Writer, tree: FastTreeClassifier) -> dict[str, Json]:
+    """Its attributes, without the circle from its trees back to itself."""
+    state = dict(vars(tree))
+    state.pop("_metadata_request", None)
+    trees = state.pop("trees_", None)
+    grown = {} if trees is None else {"features": trees.features, "forest": trees.forest}
+    return {"state": writer.state(state), "grown": writer.state(grown)}
+
+
+def _read_fast_tree(reader: Reader, stored: dict[str, Json]) -> FastTreeClassifier:
+    """The tree that was written."""
+    tree = FastTreeClassifier()
+    tree.__dict__.update(reader.state(stored["state"]))
+    grown = reader.state(stored["grown"])
+    if grown:
+        tree.trees_ = TreeVoters(tree, grown["features"], grown["forest"])
+        checks.check_voters(tree.trees_)
+    return tree
+
+
 def _name_in(table: dict[str, Any], value: Any) -> str | None:
-    for package in ("damvi", "numpy"):
+    for package in ("damvi", "numpy", "sklearn"):
         name = f"{package}.{getattr(value, '__name__', '')}"
         if table.get(name) is value:
             return name

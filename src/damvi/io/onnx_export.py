@@ -186,20 +186,7 @@ def _vote_of_trees(graph: Graph, fitted: Fitted, data: Data) -> str:
     asked = np.flatnonzero(fitted.weights)
     voters, weights = fitted.voters.take(asked), fitted.weights[asked]
     X = own_numbers(graph, voters.features, data)
-    votes = voters.forest.node_votes.astype(np.float64)  # of each node
-    if fitted.n_classes == 2:
-        votes *= np.repeat(weights, np.diff(voters.forest.roots))
-    trees = read_own_trees(voters.forest, voters.features.binning, votes)
-    leaves = write_trees(graph, X, trees)
-    if fitted.n_classes == 2:
-        return graph.ordered_sum(leaves, len(trees))
-    weight, nothing = graph.constant(weights), graph.constant(0.0)
-    totals = []
-    for c in range(fitted.n_classes):
-        for_it = graph.add("Equal", leaves, graph.constant(float(c)))
-        gain = graph.add("Where", for_it, weight, nothing)
-        totals.append(graph.ordered_sum(gain, len(trees)))
-    return graph.side_by_side(totals)
+    return _classes_of(fitted).sum_of_trees(graph, fitted, voters, weights, X)
 
 
 def _vote_of_models(graph: Graph, fitted: Fitted, data: Data) -> str:
@@ -235,7 +222,8 @@ def _vote_of_model(graph: Graph, fitted: Fitted, k: int, data: Data) -> str:
     model = voters.estimators[k]
     if isinstance(voters, BaggedVoters) or voters.voting == "hard":
         return _hard_vote(graph, fitted, model, data)
-    vote = _soft_vote(graph, fitted, model, data)
+    shares = write_model(graph, model, data).shares
+    vote = _classes_of(fitted).soft_vote(graph, fitted, model, shares)
     if voters.calibrators is None:
         return vote
     return write_vote_calibrator(graph, vote, voters.calibrators[k])
@@ -244,34 +232,8 @@ def _vote_of_model(graph: Graph, fitted: Fitted, k: int, data: Data) -> str:
 def _hard_vote(graph: Graph, fitted: Fitted, model: Any, data: Data) -> str:
     """The vote that each of the model's classes stands for, looked up."""
     winner = write_model(graph, model, data).winner
-    if fitted.n_classes == 2:
-        positive = fitted.voters.classes[1]
-        table = np.where(np.asarray(model.classes_) == positive, 1.0, -1.0)
-    else:
-        table = np.eye(fitted.n_classes)[_places(fitted, model)]
+    table = _classes_of(fitted).hard_votes(fitted, model)
     return graph.add("Gather", graph.constant(table), winner, axis=0)
-
-
-def _soft_vote(graph: Graph, fitted: Fitted, model: Any, data: Data) -> str:
-    shares, n_own = write_model(graph, model, data).shares, len(model.classes_)
-    if fitted.n_classes == 2:
-        if n_own != 2:
-            raise ValueError(f"it knows {n_own} classes, and not two")
-        sides = 1.0 if model.classes_[1] == fitted.voters.classes[1] else -1.0
-        vote = linear(graph, shares, 2 * sides, -sides)
-        return graph.single(clip(graph, vote, -1.0, 1.0))
-    if n_own == 2:
-        first = graph.add("Sub", graph.constant(1.0), shares)
-        shares = graph.side_by_side([first, shares])
-    if n_own < fitted.n_classes:  # nothing for those that it has never met
-        spread = graph.constant(np.eye(fitted.n_classes)[_places(fitted, model)])
-        shares = graph.add("MatMul", shares, spread)
-    return graph.single(clip(graph, shares, 0.0, 1.0))
-
-
-def _places(fitted: Fitted, model: Any) -> Any:
-    """Where the classes of a model are among all, as the voters know them."""
-    return np.searchsorted(fitted.voters.classes, np.asarray(model.classes_))
 
 
 # From the vote to label and probability.
@@ -279,37 +241,11 @@ def _places(fitted: Fitted, model: Any) -> Any:
 
 def _write_answers(graph: Graph, fitted: Fitted, vote: str, names: Any) -> None:
     """The label of the largest score, ties by the order, and the probabilities."""
-    judge = _scores_of_two if fitted.n_classes == 2 else _scores_of_each
-    scores, chances = judge(graph, fitted, vote)
+    scores, chances = _classes_of(fitted).answers(graph, fitted, vote)
     kind = object if names.dtype.kind in "OU" else names.dtype
     place = _winner(graph, scores, fitted.labels.order)
     graph.add("Gather", graph.constant(names, kind), place, to="label")
     graph.add("Identity", chances, to="probability")
-
-
-def _scores_of_two(graph: Graph, fitted: Fitted, vote: str) -> tuple[str, str]:
-    """Scores by the threshold and probabilities, (n, 2) each."""
-    excess = graph.add("Sub", vote, graph.constant(fitted.threshold))
-    sides = [graph.add("Mul", vote, graph.constant(0.0)), excess]
-    scores = graph.side_by_side(sides if fitted.positive == 1 else sides[::-1])
-    one = graph.constant(1.0)
-    if fitted.calibrator is None:
-        tie = graph.constant(0.5 + TIE / 2 if fitted.labels.order[0] == 1 else 0.5)
-        zero = graph.add("Equal", vote, graph.constant(0.0))
-        half = linear(graph, vote, 0.5 if fitted.positive == 1 else -0.5, 0.5)
-        last = graph.add("Where", zero, tie, half)
-    else:
-        last = write_calibrator(graph, vote, fitted.calibrator)
-        last = last if fitted.positive == 1 else graph.add("Sub", one, last)
-    return scores, graph.side_by_side([graph.add("Sub", one, last), last])
-
-
-def _scores_of_each(graph: Graph, fitted: Fitted, vote: str) -> tuple[str, str]:
-    """Votes times factors, and the probabilities or else the votes, ties settled."""
-    scores = graph.add("Mul", vote, graph.constant(fitted.threshold))
-    if fitted.calibrator is None:
-        return scores, _settled(graph, fitted, vote)
-    return scores, write_calibrator(graph, vote, fitted.calibrator)
 
 
 def _winner(graph: Graph, scores: str, order: Any) -> str:
@@ -328,6 +264,95 @@ def _settled(graph: Graph, fitted: Fitted, vote: str) -> str:
     raised = graph.add("And", tied, graph.add("Equal", winner, places))
     step = graph.add("Mul", vote, graph.constant(STEP))
     return graph.add("Where", raised, graph.add("Add", vote, step), vote)
+
+
+# What differs between two classes and more: the shape of a vote, and how it is read.
+
+
+class _OfTwo:
+    """One number a row, for the positive one of two classes."""
+
+    def sum_of_trees(
+        self, graph: Graph, fitted: Fitted, voters: TreeVoters, weights: Any, X: str
+    ) -> str:
+        votes = voters.forest.node_votes.astype(np.float64)
+        votes *= np.repeat(weights, np.diff(voters.forest.roots))
+        trees = read_own_trees(voters.forest, voters.features.binning, votes)
+        return graph.ordered_sum(write_trees(graph, X, trees), len(trees))
+
+    def hard_votes(self, fitted: Fitted, model: Any) -> Any:
+        positive = fitted.voters.classes[1]
+        return np.where(np.asarray(model.classes_) == positive, 1.0, -1.0)
+
+    def soft_vote(self, graph: Graph, fitted: Fitted, model: Any, shares: str) -> str:
+        n_own = len(model.classes_)
+        if n_own != 2:
+            raise ValueError(f"it knows {n_own} classes, and not two")
+        sides = 1.0 if model.classes_[1] == fitted.voters.classes[1] else -1.0
+        vote = linear(graph, shares, 2 * sides, -sides)
+        return graph.single(clip(graph, vote, -1.0, 1.0))
+
+    def answers(self, graph: Graph, fitted: Fitted, vote: str) -> tuple[str, str]:
+        """Scores by the threshold and probabilities, (n, 2) each."""
+        excess = graph.add("Sub", vote, graph.constant(fitted.threshold))
+        sides = [graph.add("Mul", vote, graph.constant(0.0)), excess]
+        scores = graph.side_by_side(sides if fitted.positive == 1 else sides[::-1])
+        one = graph.constant(1.0)
+        if fitted.calibrator is None:
+            tie = graph.constant(0.5 + TIE / 2 if fitted.labels.order[0] == 1 else 0.5)
+            zero = graph.add("Equal", vote, graph.constant(0.0))
+            half = linear(graph, vote, 0.5 if fitted.positive == 1 else -0.5, 0.5)
+            last = graph.add("Where", zero, tie, half)
+        else:
+            last = write_calibrator(graph, vote, fitted.calibrator)
+            last = last if fitted.positive == 1 else graph.add("Sub", one, last)
+        return scores, graph.side_by_side([graph.add("Sub", one, last), last])
+
+
+class _OfEach:
+    """A share for each of three or more classes."""
+
+    def sum_of_trees(
+        self, graph: Graph, fitted: Fitted, voters: TreeVoters, weights: Any, X: str
+    ) -> str:
+        votes = voters.forest.node_votes.astype(np.float64)  # numbers of classes
+        trees = read_own_trees(voters.forest, voters.features.binning, votes)
+        leaves = write_trees(graph, X, trees)
+        weight, nothing = graph.constant(weights), graph.constant(0.0)
+        totals = []
+        for c in range(fitted.n_classes):
+            for_it = graph.add("Equal", leaves, graph.constant(float(c)))
+            gain = graph.add("Where", for_it, weight, nothing)
+            totals.append(graph.ordered_sum(gain, len(trees)))
+        return graph.side_by_side(totals)
+
+    def hard_votes(self, fitted: Fitted, model: Any) -> Any:
+        return np.eye(fitted.n_classes)[self._places(fitted, model)]
+
+    def soft_vote(self, graph: Graph, fitted: Fitted, model: Any, shares: str) -> str:
+        n_own = len(model.classes_)
+        if n_own == 2:
+            first = graph.add("Sub", graph.constant(1.0), shares)
+            shares = graph.side_by_side([first, shares])
+        if n_own < fitted.n_classes:  # nothing for those that it has never met
+            spread = graph.constant(self.hard_votes(fitted, model))
+            shares = graph.add("MatMul", shares, spread)
+        return graph.single(clip(graph, shares, 0.0, 1.0))
+
+    def _places(self, fitted: Fitted, model: Any) -> Any:
+        """Where the classes of a model are among all, as the voters know them."""
+        return np.searchsorted(fitted.voters.classes, np.asarray(model.classes_))
+
+    def answers(self, graph: Graph, fitted: Fitted, vote: str) -> tuple[str, str]:
+        """Votes times factors, and the probabilities or else the votes, ties settled."""
+        scores = graph.add("Mul", vote, graph.constant(fitted.threshold))
+        if fitted.calibrator is None:
+            return scores, _settled(graph, fitted, vote)
+        return scores, write_calibrator(graph, vote, fitted.calibrator)
+
+
+def _classes_of(fitted: Fitted) -> _OfTwo | _OfEach:
+    return _OfTwo() if fitted.n_classes == 2 else _OfEach()
 
 
 # Calibrators, of voters and of the vote.

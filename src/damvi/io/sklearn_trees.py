@@ -27,8 +27,8 @@ from sklearn.tree import (
 from .. import _compat
 from ..labels import MAX_CLASSES
 from .boosters import Parts, check_classes, check_columns, check_counts, check_threads
+from .checks import require, require_array, require_depth, require_family
 from .container import Json, ModelFileError, Reader, Writer
-from .trees import require, require_array, require_depth, require_family
 
 TREES = (
     DecisionTreeClassifier,
@@ -75,12 +75,6 @@ SET_WORDS = 8
 MOST_FEATURES = 2**24
 FREE = ("threshold", "num_threshold", "gain", "impurity")
 """Columns that may hold what is not finite; thresholds may not be NaN."""
-
-
-def kind_of(value: Any) -> str | None:
-    """Which of these models it is, if any."""
-    name = f"sklearn.{type(value).__name__}"
-    return name if KINDS.get(name) is type(value) else None
 
 
 def write_trees(writer: Writer, model: Any) -> dict[str, Json]:

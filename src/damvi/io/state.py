@@ -5,8 +5,7 @@ All that this package knows of the estimator's attributes is in this file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -15,18 +14,18 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..classifier import DAMVIClassifier
-from ..decision import Calibrator, Decision, Tuning
+from ..decision import Calibrator, Decision, Guarantee, Tuning
 from ..decision.calibration import ClassCurves
+from ..decision.guarantees import RATES
 from ..labels import MAX_CLASSES, Labels, vote_shape
-from ..tables import Schema
+from ..tables import Schema, Target, TargetOfMany
 from ..tables.profile import Profile, Tally, check_profile
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.voters import TreeVoters
 from ..voting import DAMVIVotingClassifier
 from ..weighting import PlainVoteComparison
-from .checks import check_params, check_width, is_vote_curve
+from .checks import check_params, check_width, has_shape, is_vote_curve
 from .container import Json, ModelFileError, Reader, Writer
-from .trees import has_shape
 
 Estimator = DAMVIClassifier | DAMVIVotingClassifier
 ESTIMATORS: dict[str, Any] = {
@@ -53,6 +52,9 @@ CLASSES = ("classes", "pos_label", "order")
 VOTE = "out_of_sample_vote"
 DECIDED = ("threshold", "comparison", "tuning", VOTE, "calibrator")
 """Of the decision: what was learned from these votes."""
+COUNTS = ("positives", "negatives", "found", "alarms", "counted", "needed")
+TOLD = {one.name for one in fields(Guarantee)} - {"hashes", "of"} | {"words", "price"}
+"""Of a guarantee; beside it there may be figures at its threshold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,79 +312,6 @@ def _require(condition: Any, name: str) -> None:
 # The same for a table: its model, and what is known of its quality.
 
 
-LABEL_KINDS: dict[str, Callable[[str], Any]] = {
-    "text": str,
-    "int": int,
-    "float": float,
-    "bool": {"False": False, "True": True}.__getitem__,
-}
-"""What labels may be, and how they are read from their texts."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """The column to predict.
-
-    Attributes
-    ----------
-    name : str
-    negative, positive : str
-        The labels of two classes, which the classifier learns as False and True.
-        ``negative`` is empty where it stands for all other labels.
-    classes : tuple of str
-        The labels of three or more classes; the two others are empty then. The classifier
-        learns their places, 0, 1, 2, ...
-    kind : {"text", "int", "float", "bool"}
-        What the labels were before they became texts.
-    merged : bool
-        Labels that differ in case or blanks alone are one.
-    """
-
-    name: str
-    negative: str = ""
-    positive: str = ""
-    classes: tuple[str, ...] = ()
-    kind: str = "text"
-    merged: bool = False
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.classes) or 2
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The labels of the classes, by their numbers; "" stands for all others."""
-        return self.classes or (self.negative, self.positive)
-
-    def require_two(self, what: str, cure: str) -> None:
-        """An error where three or more classes are asked for what only two have."""
-        if self.n_classes > 2:
-            n = self.n_classes
-            raise ValueError(f"{what} for two classes, and {self.name!r} has {n}; {cure}")
-
-    @property
-    def label_type(self) -> type[np.bool_] | type[np.uint8]:
-        """What a model file keeps of each row: whether it is positive, or its class."""
-        return np.uint8 if self.n_classes > 2 else np.bool_
-
-    def as_given(self) -> list[Any]:
-        """The labels of the classes, by their numbers, as the user's table has them.
-
-        Of one class against all others these have no label, and what stands for them is
-        told in words.
-
-        Examples
-        --------
-        >>> Target("late", "0", "1", kind="int").as_given()
-        [0, 1]
-        >>> Target("colour", positive="red").as_given()
-        ['not red', 'red']
-        """
-        if self.texts == ("", self.positive):
-            return [f"not {self.positive}", self.positive]
-        return [LABEL_KINDS[self.kind](text) for text in self.texts]
-
-
 @dataclass(frozen=True, eq=False)
 class Training:
     """The training rows, so that they are recognised and judged honestly.
@@ -401,6 +330,9 @@ class Training:
         What the vote was cut at, or its factors, learned on other rows. None: the model's.
     probability : ndarray of the shape of ``vote``, or None
         Learned on other rows too.
+    blocks : ndarray of int16, shape (n,), or None
+        Which block of alike rows each is in, see ``damvi.folds.alike_blocks``; -1 without
+        a vote. None: no rows are alike, as far as is known.
     """
 
     hashes: NDArray[np.uint64]
@@ -408,6 +340,7 @@ class Training:
     labels: NDArray[Any]
     threshold: NDArray[np.float64] | None = None
     probability: NDArray[np.float64] | None = None
+    blocks: NDArray[np.int16] | None = None
 
     @property
     def positive(self) -> NDArray[np.bool_]:
@@ -445,6 +378,17 @@ class ModelParts:
     made: dict[str, Any] = field(default_factory=dict)
     profile: Profile | None = None
 
+    def as_dict(self) -> dict[str, Any]:
+        """Target, scores, columns and how it was made, as plain values."""
+        # Of the voters' figures the report makes pictures; as text they are long.
+        scores = {name: value for name, value in self.scores.items() if name != "voters"}
+        return {
+            "target": {"name": self.target.name, **self.target.told()},
+            **scores,
+            "columns": self.schema.as_dict()["columns"],
+            "made": self.made,
+        }
+
 
 def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
     """All of a model but its classifier."""
@@ -478,6 +422,7 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
     distinct = isinstance(classes, tuple) and len(set(classes)) == len(classes)
     if not distinct or len(classes) in (1, 2):
         raise ModelFileError("its target is not named")
+    target = TargetOfMany(**vars(target)) if classes else target
     texts = (target.name, target.negative, target.positive, *classes)
     named = all(type(text) is str for text in (*texts, target.kind))
     if not named or type(target.merged) is not bool:
@@ -524,14 +469,44 @@ def _is_plain(value: Any, kinds: set[type] | None = None) -> bool:
 
 
 def _check_guarantee(promise: Any, classifier: Any) -> None:
-    """No promise is told of that is not the one of the threshold."""
+    """A promise is the one of the threshold, and told in the words of its numbers."""
     if promise is None:
         return
-    cut = promise.get("threshold") if isinstance(promise, dict) else np.nan
+    if not isinstance(promise, dict) or {*promise} - {"figures"} != TOLD:
+        raise ModelFileError("its guarantee is not told")
+    cut = promise["threshold"]
     if not (cut is None or np.array_equal(cut, classifier.threshold_)):
         raise ModelFileError("its guarantee is of another threshold")
-    if not all(isinstance(promise.get(name), str) for name in ("words", "price", "basis")):
-        raise ModelFileError("its guarantee is not told")
+    counts = [promise[name] for name in COUNTS]
+    shares = promise["level"], promise["confidence"]
+    known = (
+        (cut is None or type(cut) is float)
+        and type(promise["rate"]) is str
+        and promise["rate"] in RATES
+        and all(type(share) is float and 0 < share < 1 for share in shares)
+        and all(type(count) is int and 0 <= count < 2**62 for count in counts)
+        and promise["found"] <= promise["positives"]
+        and promise["alarms"] <= promise["negatives"]
+        and type(promise["by_group"]) is bool
+        and type(promise["basis"]) is str
+        and _are_figures(promise.get("figures", {}))
+    )
+    if not known:
+        raise ModelFileError("its guarantee cannot be right")
+    own = {name: promise[name] for name in TOLD - {"words", "price"}}
+    if Guarantee(**own).as_dict() != {name: promise[name] for name in TOLD}:
+        raise ModelFileError("its guarantee is told in other words than its numbers say")
+
+
+def _are_figures(figures: Any) -> bool:
+    """Whether they are figures with intervals, by their names."""
+    return isinstance(figures, dict) and all(
+        type(name) is str
+        and isinstance(one, dict)
+        and {*one} == {"value", "low", "high", "spread"}
+        and all(isinstance(number, float) for number in one.values())
+        for name, one in figures.items()
+    )
 
 
 def _check_training(training: Training, target: Target) -> None:
@@ -553,3 +528,14 @@ def _check_training(training: Training, target: Target) -> None:
             raise ModelFileError("its training rows are of no known kind")
         if column.shape != training.vote.shape:
             raise ModelFileError("its training rows do not fit each other")
+    blocks = training.blocks
+    if blocks is None:
+        return
+    if not isinstance(blocks, np.ndarray) or blocks.dtype != "int16":
+        raise ModelFileError("its training rows are of no known kind")
+    if blocks.shape != (n,):
+        raise ModelFileError("its training rows do not fit each other")
+    has_vote = ~np.isnan(training.vote.reshape(n, -1)).any(axis=1)
+    numbers = np.unique(blocks[has_vote])
+    if len(numbers) < 2 or numbers[0] < 0:
+        raise ModelFileError("its training rows are in blocks that cannot be right")

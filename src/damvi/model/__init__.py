@@ -5,10 +5,9 @@ from .dataset import prepare_dataset
 from .evaluation import Evaluation
 from .fitting import fit_dataset, fit_table
 from .model import Model, load
-from .options import refuse_in_blocks
 from .source import DatasetRows, files_of, why_in_blocks
 from .table import Prepared, prepare, with_unlabeled
-from .training import Fit, Watch, fit, options_like, train
+from .training import Fit, Watch, fit, options_like, refuse_in_blocks, train
 
 __all__ = [
     "Comparison",

@@ -36,7 +36,7 @@ from ..evaluation import (
     top_figures,
 )
 from ..folds import alike_blocks
-from ..io import Target
+from ..tables import Target
 from ..voters import PoolVoters, many_categories, out_of_fold_votes, strong_pool
 from ..weighting import crossfitted_vote
 from .table import Prepared
@@ -153,8 +153,8 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
 
     Examples
     --------
-    >>> from damvi.io import Target
-    >>> metric_for(Target("kind", classes=("a", "b", "c"))).name
+    >>> from damvi.tables import TargetOfMany
+    >>> metric_for(TargetOfMany("kind", classes=("a", "b", "c"))).name
     'macro_f1'
     """
     many, named = target.n_classes > 2, "or name the class to find with --positive"
@@ -188,7 +188,7 @@ def as_metric(threshold: Any, target: Target, n_rows: int) -> Metric:
 
     Examples
     --------
-    >>> from damvi.io import Target
+    >>> from damvi.tables import Target
     >>> as_metric({"recall": 0.9}, Target("y", "0", "1"), 1000).name
     'recall@0.9'
     >>> as_metric("flags@20", Target("y", "0", "1"), 1000).threshold
@@ -236,7 +236,8 @@ class Comparison:
     what scores without any skill would have. ``threshold`` and ``probability`` are what our
     vote on each row was judged by: learned on other rows, in the shape of the vote, NaN
     where there is none. ``top`` is what a budget of flags finds. ``alike`` are the
-    columns that say which rows are alike, so that the intervals heed it.
+    columns that say which rows are alike, so that the intervals heed it, and ``blocks`` has
+    the number of each row's block then, -1 where there is no vote.
     """
 
     figures: dict[str, dict[str, Figure]]
@@ -248,6 +249,7 @@ class Comparison:
     by_class: dict[str, tuple[dict[str, Figure | None], ...]] | None = None
     top: TopFigures | None = None
     alike: dict[str, str] = field(default_factory=dict)
+    blocks: NDArray[np.int16] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -296,7 +298,7 @@ def compare_with_peers(
     """
     weighting, order = classifier.decision_.weighting, classifier.labels_.target_order
     folds, forward = weighting.folds, weighting.forward
-    targets, n_classes = table.y.astype(np.intp), table.n_classes
+    targets, n_classes = table.y.astype(np.intp), table.target.n_classes
     votes = {OURS: vote, **(peers or {})}
     has_vote = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
     truth, some = targets[has_vote], folds[has_vote]
@@ -343,7 +345,7 @@ def compare_with_peers(
                 f"W{'ho is better, and w' if gains else ''}hat is in the highest votes, is "
                 f"told by exactly {asked:,}."
             )
-    weights = getattr(classifier, "comparison_", None)  # of a pool
+    weights = classifier.decision_.comparison  # of a pool
     if weights is not None and weights.plain_kept:
         verdicts.append(
             f"All voters weigh the same: learned weights had average precision "
@@ -367,6 +369,10 @@ def compare_with_peers(
         top = top.per(budget.share * of, of)
     threshold, probability = (np.full(vote.shape, np.nan) for _ in range(2))
     threshold[has_vote], probability[has_vote] = learned[OURS]
+    numbers = None
+    if blocks is not None:
+        numbers = np.full(len(vote), -1, np.int16)
+        numbers[has_vote] = blocks
     return Comparison(
         figures,
         verdicts,
@@ -377,7 +383,15 @@ def compare_with_peers(
         several,
         top,
         table.alike,
+        numbers,
     )
+
+
+def promised_figures(scores: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a model, out of sample, at the threshold that it decides by."""
+    own = scores.get("models", {}).get(OURS, {})
+    found: dict[str, Any] = scores.get("guarantee", {}).get("figures", own)
+    return found
 
 
 def leaderboard(
@@ -386,7 +400,8 @@ def leaderboard(
     """Each voter alone, the votes of all, and peers that were trained beside: plain values.
 
     All are out of sample; voters that vote hard are judged on the rows that each was not
-    trained on. Where whole fits judge the rows, no voter of the model itself does. For a
+    trained on; those that were left out for their time are there without a weight. Where
+    whole fits judge the rows, no voter of the model itself does. For a
     budget of flags the rows with the highest votes are flagged, as many of each.
     """
     weighting, votes = classifier.decision_.weighting, classifier.votes_
@@ -420,7 +435,7 @@ def leaderboard(
             weighting.others,
             weighting.settings,
             classifier.n_jobs,
-            weights=[even] * votes.n_folds,
+            weights=[even] * len(weighting.others),
         )
     else:
         plain = weighting.refitted.plain
@@ -446,6 +461,9 @@ def leaderboard(
             found = point_figures(truth, None, decided, labels.reported, cost=cost)
         rows.append({"model": name, **found, "weight": float(weight)})
         own_names.add(PEERS.get(name, name))
+    for name, vote in getattr(classifier, "slow_votes_", {}).items():
+        rows.append({"model": name, **soft(vote.astype(np.float64)), "weight": 0.0})
+        own_names.add(PEERS.get(name, name))
     for name, vote in peers.items():
         if name not in own_names:
             rows.append({"model": name, **soft(vote), "weight": None})
@@ -466,11 +484,13 @@ def peer_votes(
     """
     voters, folds = classifier.voters_, classifier.votes_.folds
     if isinstance(voters, PoolVoters):
-        places = {name: k for k, name in enumerate(voters.names)}
+        own = classifier.votes_.votes
+        there = {name: own[:, k] for k, name in enumerate(voters.names) if name in PEERS}
+        there |= classifier.slow_votes_
         return {
-            words: classifier.votes_.votes[:, places[name]].astype(np.float64)
+            words: there[name].astype(np.float64)
             for name, words in PEERS.items()
-            if name in places
+            if name in there
         }
     n_classes = classifier.labels_.n_classes
     boosts = find_spec("lightgbm") is not None and n_classes <= MOST_CLASSES

@@ -22,7 +22,15 @@ from ..hashing import Hashes, kept, row_hashes
 from ..messages import progress_bar
 from ..outofcore import ParquetTable
 from ..outofcore.parquet import RowGroup, is_number, is_text
-from ..tables import Schema, label_texts, notes_on, suspicions, time_order
+from ..tables import (
+    Schema,
+    label_texts,
+    notes_on,
+    read_classes,
+    suspicions,
+    time_order,
+    with_kind,
+)
 from ..tables.profile import Profile
 from ..voters.trees.features import Categories, FrameTable
 from .table import (
@@ -30,8 +38,6 @@ from .table import (
     check_columns,
     dropped_like,
     judge_columns,
-    read_classes,
-    with_kind,
 )
 
 if TYPE_CHECKING:

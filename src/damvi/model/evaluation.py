@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..evaluation import (
 )
 from ..io import ModelParts
 from ..tables import label_texts, pick
+from ..validation import require_number_of_rows
 from .source import DatasetRows
 
 if TYPE_CHECKING:
@@ -135,8 +135,7 @@ def evaluate(
         model.target.require_two("costs are", "leave them out")
     if top is not None:
         model.target.require_two("the top rows of one class are", "leave top out")
-    if top is not None and not (isinstance(top, Integral) and top > 0):
-        raise ValueError(f"top={top!r} must be a whole number of rows, from 1 on")
+        require_number_of_rows(top, "top")
     cost = cost or tuple(model.scores.get("cost") or ()) or None
     judged, dropped = judge(model, table, target, n_jobs)
     some, labels = judged.has_vote, judged.labels

@@ -164,8 +164,8 @@ def fit_table(
     vote = _calibrated_vote(classifier)
     comparison = compare_with_peers(table, classifier, vote, metric, peers, ours, advice)
     _doubt(table, comparison.figures[OURS])
-    learned = comparison.threshold, comparison.probability
-    training = Training(row_hashes(table.X, table.y), vote, table.labels, *learned)
+    known = comparison.threshold, comparison.probability, comparison.blocks
+    training = Training(row_hashes(table.X, table.y), vote, table.labels, *known)
     scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}
     how = {"seed": seed, "pool": pool if isinstance(pool, str) else "own"}
     how |= {} if name is None else {"best": name}
@@ -203,7 +203,7 @@ def _parameters(
     """What both estimators are given."""
     return {
         "threshold": metric_for(table.target, metric).threshold,
-        "pos_label": table.pos_label,
+        "pos_label": table.target.pos_label,
         "n_jobs": n_jobs,
         "random_state": seed,
         "verbose": int(verbose),
@@ -223,20 +223,16 @@ def _profile(table: Prepared, classifier: Any) -> Profile | None:
     decided, judged = FittedVote(classifier).training_decisions()
     if table.profile is None:
         return None
-    return table.profile.with_decisions(decided[judged], table.n_classes)
+    return table.profile.with_decisions(decided[judged], table.target.n_classes)
 
 
 def _scores(
     table: Prepared, metric: Metric, classifier: Any, comparison: Comparison
 ) -> dict[str, Any]:
     """What was measured of the model, in plain values."""
-    counts = table.class_counts
-    rows: dict[str, Any] = {"positives": counts[1]}
-    if table.n_classes > 2:
-        rows = {"classes": dict(zip(table.target.classes, counts, strict=True))}
     return {
         "rows": len(table.y),
-        **rows,
+        **table.target.sizes(table.class_counts),
         "metric": metric.name,
         "cost": None if metric.cost is None else list(metric.cost),
         "threshold": np.asarray(classifier.threshold_).tolist(),

@@ -30,6 +30,10 @@ Mask = NDArray[np.bool_]
 
 GUARANTEE = "guarantee"
 """Of the scores of a model: what it promises."""
+NEIGHBOURS = (
+    "Each row counts on its own: where neighbours in time are alike, as rows of one "
+    "campaign or one fault are, the confidence is lower than stated."
+)
 ONLY_FOR_TWO = "guarantees are", "name the one to find with --positive"
 
 
@@ -140,11 +144,13 @@ def promise(
             "Rows of a group are alike: each group counts once, by one row drawn at "
             "random, and it is for rows of new groups, each of which counts alike."
         )
-    elif "time" in judged.alike and not basis:
-        told.append(
-            f"They follow each other in time ({judged.alike['time']!r}): it rests on rows "
-            f"to come being like these, which nothing here can promise."
-        )
+    elif "time" in judged.alike:
+        if not basis:
+            told.append(
+                f"They follow each other in time ({judged.alike['time']!r}): it rests on "
+                f"rows to come being like these, which nothing here can promise."
+            )
+        told.append(NEIGHBOURS)
     hashes = None
     if judged.values is not None:
         hashes = judged.values[new] | labels[new].astype(np.uint64)
@@ -161,7 +167,8 @@ def decide_by(model: ModelParts, promised: Guarantee) -> ModelParts:
     """The same model with the threshold of a promise.
 
     What it gives is measured anew out of sample: training rows have no part in this
-    threshold, so all of them are cut at it. These are estimates, and no promise.
+    threshold, so all of them are cut at it. These are estimates, and no promise; their
+    intervals heed which rows are alike.
     """
     if not isinstance(promised, Guarantee):
         raise TypeError(f"a promise is what Model.guarantee gives, and not {promised!r}")
@@ -186,10 +193,12 @@ def decide_by(model: ModelParts, promised: Guarantee) -> ModelParts:
     decided = decide(training.vote[there], cut, fitted.labels.target_order)
     chance = None if training.probability is None else training.probability[there]
     truth = training.labels[there].astype(np.intp)
+    blocks = None if training.blocks is None else training.blocks[there]
     told: dict[str, Any] = {**promised.as_dict(), "threshold": cut}
     if len(np.unique(truth)) == 2:
         cost = tuple(model.scores.get("cost") or ()) or None
-        figures = measure(truth, training.vote[there], decided, chance, cost=cost)
+        judged = truth, training.vote[there], decided, chance
+        figures = measure(*judged, cost=cost, blocks=blocks)
         told["figures"] = {name: one.as_dict() for name, one in figures.overall.items()}
     profile = model.profile
     return replace(

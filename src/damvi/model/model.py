@@ -26,12 +26,12 @@ from ..evaluation import (
 )
 from ..io import ModelParts, save
 from ..io import load as load_parts
+from ..messages import in_python
 from ..review import Review, review
 from ..voting import DAMVIVotingClassifier
-from .comparison import OURS, PLAIN, WEIGHTED
+from .comparison import PLAIN, WEIGHTED, promised_figures
 from .evaluation import Evaluation, evaluate, judge
 from .guarantee import GUARANTEE, decide_by, promise
-from .options import in_python
 from .prediction import find_drift, predict
 from .row import RowPredictor
 from .source import DatasetRows, as_frame, is_path, why_in_blocks
@@ -71,7 +71,8 @@ class Model(ModelParts):
         ``"voters"`` each voter; ``"guarantee"`` the promise, with the ``figures`` at its
         threshold; ``"metric"``, ``"cost"``, ``"threshold"`` and ``"tuning"`` what the
         decisions rest on; ``"rows"``, ``"positives"`` or ``"classes"``, ``"rows_judged"``,
-        ``"alike"`` and ``"unlabeled"`` the rows; ``"warnings"`` and ``"notes"`` the table.
+        ``"alike"`` and ``"unlabeled"`` the rows; ``"warnings"`` and ``"notes"`` the table;
+        and ``"older"`` the figures of the model that it was fitted like, beside its own.
     made : dict
         How to repeat it: command, seed, data fingerprint, versions, date.
     profile : Profile or None
@@ -543,7 +544,8 @@ class Model(ModelParts):
         table : DataFrame
             Indexed by the names of the voters, with the columns ``AP``, ``F1`` and ``cost``
             (a row), all out of sample; ``seconds`` that the trainings took, the folds
-            included, and what was compiled for them in a new process; and ``weight``. Of
+            included, and what was compiled for them in a new process; and ``weight``, which
+            is 0 of voters that ``prefer="speed"`` left out. Of
             three or more classes AP and F1 are macro means. Trees that are judged in the
             order of time have no figures one by one: whole fits judge the rows there.
             Without costs any mistake costs 1. A single model that is picked from the top of
@@ -572,15 +574,7 @@ class Model(ModelParts):
         save(self, path, trusted=trusted)
 
     def _headline(self) -> str:
-        target, scores = self.target, self.scores
-        if target.classes:
-            return f"Model of {target.name!r}: {len(target.classes)} classes"
-        rest = repr(target.negative) if target.negative else "the rest"
-        head = f"Model of {target.name!r}: {target.positive!r} against {rest}"
-        if not scores.get("rows"):
-            return head
-        n, positives = scores["rows"], scores["positives"]
-        return f"{head} in {n:,} rows, {positives:,} of them positive ({positives / n:.2%})"
+        return f"Model of {self.target.name!r}: {self.target.headline(self.scores)}"
 
     def _judged(self) -> str:
         """How the figures were come by."""
@@ -594,8 +588,7 @@ class Model(ModelParts):
 
     def _figures(self) -> dict[str, dict[str, float]]:
         """The main figures, out of sample, by what they are called."""
-        own = self.scores.get("models", {}).get(OURS, {})
-        own = self.scores.get(GUARANTEE, {}).get("figures", own)
+        own = promised_figures(self.scores)
         return {MEASURES[name]: own[name] for name in headlines(own)}
 
     def _notes(self) -> list[str]:
@@ -614,7 +607,9 @@ class Model(ModelParts):
                     metric = scores.get("metric", "f1")
                     metric = "f1" if metric == "ap" else metric  # which has no threshold
                     told.append(f"Compared at thresholds tuned for {metric}:")
-        more = [*scores.get("warnings", []), *scores.get("notes", [])]
+        more = [
+            one for key in ("warnings", "notes", "older") for one in scores.get(key, [])
+        ]
         return [*told, *verdict, *(in_python(text) for text in more)]
 
     def __repr__(self) -> str:

@@ -14,7 +14,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,7 @@ from ..history import add_batch
 from ..io import ModelParts
 from ..tables import Rows, check_carried, label_texts
 from ..tables.profile import Tally, date_range
+from ..validation import require_number_of_rows
 from .guarantee import votes_of
 from .source import as_frame, is_path, rows_in_blocks
 
@@ -101,20 +101,14 @@ class Judge:
         self._classifier.n_jobs = n_jobs
         self._fitted = FittedVote(self._classifier)
         self.labels = list(class_names(model.target))
-        own = {what: (what, 0) for what in ("score", "probability", "decision")}
-        if len(self.labels) > 2:
-            own = {"decision": ("decision", 0)}
-            for what in ("probability", "score"):
-                for c, label in enumerate(self.labels):
-                    own[f"{what} {label}"] = what, c
+        self.own = model.target.prediction_columns()
+        """Of each column of predictions, what it has and of which class."""
         for name in self.carried:
-            if name in (*own, ROW):
+            if name in (*self.own, ROW):
                 raise ValueError(
                     f"the predictions have a column {name!r} of their own; rename the "
                     f"table's, or leave it out"
                 )
-        self.own = own
-        """Of each column of predictions, what it has and of which class."""
 
     def __call__(
         self, rows: Rows, make: Callable[[Judged], Any], counted: int | None = None
@@ -335,8 +329,8 @@ def predict(
 
     columns = [columns] if isinstance(columns, str) else columns
     carried = columns if id is None else [id, *columns]
-    if top is not None and (not isinstance(top, Integral) or top < 1):
-        raise ValueError(f"top={top!r} must be a whole number of rows, from 1 on")
+    if top is not None:
+        require_number_of_rows(top, "top")
     if by is not None and isinstance(by, list | tuple | set | dict):
         raise TypeError(f"by={by!r}; name one column, as in by='region'")
     if by is not None and top is None:

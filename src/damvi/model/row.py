@@ -25,8 +25,8 @@ from ..io import ModelParts
 from ..io.onnx_models import read_lightgbm
 from ..tables.row import RowEncoder
 from ..voters import FastForestClassifier, PoolVoters, VoteReader
+from ..voters.columns import rate_names
 from ..voters.estimators import Relabelled
-from ..voters.rates import rate_names
 from ..voters.trees.features import Categories, HashedCategories, numbers_of
 from ..voters.trees.voters import TreeVoters
 from .prediction import Judge

@@ -10,24 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..folds import forward_splits
-from ..io import Target
 from ..messages import counted
 from ..tables import (
     Schema,
-    binary,
+    Target,
+    amount_warnings,
     is_number_column,
     label_texts,
     leak_warnings,
     listed,
-    many,
     merge_labels,
+    note_on_neighbours,
     notes_on,
     pick,
+    read_classes,
     read_times,
     spelling_warnings,
     suspicions,
     time_order,
     time_values,
+    with_kind,
 )
 from ..tables.profile import Profile
 from ..tables.values import as_numbers
@@ -35,12 +37,8 @@ from ..tables.values import as_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAST_ROWS = 2
-"""Of each class: one to learn from, one to judge by."""
 FEW_GROUPS = 6
 """Below which the models that judge a group have learned from next to no others."""
-FEW_NUMBERS = 20
-"""Numbers that are classes without a question."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +84,6 @@ class Prepared:
     alike: dict[str, str] = field(default_factory=dict)
 
     @property
-    def n_classes(self) -> int:
-        return self.target.n_classes
-
-    @property
-    def pos_label(self) -> bool | None:
-        """The positive class as an estimator takes it; None of three or more classes."""
-        return True if self.n_classes == 2 else None
-
-    @property
     def labels(self) -> NDArray[Any]:
         """``y`` in a byte a row, as a model file keeps it."""
         return self.y.astype(self.target.label_type, copy=False)
@@ -102,7 +91,7 @@ class Prepared:
     @property
     def class_counts(self) -> list[int]:
         """The rows of each class; of two, the positive one is the second."""
-        return [int(np.count_nonzero(self.y == c)) for c in range(self.n_classes)]
+        return [int(np.count_nonzero(self.y == c)) for c in range(self.target.n_classes)]
 
 
 def prepare(
@@ -189,6 +178,8 @@ def prepare(
         time, times, words = _find_times(frame, schema, y, groups)
         in_order = times is not None or time is None
         (notes if in_order else warnings).extend(words)
+        if groups is None and time is None and not words:
+            notes += note_on_neighbours(schema, X, y)
     if groups is not None:
         warnings += _few_groups(groups, str(group))
     if times is not None and weights is not None:
@@ -321,9 +312,9 @@ def dropped_like(
     gone = [column.name for column in like.used if column.name not in frame.columns]
     lacking = [name for name in gone if name not in drop]
     if lacking:
-        are = "columns are" if len(lacking) > 1 else "column is"
+        are = "columns are missing" if len(lacking) > 1 else "column is missing"
         raise ValueError(
-            f"{are} missing: {listed(lacking)}, which the older model uses; the table has "
+            f"{are}: {listed(lacking)}, which the older model uses; the table has "
             f"{listed(list(frame.columns))}. To fit without, name it in --drop"
         )
     return [name for name in drop if name not in gone]
@@ -344,80 +335,7 @@ def judge_columns(
     if not schema.used:
         reasons = "; ".join(f"{c.name!r}: {c.reason}" for c in schema.columns[:20])
         raise ValueError(f"no column is left to learn from. {reasons}".rstrip())
-    return schema, [*_amount_warnings(classes), *leak_warnings(schema, target)]
-
-
-def read_classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target]:
-    """What is learned of the labels, and what they are called."""
-    name = str(labels.name)
-    if positive is None and labels.nunique() > 2:
-        classes, places = many(labels)
-        return places, Target(name, classes=classes)
-    found = binary(labels, positive, [])[0].astype(bool)
-    for words, n in (("positive", int(found.sum())), ("negative", int((~found).sum()))):
-        if n < LEAST_ROWS:
-            raise ValueError(
-                f"only {counted(n, 'row is', 'rows are')} {words} in {name!r}; at least "
-                f"{LEAST_ROWS} are needed to learn and to judge, and dozens for figures to "
-                f"rely on"
-            )
-    others = labels[~found].unique().tolist()
-    return found, Target(name, others[0] if len(others) == 1 else "", labels[found].iloc[0])
-
-
-def with_kind(target: Target, dtype: Any, column: pd.Series | None = None) -> Target:
-    """The target, with what its labels were before they became texts.
-
-    ``column`` tells more of columns of objects.
-    """
-    from pandas.api import types
-
-    dtype = getattr(dtype, "categories", dtype)
-    dtype = getattr(dtype, "dtype", dtype)  # of categories
-    if column is not None and types.is_object_dtype(dtype):
-        found = types.infer_dtype(column)
-        kinds = {"boolean": "bool", "integer": "int", "floating": "float"}
-        return replace(target, kind=kinds.get(found, "text"))
-    is_kind = {
-        "bool": types.is_bool_dtype,
-        "int": types.is_integer_dtype,
-        "float": types.is_float_dtype,
-    }
-    kind = next((name for name, asks in is_kind.items() if asks(dtype)), "text")
-    return replace(target, kind=kind)
-
-
-def typed_labels(column: pd.Series) -> pd.Series:
-    """Labels of a text file as whole numbers or booleans, if all are written as these.
-
-    "01" is a code, and stays. The texts that a model learns from are the same.
-    """
-    texts = column.dropna().astype("string").str.strip()
-    texts = texts[texts != ""]
-    if len(texts) and texts.isin(["True", "False"]).all():
-        return column.astype("string").str.strip().map({"True": True, "False": False})
-    if len(texts) and texts.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
-        plain = column.astype("string").str.strip()
-        return plain.mask(plain == "").astype("Int64")
-    return column
-
-
-def _amount_warnings(target: Target) -> list[str]:
-    """A warning of classes that may be amounts, where there are rows enough for them."""
-    if len(target.classes) <= FEW_NUMBERS or not all(map(_is_number, target.classes)):
-        return []
-    return [
-        f"each of the {len(target.classes)} numbers of {target.name!r} is taken as a class "
-        f"of its own. If they are amounts, make two or three classes of them"
-    ]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return schema, [*amount_warnings(classes), *leak_warnings(schema, target)]
 
 
 def with_unlabeled(table: Prepared, frame: pd.DataFrame, name: str) -> Prepared:

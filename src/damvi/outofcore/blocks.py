@@ -16,13 +16,14 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from .._kernels import in_threads
-from ..crossfit import FoldWeights, out_of_bag_vote
+from ..crossfit import out_of_bag_vote
 from ..folds import deal_folds_by_rank
 from ..labels import ClassTotals, Labels
 from ..messages import progress_bar
 from ..voters.sampling import PoissonSampling, poisson_rates
 from ..voters.trees.forest import Forest
 from ..votes import Votes
+from ..weighting import FoldWeights
 from . import BlockFit
 
 BLOCK_ROWS = 2**16

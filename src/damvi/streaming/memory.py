@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from .._kernels import one_blas_thread
 from ..classifier import DAMVIClassifier
-from ..crossfit import crossfit_weights
 from ..labels import Labels
 from ..moments import FRACTIONAL_BITS, ClassMoments, ClassShares, Moments, OutOfBagMoments
 from ..votes import emphasis, plain_margin, signed_votes
 from ..voting import DAMVIVotingClassifier
-from ..weighting import Settings, moments_of_others
+from ..weighting import Settings, crossfit_weights, moments_of_others
 from .drift import POSITIVES, DriftFigures, Margins
 
 Numbers = NDArray[np.float64]

@@ -1,14 +1,27 @@
 """A file as a typed table: what its columns hold, and how a model sees them."""
 
-from .checks import is_number_column, notes_on, read_times, time_order, time_values
+from .checks import (
+    is_number_column,
+    note_on_neighbours,
+    notes_on,
+    read_times,
+    time_order,
+    time_values,
+)
 from .labels import (
+    Target,
+    TargetOfMany,
+    amount_warnings,
     binary,
     label_texts,
     listed,
     many,
     merge_labels,
     pick,
+    read_classes,
     spelling_warnings,
+    typed_labels,
+    with_kind,
 )
 from .leaks import leak_warnings, suspicions, too_good
 from .reading import SUFFIXES, Rows, check_carried, read_blocks, read_table
@@ -21,6 +34,9 @@ __all__ = [
     "Rows",
     "Schema",
     "TableEncoder",
+    "Target",
+    "TargetOfMany",
+    "amount_warnings",
     "binary",
     "check_carried",
     "is_number_column",
@@ -29,9 +45,11 @@ __all__ = [
     "listed",
     "many",
     "merge_labels",
+    "note_on_neighbours",
     "notes_on",
     "pick",
     "read_blocks",
+    "read_classes",
     "read_table",
     "read_times",
     "spelling_warnings",
@@ -39,4 +57,6 @@ __all__ = [
     "time_order",
     "time_values",
     "too_good",
+    "typed_labels",
+    "with_kind",
 ]

@@ -31,6 +31,22 @@ COMPARED_ROWS = 2000
 MOST_PAIRS = 500
 NEARLY = 0.9995
 """The correlation of columns that are nearly the same."""
+MOST_PAIRS_OF_ROWS = 5000
+NEIGHBOURLY, SURE = 0.2, 6.0
+"""The rank correlation of a column with itself one row on, from which neighbours are alike,
+and how many standard errors it must be."""
+SOME_REAL, SOME_OTHERS = 500, 1500
+"""Rows by which it is judged what neighbours are worth."""
+FLATTERED = 0.03
+"""The average precision by which neighbours must flatter to be spoken of, which must be
+four standard errors too."""
+N_DRAWS = 100
+TIME_NAME = re.compile(
+    r"(?i)time|date|day|week|month|year|hour|minute|second|stamp|tick|epoch|^(?:t|ts)$"
+)
+"""What a column of numbers is called that says when a row was."""
+MOST = 1e30
+"""What scikit-learn's trees can take for a number."""
 
 
 def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
@@ -92,6 +108,116 @@ def notes_on(
     ]
 
 
+def note_on_neighbours(schema: Schema, X: pd.DataFrame, y: NDArray[Any]) -> list[str]:
+    """A line on rows that are like their neighbours in the file, where that flatters.
+
+    Rows as they came in time, without a date, look so; folds at random then judge a row by
+    its neighbours. A file that is sorted by its target does not: only rows of the most
+    frequent class are looked at; and one that is sorted by a column is passed over, unless
+    that is named like a time. Whether it matters is told by a small forest, judged by
+    folds at random and by stretches of the file, without columns that sort the file.
+
+    Parameters
+    ----------
+    schema : Schema
+    X : DataFrame
+        The table, encoded, in the order of its file.
+    y : ndarray
+        The class of each row, by number.
+    """
+    if any(column.reason.startswith(REPEATS) for column in schema.columns):
+        return []  # neighbours may be of one id, and ids are spoken of
+    usual = np.flatnonzero(y == np.bincount(y.astype(np.intp)).argmax())
+    numbers = [column.name for column in schema.used if column.kind == "number"]
+    likeness = {name: _likeness(X[name].to_numpy()[usual]) for name in numbers}
+    if not likeness or max(likeness.values()) < NEIGHBOURLY:
+        return []
+    most = max(likeness, key=lambda name: likeness[name])
+    sorted_by = [name for name in X.columns if _sorts(X[name])]
+    times = [name for name in sorted_by if TIME_NAME.search(str(name))]
+    if sorted_by and not times:
+        return []  # neighbours are alike since somebody sorted them
+    worth = _worth_of_neighbours(X.drop(columns=sorted_by), y)
+    if worth is None:
+        return []
+    apart, together = worth
+    cure = "number the rows as they are in the file, and give that column as --time"
+    if times:
+        cure = f"if {times[0]!r}, by which they are sorted, says when, give it as --time"
+    return [
+        f"Rows are like their neighbours in the file ({most!r} above all). In a quick "
+        f"test, by at most {SOME_REAL:,} rows of the rarest class and {SOME_OTHERS:,} "
+        f"others, a small forest has an AP of {together:.3f} with rows dealt at random, "
+        f"and of {apart:.3f} with neighbours kept together. If new rows come later than "
+        f"these, the scores promise too much: {cure}."
+    ]
+
+
+def _sorts(column: pd.Series) -> bool:
+    """Whether the rows are sorted by a column: in its order, or each value in one place."""
+    known = column.dropna()
+    if len(known) < FEW_ROWS:
+        return False
+    codes, values = known.factorize()
+    if 1 < len(values) < len(known) / 2:
+        return int(np.count_nonzero(np.diff(codes))) == len(values) - 1
+    places = np.linspace(0, len(known) - 1, min(len(known), MOST_ROWS)).astype(np.intp)
+    numbers = (known.cat.codes if hasattr(known, "cat") else known).to_numpy(np.float64)
+    return abs(_rank_correlation(numbers[places])) >= IN_ORDER
+
+
+def _likeness(values: NDArray[np.float64]) -> float:
+    """The rank correlation of a column with itself one row on; 0 if it may be chance."""
+    if len(values) < FEW_ROWS:
+        return 0.0
+    first = np.linspace(0, len(values) - 2, min(len(values) - 1, MOST_PAIRS_OF_ROWS))
+    first = np.unique(first.astype(np.intp))
+    pair = values[first], values[first + 1]
+    known = ~(np.isnan(pair[0]) | np.isnan(pair[1]))
+    if known.sum() < FEW_ROWS:
+        return 0.0
+    found = _rank_correlation(pair[0][known], pair[1][known])
+    return found if found * np.sqrt(known.sum()) >= SURE else 0.0
+
+
+def _worth_of_neighbours(X: pd.DataFrame, y: NDArray[Any]) -> tuple[float, float] | None:
+    """The average precision with neighbours apart, and together, if it clearly differs."""
+    from sklearn.metrics import average_precision_score
+    from sklearn.model_selection import PredefinedSplit, StratifiedKFold
+
+    real = y == np.bincount(y.astype(np.intp)).argmin()
+    if real.sum() < FEW_ROWS or not len(X.columns):
+        return None
+    some = [
+        own[np.linspace(0, len(own) - 1, min(len(own), most)).astype(np.intp)]
+        for own, most in (
+            (np.flatnonzero(real), SOME_REAL),
+            (np.flatnonzero(~real), SOME_OTHERS),
+        )
+    ]
+    rows = np.sort(np.concatenate(some))
+    truth = real[rows]
+    stretch = np.empty(len(rows), np.intp)
+    for own in (truth, ~truth):  # of each class as many rows, also where it is sorted by it
+        stretch[own] = np.arange(own.sum()) * N_FOLDS // own.sum()
+    scores = [
+        _unseen(X.iloc[rows], truth, splits)
+        for splits in (
+            PredefinedSplit(stretch),
+            StratifiedKFold(N_FOLDS, shuffle=True, random_state=0),
+        )
+    ]
+    apart, together = (float(average_precision_score(truth, one)) for one in scores)
+    if together - apart < FLATTERED:
+        return None
+    rng, gains = np.random.default_rng(0), []
+    for _ in range(N_DRAWS):
+        drawn = rng.integers(0, len(rows), len(rows))
+        pair = (average_precision_score(truth[drawn], one[drawn]) for one in scores)
+        gains.append(-np.subtract(*pair))
+    return (apart, together) if together - apart >= 4 * np.std(gains) else None
+
+
 def _notes_on_ids(
     frame: pd.DataFrame, schema: Schema, X: pd.DataFrame, y: NDArray[Any]
 ) -> list[str]:
@@ -122,13 +248,8 @@ def _worth_of_ids(
     X: pd.DataFrame, y: NDArray[Any], ids: pd.Series
 ) -> tuple[float, float] | None:
     """The average precision of a small forest with ids apart, and with them mixed."""
-    from sklearn.ensemble import ExtraTreesClassifier
     from sklearn.metrics import average_precision_score
-    from sklearn.model_selection import (
-        StratifiedGroupKFold,
-        StratifiedKFold,
-        cross_val_predict,
-    )
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     rows = np.flatnonzero(ids.notna().to_numpy())
     if len(rows) > MOST_ROWS:  # whole ids, as many as there is room for
@@ -141,24 +262,33 @@ def _worth_of_ids(
     groups = ids.iloc[rows].factorize()[0]
     if real.sum() < FEW_ROWS or len(np.unique(groups[real])) < N_FOLDS:
         return None
+    folds = {"n_splits": N_FOLDS, "shuffle": True, "random_state": 0}
+    apart, together = (
+        float(average_precision_score(real, _unseen(X.iloc[rows], real, splits)))
+        for splits in (
+            list(StratifiedGroupKFold(**folds).split(real, real, groups)),
+            StratifiedKFold(**folds),
+        )
+    )
+    return apart, together
+
+
+def _unseen(X: pd.DataFrame, real: NDArray[np.bool_], splits: Any) -> NDArray[np.float64]:
+    """What a small forest says of rows that it has not seen."""
+    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.model_selection import cross_val_predict
+
     features = np.column_stack(
         [
             (values.cat.codes if hasattr(values, "cat") else values).to_numpy(np.float64)
-            for _, values in X.iloc[rows].items()
+            for _, values in X.items()
         ]
     )
     forest = ExtraTreesClassifier(30, min_samples_leaf=2, random_state=0)
-    folds = {"n_splits": N_FOLDS, "shuffle": True, "random_state": 0}
-    found = []
-    for splits in (
-        StratifiedGroupKFold(**folds).split(features, real, groups),
-        StratifiedKFold(**folds).split(features, real),
-    ):
-        scores = cross_val_predict(
-            forest, np.nan_to_num(features), real, cv=list(splits), method="predict_proba"
-        )
-        found.append(float(average_precision_score(real, scores[:, 1])))
-    return found[0], found[1]
+    how: Any = {"cv": splits, "method": "predict_proba"}
+    known = np.clip(np.nan_to_num(features), -MOST, MOST)
+    found = cross_val_predict(forest, known, real, **how)
+    return np.asarray(found[:, 1], np.float64)
 
 
 def _notes_on_sentinels(schema: Schema, X: pd.DataFrame) -> list[str]:
@@ -275,11 +405,13 @@ def read_times(column: pd.Series) -> NDArray[Any]:
     return times
 
 
-def _rank_correlation(times: NDArray[np.float64]) -> float:
-    """Spearman's, of these with their own places; 0 if they are all alike."""
+def _rank_correlation(
+    values: NDArray[np.float64], others: NDArray[np.float64] | None = None
+) -> float:
+    """Spearman's, of these with others or with their own places; 0 if all are alike."""
     from scipy.stats import rankdata
 
-    ranks = rankdata(times)
-    if np.ptp(ranks) == 0:
+    pair = rankdata(values), np.arange(len(values)) if others is None else rankdata(others)
+    if np.ptp(pair[0]) == 0 or np.ptp(pair[1]) == 0:
         return 0.0
-    return float(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
+    return float(np.corrcoef(*pair)[0, 1])

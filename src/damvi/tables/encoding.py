@@ -1,8 +1,8 @@
 """Columns of very many values as numbers, without their labels: levels, and free text.
 
 A level (a shop, a postcode) is known by a 64-bit hash, never by its text. What a model
-learns of it, it learns from its own training rows; see :mod:`damvi.voters.rates`. Free text
-becomes the few directions in which its hashed n-grams vary most.
+learns of it, it learns from its own training rows; see :mod:`damvi.voters.columns`. Free
+text becomes the few directions in which its hashed n-grams vary most.
 """
 
 from __future__ import annotations

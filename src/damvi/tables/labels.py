@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,147 @@ FEW_VALUES = 20
 """Numbers that may be classes, whatever they are: grades, say."""
 FEW_ROWS = 10
 """Rows of a number, on average, below which many numbers are amounts."""
+LEAST_ROWS = 2
+"""Of each class: one to learn from, one to judge by."""
+
+LABEL_KINDS: dict[str, Callable[[str], Any]] = {
+    "text": str,
+    "int": int,
+    "float": float,
+    "bool": {"False": False, "True": True}.__getitem__,
+}
+"""What labels may be, and how they are read from their texts."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The column to predict, of two classes; of more it is a :class:`TargetOfMany`.
+
+    Attributes
+    ----------
+    name : str
+    negative, positive : str
+        The labels of two classes, which the classifier learns as False and True.
+        ``negative`` is empty where it stands for all other labels.
+    classes : tuple of str
+        The labels of three or more classes; the two others are empty then. The classifier
+        learns their places, 0, 1, 2, ...
+    kind : {"text", "int", "float", "bool"}
+        What the labels were before they became texts.
+    merged : bool
+        Labels that differ in case or blanks alone are one.
+    """
+
+    name: str
+    negative: str = ""
+    positive: str = ""
+    classes: tuple[str, ...] = ()
+    kind: str = "text"
+    merged: bool = False
+
+    pos_label: ClassVar[bool | None] = True
+    """The positive class as an estimator is given it."""
+    label_type: ClassVar[type[np.bool_] | type[np.uint8]] = np.bool_
+    """What a model file keeps of each row: whether it is positive, or its class."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The labels of the classes, by their numbers; "" stands for all others."""
+        return self.negative, self.positive
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.texts)
+
+    def require_two(self, what: str, cure: str) -> None:
+        """An error where three or more classes are asked for what only two have."""
+
+    def told(self) -> dict[str, Any]:
+        """The labels by the names that users read in JSON."""
+        return {"positive": self.positive, "negative": self.negative}
+
+    def sizes(self, counts: Sequence[int]) -> dict[str, Any]:
+        """The rows of each class, as the scores of a model keep them."""
+        return {"positives": counts[1]}
+
+    def counts(self, scores: dict[str, Any]) -> list[int]:
+        """The rows of each class, from the scores of a model."""
+        return [scores["rows"] - scores["positives"], scores["positives"]]
+
+    def summary(self, counts: Sequence[int]) -> dict[str, Any]:
+        """Labels and rows, as plain values."""
+        rows = sum(counts)
+        rate = counts[1] / rows if rows else None
+        return self.told() | {"positives": counts[1], "rate": rate}
+
+    def prediction_columns(self) -> dict[str, tuple[str, int]]:
+        """The columns of predictions: what each has, and of which class looked for."""
+        return {what: (what, 0) for what in ("score", "probability", "decision")}
+
+    def headline(self, scores: dict[str, Any]) -> str:
+        """What a model tells apart, in words."""
+        rest = repr(self.negative) if self.negative else "the rest"
+        head = f"{self.positive!r} against {rest}"
+        if not scores.get("rows"):
+            return head
+        n, positives = scores["rows"], scores["positives"]
+        return f"{head} in {n:,} rows, {positives:,} of them positive ({positives / n:.2%})"
+
+    def as_given(self) -> list[Any]:
+        """The labels of the classes, by their numbers, as the user's table has them.
+
+        Of one class against all others these have no label, and what stands for them is
+        told in words.
+
+        Examples
+        --------
+        >>> Target("late", "0", "1", kind="int").as_given()
+        [0, 1]
+        >>> Target("colour", positive="red").as_given()
+        ['not red', 'red']
+        """
+        if self.texts == ("", self.positive):
+            return [f"not {self.positive}", self.positive]
+        return [LABEL_KINDS[self.kind](text) for text in self.texts]
+
+
+@dataclass(frozen=True)
+class TargetOfMany(Target):
+    """The column to predict, of three or more classes: what is different with these."""
+
+    pos_label = None
+    label_type = np.uint8
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self.classes
+
+    def require_two(self, what: str, cure: str) -> None:
+        n = self.n_classes
+        raise ValueError(f"{what} for two classes, and {self.name!r} has {n}; {cure}")
+
+    def told(self) -> dict[str, Any]:
+        return {"classes": list(self.classes)}
+
+    def sizes(self, counts: Sequence[int]) -> dict[str, Any]:
+        return {"classes": dict(zip(self.classes, counts, strict=True))}
+
+    def counts(self, scores: dict[str, Any]) -> list[int]:
+        return [scores["classes"][label] for label in self.classes]
+
+    def summary(self, counts: Sequence[int]) -> dict[str, Any]:
+        sizes = zip(self.classes, counts, strict=True)
+        return {"classes": [{"label": label, "rows": n} for label, n in sizes]}
+
+    def prediction_columns(self) -> dict[str, tuple[str, int]]:
+        columns = {"decision": ("decision", 0)}
+        for what in ("probability", "score"):
+            for c, label in enumerate(self.classes):
+                columns[f"{what} {label}"] = what, c
+        return columns
+
+    def headline(self, scores: dict[str, Any]) -> str:
+        return f"{self.n_classes} classes"
 
 
 def pick(frame: pd.DataFrame, column: str, role: str) -> pd.Series:
@@ -33,6 +175,79 @@ def pick(frame: pd.DataFrame, column: str, role: str) -> pd.Series:
     raise ValueError(
         f"there is no {role} column {column!r}.{hint} The columns are {listed(columns)}"
     )
+
+
+def read_classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target]:
+    """What is learned of the labels, and what they are called."""
+    name = str(labels.name)
+    if positive is None and labels.nunique() > 2:
+        classes, places = many(labels)
+        return places, TargetOfMany(name, classes=classes)
+    found = binary(labels, positive, [])[0].astype(bool)
+    for words, n in (("positive", int(found.sum())), ("negative", int((~found).sum()))):
+        if n < LEAST_ROWS:
+            raise ValueError(
+                f"only {counted(n, 'row is', 'rows are')} {words} in {name!r}; at least "
+                f"{LEAST_ROWS} are needed to learn and to judge, and dozens for figures to "
+                f"rely on"
+            )
+    others = labels[~found].unique().tolist()
+    return found, Target(name, others[0] if len(others) == 1 else "", labels[found].iloc[0])
+
+
+def with_kind(target: Target, dtype: Any, column: pd.Series | None = None) -> Target:
+    """The target, with what its labels were before they became texts.
+
+    ``column`` tells more of columns of objects.
+    """
+    from pandas.api import types
+
+    dtype = getattr(dtype, "categories", dtype)
+    dtype = getattr(dtype, "dtype", dtype)  # of categories
+    if column is not None and types.is_object_dtype(dtype):
+        found = types.infer_dtype(column)
+        kinds = {"boolean": "bool", "integer": "int", "floating": "float"}
+        return replace(target, kind=kinds.get(found, "text"))
+    is_kind = {
+        "bool": types.is_bool_dtype,
+        "int": types.is_integer_dtype,
+        "float": types.is_float_dtype,
+    }
+    kind = next((name for name, asks in is_kind.items() if asks(dtype)), "text")
+    return replace(target, kind=kind)
+
+
+def typed_labels(column: pd.Series) -> pd.Series:
+    """Labels of a text file as whole numbers or booleans, if all are written as these.
+
+    "01" is a code, and stays. The texts that a model learns from are the same.
+    """
+    texts = column.dropna().astype("string").str.strip()
+    texts = texts[texts != ""]
+    if len(texts) and texts.isin(["True", "False"]).all():
+        return column.astype("string").str.strip().map({"True": True, "False": False})
+    if len(texts) and texts.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
+        plain = column.astype("string").str.strip()
+        return plain.mask(plain == "").astype("Int64")
+    return column
+
+
+def amount_warnings(target: Target) -> list[str]:
+    """A warning of classes that may be amounts, where there are rows enough for them."""
+    if len(target.classes) <= FEW_VALUES or not all(map(_is_number, target.classes)):
+        return []
+    return [
+        f"each of the {len(target.classes)} numbers of {target.name!r} is taken as a class "
+        f"of its own. If they are amounts, make two or three classes of them"
+    ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def binary(

@@ -235,9 +235,9 @@ class Schema:
         """Refuse a table that lacks columns; others, in any order, are no matter."""
         lacking = [column.name for column in self.used if column.name not in names]
         if lacking:
-            many = "columns are" if len(lacking) > 1 else "column is"
+            many = "columns are missing" if len(lacking) > 1 else "column is missing"
             raise ValueError(
-                f"{many} missing: {listed(lacking)}, which the model uses; "
+                f"{many}: {listed(lacking)}, which the model uses; "
                 f"the table has {listed(list(names)) if names else 'no columns'}"
             )
 
@@ -672,7 +672,7 @@ def encode(
 
 
 def as_categories(column: pd.Series, categories: tuple[str, ...]) -> pd.Categorical:
-    """A column of any type as codes of the known categories; missing if it is none."""
+    """A column of any type as a pandas categorical; missing where it is none of these."""
     import pandas as pd
 
     # Each distinct value once: texts repeat.

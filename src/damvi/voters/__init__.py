@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from .bagging import BaggedVoters
-from .columns import NumberEncoder
+from .columns import NumberEncoder, RateEncoder, many_categories
 from .estimators import SomeRows, VoteReader, Voters
 from .pool import PoolVoters, out_of_fold_votes
 from .portfolio import strong_pool
-from .rates import RateEncoder, many_categories
 from .sampling import BootstrapSampling, GroupSampling, PoissonSampling, Sampling
 from .trees.estimators import FastForestClassifier, FastTreeClassifier
 

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import take_rows
-from .._kernels import one_blas_thread, one_openmp_thread
+from .._kernels import give_memory_back, one_blas_thread, one_openmp_thread
 from ..folds import refuse_single_class, split_rows
 from ..votes import by_voter
 from .estimators import (
@@ -38,6 +38,8 @@ TIMED_ROWS, TIMES = 1000, 3
 """How many rows a voter is asked for, and how often, to see how long it takes."""
 ALL_ROWS = -1
 """In place of a fold, for the model that is trained on everything."""
+MANY_ROWS = 20_000
+"""With as many, what one training leaves behind is worth the time to clear up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -501,6 +503,8 @@ def train_task(
 ) -> Trained:
     """One training of one voter; see :class:`Training`."""
     start = time.perf_counter()
+    if len(rows) >= MANY_ROWS:
+        give_memory_back()
     own = None if weights is None else weights[rows]
     model = train_voter(name, estimator, fold, X, targets, rows, own, params, seed)
     took = time.perf_counter() - start

@@ -14,9 +14,9 @@ from .columns import (
     NumberEncoder,
     PairColumns,
     RankSplines,
+    RateEncoder,
     scaled_table,
 )
-from .rates import RateEncoder
 
 BOOSTERS = {
     "lightgbm": "lightgbm",

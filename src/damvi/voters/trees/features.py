@@ -1,4 +1,4 @@
-"""Dataframes as tables of numbers: a categorical or text column becomes codes here."""
+"""Dataframes as tables of numbers: a category becomes its number here."""
 
 from __future__ import annotations
 
