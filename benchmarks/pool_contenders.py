@@ -297,12 +297,12 @@ def votes_of(pool: Pool, balance: float) -> Votes:
 
 def score(vote: Vote, targets: Array, truth: Array) -> dict[str, Any]:
     """The threshold and the curve by the honest vote; what they give on the test rows."""
-    threshold = tune_threshold(vote.unseen, targets, "f1")
+    threshold = tune_threshold(vote.unseen, targets, "f1", smooth=True)
     flagged = vote.test > threshold
     chance = calibrate_vote(vote.unseen, targets)(vote.test)
     weights = {} if vote.weights is None else {"weights": vote.weights.round(4).tolist()}
     whole = vote.unseen if vote.whole is None else vote.whole
-    flagged_by_whole = vote.test > tune_threshold(whole, targets, "f1")
+    flagged_by_whole = vote.test > tune_threshold(whole, targets, "f1", smooth=True)
     return {
         "ap": float(average_precision_score(truth, vote.test)),
         "f1": float(f1_score(truth, flagged, zero_division=0)),

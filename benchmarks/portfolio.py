@@ -230,7 +230,7 @@ class Cell:
             # The sum of what is learned without each fold is a multiple of the whole.
             whole = usual.moments(sum(others[1:], start=others[0]))
             test = self.pool.test[:, some] @ solve(whole).weights
-            flagged = test > tune_threshold(vote, self.pool.targets, "f1")
+            flagged = test > tune_threshold(vote, self.pool.targets, "f1", smooth=True)
             self.known[key] = Figures(
                 average_precision(vote, self.pool.targets == 1),
                 average_precision(test, self.truth == 1),

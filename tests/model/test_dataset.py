@@ -93,6 +93,7 @@ def test_it_is_the_fit_in_memory(tmp_path, n_classes):
 
 @pytest.mark.slow
 def test_votes_on_chosen_rows_are_those_in_memory(tmp_path):
+    from damvi.decision import crossfit_thresholds
     from damvi.evaluation import voters_of_fit
 
     frame = table().dropna(subset="kind")
@@ -107,7 +108,16 @@ def test_votes_on_chosen_rows_are_those_in_memory(tmp_path):
         pos_label=True,
         random_state=0,
     ).fit(whole.X, whole.y)
-    assert model.scores["voters"] == voters_of_fit(other)
+    decision, weighting = other.decision_, other.decision_.weighting
+    cuts = crossfit_thresholds(
+        decision.out_of_sample_vote,
+        weighting.votes.targets,
+        "f1",
+        weighting.folds,
+        order=decision.order,
+        smooth=True,
+    )
+    assert model.scores["voters"] == voters_of_fit(other, cuts)
 
 
 def test_columns_are_judged_by_rows_of_all_classes(tmp_path, monkeypatch):
