@@ -25,11 +25,14 @@ from damvi.decision import calibrate_vote, tune, tune_threshold
 RATE = 0.05
 CURVES = ("platt", "beta", "isotonic")
 AIMS = {
-    "F1": "f1",
-    "recall >= 0.8": {"recall": 0.8},
-    "precision >= 0.5": {"precision": 0.5},
-    "cost 1 to 20": {"cost": (1, 20)},
+    "F1": ("f1", False),
+    "F1, smoothed": ("f1", True),
+    "recall >= 0.8": ({"recall": 0.8}, False),
+    "precision >= 0.5": ({"precision": 0.5}, False),
+    "cost 1 to 20": ({"cost": (1, 20)}, False),
+    "cost 1 to 20, smoothed": ({"cost": (1, 20)}, True),
 }
+"""What a threshold is tuned for, and whether by expected counts."""
 Draw = Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
 
@@ -69,20 +72,21 @@ def worth(aim: object, threshold: float, vote: np.ndarray, targets: np.ndarray) 
 
 def coverage(draws: int = 200) -> None:
     print(f"Coverage of 90 % intervals, {draws} draws, 5 % positive")
-    print("    rows  objective         value  threshold")
+    print("    rows  objective               value  threshold")
     vote, targets = known_votes(400_000, np.random.default_rng(10**6))
     for n in (400, 2000):
-        for words, aim in AIMS.items():
+        for words, (aim, smooth) in AIMS.items():
             best = tune_threshold(vote, targets, aim)
             held = []
             for seed in range(draws):
-                tuning = tune(*known_votes(n, np.random.default_rng(seed)), aim, seed=seed)
+                known = known_votes(n, np.random.default_rng(seed))
+                tuning = tune(*known, aim, seed=seed, smooth=smooth)
                 true = worth(aim, tuning.threshold, vote, targets)
                 low, high = tuning.value_interval
                 lowest, highest = tuning.threshold_interval
                 held.append((low <= true <= high, lowest <= best <= highest))
             value, threshold = np.mean(held, axis=0)
-            print(f"  {n:6,d}  {words:16s} {value:6.0%} {threshold:10.0%}", flush=True)
+            print(f"  {n:6,d}  {words:22s} {value:6.0%} {threshold:10.0%}", flush=True)
     print()
 
 
