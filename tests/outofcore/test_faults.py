@@ -112,7 +112,7 @@ def test_settings_that_need_memory_are_refused(tmp_path):
             fit(path, **settings)
     with pytest.raises(TypeError, match="y must be the name of one of its columns"):
         fit(path, y=np.zeros(400))
-    with pytest.raises(TypeError, match="does not take X_unlabeled"):
+    with pytest.raises(TypeError, match="X_unlabeled cannot be used"):
         DAMVIClassifier().fit(path, "label", X_unlabeled=np.zeros((3, 6)))
     with pytest.raises(ValueError, match="max_features"):
         fit(path, estimator=FastTreeClassifier(max_features=-3))

@@ -349,7 +349,9 @@ def test_models_that_are_not_fitted_or_on_other_labels_are_refused(table):
     options = {"classes": ["no", "yes"]}
     with pytest.raises((ValueError, NotFittedError), match=r"voter 'b'.*not fitted yet"):
         PoolVoters.prefit([("b", GaussianNB())], **options)
-    with pytest.raises(ValueError, match=r"'b' was fitted on the classes .* y has \['no'"):
+    with pytest.raises(
+        ValueError, match=r"'b' was fitted on the classes .* y has the classes \['no'"
+    ):
         PoolVoters.prefit([("b", GaussianNB().fit(X, y))], **options)
     three = GaussianNB().fit(X, np.array(["no", "yes", "?"])[np.arange(300) % 3])
     with pytest.raises(ValueError, match="was fitted on the classes"):
