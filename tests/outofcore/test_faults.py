@@ -69,7 +69,7 @@ def test_files_must_be_alike(tmp_path):
         ({"when": pd.Timestamp("2025-01-01")}, {}, "column 'when' .* timestamp"),
         ({"a": np.inf}, {}, "column 'a' contains infinity"),
         ({"label": None}, {}, "rows have no label"),
-        ({"label": "one"}, {}, "one class only"),
+        ({"label": "one"}, {}, "only one class"),
         ({"weight": -1.0}, {"weight": "weight"}, "finite, and 0 or more"),
         ({"weight": 0.0}, {"weight": "weight"}, "zero on every row"),
     ],
@@ -105,8 +105,8 @@ def test_settings_that_need_memory_are_refused(tmp_path):
 
     for settings, said in (
         ({"estimator": DecisionTreeClassifier()}, "needs all rows in memory"),
-        ({"bootstrap": False}, "drawn row by row"),
-        ({"warm_start": True}, "warm_start needs a table in memory"),
+        ({"bootstrap": False}, "sampled with replacement"),
+        ({"warm_start": True}, "warm_start needs all rows in memory"),
     ):
         with pytest.raises(ValueError, match=said):
             fit(path, **settings)

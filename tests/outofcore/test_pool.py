@@ -143,7 +143,7 @@ def test_hard_votes_and_three_folds(tmp_path):
     [
         ({"cv": KFold(3)}, {}, "needs all rows in memory"),
         ({"cv": "prefit"}, {}, "needs all rows in memory"),
-        ({"cv": 1}, {}, "from 2 to 100"),
+        ({"cv": 1}, {}, "between 2 and 100 folds"),
         ({}, {"groups": [1]}, "groups cannot be used"),
         ({}, {"X_unlabeled": np.zeros((2, 6))}, "X_unlabeled cannot be used"),
         ({}, {"y": [1, 2]}, "y must be the name of one of its columns"),
