@@ -587,7 +587,7 @@ def test_frames_and_words_for_labels():
         ([0, 1, None], None, "y is None at row 2"),
         ([0, 1], None, "inconsistent numbers of samples"),
         ([0, 1, 1], [1, 1], "sample_weight has shape"),
-        ([0, 1, 1], [1, -1, 1], "sample_weight is negative at row 1"),
+        ([0, 1, 1], [1, -1, 1], "sample_weight is negative in row 1"),
         ([0, 1, 1], [1, np.inf, 1], "sample_weight is inf at row 1"),
         ([0, 1, 1], [1, 1e200, 1], r"sample_weight is up to 1e\+200, .* counts for 1"),
     ],
