@@ -146,7 +146,7 @@ def test_a_voter_that_memorises_gets_no_weight(table):
     ],
     ids=["oob", "train", "pool"],
 )
-@pytest.mark.filterwarnings("ignore:No voter does better")
+@pytest.mark.filterwarnings("ignore:No voter is better")
 def test_coin_flips_score_as_chance_does(model):
     aucs, gains = [], []
     for seed in range(12):
@@ -185,7 +185,7 @@ def test_coin_flips_score_as_chance_does(model):
         ({"shrinkage": 1.0}, "shrinkage"),
         ({"reweight": -1.0}, "reweight"),
         ({"unlabeled_weight": 1.0}, "unlabeled_weight"),
-        ({"pos_label": 7}, r"pos_label=7 is not a class of y"),
+        ({"pos_label": 7}, r"pos_label=7 is not one of the classes in y"),
         ({"cv": 1}, "cv=1 must be a number of folds"),
         ({"cv": "prefit"}, "voter 'linear': .*not fitted"),
     ],
