@@ -41,7 +41,7 @@ def test_no_weights_stay_none_and_any_sequence_will_do():
         ([1.0, np.nan, 1.0, 1.0], "sample_weight is nan at row 1; .*finite"),
         ([1.0, 1.0, np.inf, 1.0], "sample_weight is inf at row 2; .*finite"),
         ([1.0, 1.0, -2.0, 1.0], r"negative in row 2 \(-2\); .*not be negative"),
-        ([0.0] * 4, "is 0 in every row; give some rows a positive weight"),
+        ([0.0] * 4, "is zero in every row; give some rows a positive weight"),
         ([1.0, 1.0, 0.0, 1.0], "leaves only one class.*both classes"),
         ([0.0, 0.0, 1.0, 0.0], "leaves only one class.*both classes"),
     ],

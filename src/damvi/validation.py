@@ -204,7 +204,7 @@ def read_weights(
     weights = check_weights(sample_weight, len(targets))
     if not (weights > 0).any():
         raise ValueError(
-            "sample_weight is 0 in every row; give some rows a positive weight"
+            "sample_weight is zero in every row; give some rows a positive weight"
         )
     weights = weights / weights.max()
     counted = np.unique(targets[weights > LEAST_WEIGHT])

@@ -101,7 +101,7 @@ def test_infinite_values(table, bad, estimator):
     ("weights", "message"),
     [
         (np.ones(299), r"sample_weight has shape \(299,\), but X has 300 rows"),
-        (np.zeros(300), "sample_weight is 0 in every row; give some"),
+        (np.zeros(300), "sample_weight is zero in every row; give some"),
         (np.r_[-1.0, np.ones(299)], r"sample_weight is negative in row 0 \(-1\)"),
         (np.r_[1.0, np.inf, np.ones(298)], "sample_weight is inf at row 1"),
     ],
