@@ -459,8 +459,8 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         vote = plain = np.empty(0)
         thresholds, even = np.zeros(len(split.train)), np.full(self.n_estimators, 1.0)
         for fold, rows in enumerate(split.train):
-            judged = np.flatnonzero(split.folds == fold)
-            if not len(judged):
+            test = np.flatnonzero(split.folds == fold)
+            if not len(test):
                 continue
             y_train = targets[rows]
             weights_train = None if weights is None else weights[rows]
@@ -478,13 +478,13 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             moments = settings.moments_by_fold(votes)
             found = minimize_c_bound(votes, moments, settings, self.n_jobs)
             learned, uniform = (
-                voters.weighted_vote(take_rows(X, judged), Q, self.n_jobs)
+                voters.weighted_vote(take_rows(X, test), Q, self.n_jobs)
                 for Q in (found.weights, even / self.n_estimators)
             )
             if not len(vote):
                 vote, plain = (np.full((n, *learned.shape[1:]), np.nan) for _ in range(2))
-            vote[judged], thresholds[fold] = learned, found.threshold
-            plain[judged] = uniform
+            vote[test], thresholds[fold] = learned, found.threshold
+            plain[test] = uniform
         vote, plain = (np.clip(one, *labels.vote_limits) for one in (vote, plain))
         return Refitted(vote, split.folds, split.forward, thresholds, plain)
 

@@ -199,13 +199,13 @@ def best_alone(model: Any, metric: Any) -> BestAlone:
         "average_precision", or an objective of the threshold.
     """
     votes = votes_of(model)
-    judge, n_folds = Metric.of(votes, metric), votes.n_folds
+    score, n_folds = Metric.of(votes, metric), votes.n_folds
     cast = np.asarray(votes.votes, np.float64)
-    worth = np.empty((cast.shape[1], 1 + n_folds))
+    scores = np.empty((cast.shape[1], 1 + n_folds))
     for k in range(cast.shape[1]):
         own = [cast[:, k]] * n_folds
-        worth[k] = [judge(own)[1], *(judge(own, fold)[1] for fold in range(n_folds))]
-    best, *by_fold = np.argmax(worth, axis=0).tolist()
+        scores[k] = [score(own)[1], *(score(own, fold)[1] for fold in range(n_folds))]
+    best, *by_fold = np.argmax(scores, axis=0).tolist()
     # Rows in no fold have no vote.
     vote = np.full(cast[:, 0].shape, np.nan)
     for fold, k in enumerate(by_fold):
@@ -581,8 +581,8 @@ def choose_settings(
             f"choosing settings needs at least three folds, but there are "
             f"{votes.n_folds}; fit with cv=5, for example"
         )
-    judge, folds = Metric.of(votes, metric), range(votes.n_folds)
-    values, worth = np.empty(len(tried)), np.empty((len(tried), 1 + len(folds)))
+    score, folds = Metric.of(votes, metric), range(votes.n_folds)
+    values, scores = np.empty(len(tried)), np.empty((len(tried), 1 + len(folds)))
     blind: list[list[Numbers]] = []
     for number, settings in enumerate(tried):
         by_fold = settings.moments_by_fold(votes)
@@ -600,12 +600,12 @@ def choose_settings(
         )
         # The entry of a fold on its own rows is by weights learned on all other folds.
         own = _own(blind[-1], votes.folds)
-        values[number], worth[number, 0] = judge([own] * len(folds))
+        values[number], scores[number, 0] = score([own] * len(folds))
         for fold in folds:
-            worth[number, 1 + fold] = judge([blind[-1][fold]] * len(folds), fold)[1]
-    best, *of_folds = np.argmax(worth, axis=0).tolist()
-    honest, _ = judge([blind[chosen][fold] for fold, chosen in enumerate(of_folds)])
-    return Choice(judge.name, tuple(tried), tuple(values.tolist()), tried[best], honest)
+            scores[number, 1 + fold] = score([blind[-1][fold]] * len(folds), fold)[1]
+    best, *of_folds = np.argmax(scores, axis=0).tolist()
+    honest, _ = score([blind[chosen][fold] for fold, chosen in enumerate(of_folds)])
+    return Choice(score.name, tuple(tried), tuple(values.tolist()), tried[best], honest)
 
 
 def _own(votes: Sequence[Numbers], folds: NDArray[Any]) -> Numbers:
@@ -676,13 +676,13 @@ def prune_voters(
     others_found = [_path(settings.moments(one), settings.solver) for one in others]
     sizes = _halved(max(found), max(n for n in found if n <= max_voters))
     metrics = [Metric.of(votes, metric) for metric in (AVERAGE_PRECISION, tuned_for)]
-    worth = []
+    scores = []
     for size in sizes:
         chosen = [_at_most(one, size) for one in others_found]
         vote = crossfitted_vote(votes, others, settings, weighting.n_jobs, weights=chosen)
-        worth.append([metric([vote] * len(others))[0] for metric in metrics])
+        scores.append([metric([vote] * len(others))[0] for metric in metrics])
     bounds = [settings.c_bound(total, _at_most(found, size)) for size in sizes]
-    ap, f1 = zip(*worth, strict=True)
+    ap, f1 = zip(*scores, strict=True)
     kept = np.flatnonzero(_at_most(found, int(max_voters)))
     return kept, Pruning(tuple(sizes), tuple(bounds), ap, f1), chosen
 

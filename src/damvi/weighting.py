@@ -269,7 +269,7 @@ class Weighting:
         return self._vote() if self.refitted is None else self.refitted.vote
 
     @cached_property
-    def vote_to_cut(self) -> Numbers:
+    def aligned_vote(self) -> Numbers:
         """The out-of-sample vote, shifted so that ``threshold`` applies to all folds.
 
         Each fold has its own intercept. With few positives, the shifted vote ranks rows of
@@ -289,10 +289,10 @@ class Weighting:
         return moments_of_others(self.moments_by_fold, self.votes.forward)
 
     def _vote(self, threshold: float | None = None) -> Numbers:
-        judge = self.chosen_from or self
+        source = self.chosen_from or self
         return crossfitted_vote(
-            judge.votes,
-            judge.others,
+            source.votes,
+            source.others,
             self.settings,
             self.n_jobs,
             weights=self.fold_weights,

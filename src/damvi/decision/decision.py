@@ -115,11 +115,11 @@ class Decision:
         weighting = self.weighting
         is_tuned = not isinstance(self.objective, Untuned)
         vote: NDArray[np.float64]
-        vote = weighting.out_of_sample_vote if is_tuned else weighting.vote_to_cut
+        vote = weighting.out_of_sample_vote if is_tuned else weighting.aligned_vote
         return vote
 
     @property
-    def vote_to_keep(self) -> NDArray[np.float64] | None:
+    def saved_vote(self) -> NDArray[np.float64] | None:
         """The out-of-sample vote to save; None for tables beyond memory."""
         if "weighting" not in vars(self):
             return vars(self).get("out_of_sample_vote")
@@ -173,7 +173,7 @@ class Decision:
             getattr(self, name)
         known = {name: value for name, value in vars(self).items() if name != "weighting"}
         known.pop("out_of_sample_vote", None)
-        vote = self.vote_to_keep
+        vote = self.saved_vote
         return known if vote is None else known | {"out_of_sample_vote": vote}
 
 

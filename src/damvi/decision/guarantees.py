@@ -118,29 +118,29 @@ class Guarantee:
     @property
     def words(self) -> str:
         """The guarantee in words, or why there is none."""
-        told, row = COUNTED[self.rate]
+        claim, row = COUNTED[self.rate]
         rows = counted(self.counted, row)
-        told, sure = (
-            f"{told} {self.level:g}",
+        claim, sure = (
+            f"{claim} {self.level:g}",
             f"with {100 * self.confidence:.4g} % confidence",
         )
         if self.by_group:
             rows = counted(self.counted, f"group with {row}s", f"groups with {row}s")
         if self.threshold is not None:
-            return f"{told} {sure} (by {rows})"
-        told = f"no {told} can be promised {sure}"
+            return f"{claim} {sure} (by {rows})"
+        claim = f"no {claim} can be promised {sure}"
         if self.flags_all:
-            return f"{told}: by {rows}, only flagging every row would keep it"
+            return f"{claim}: by {rows}, only flagging every row would keep it"
         if self.rate == "precision":
             return (
-                f"{told}: no threshold is shown to be that precise by "
+                f"{claim}: no threshold is shown to be that precise by "
                 f"{counted(self.positives, 'positive')} and "
                 f"{counted(self.negatives, 'other')}; at least {self.needed:,} flagged "
                 f"positives are needed, and more with each false alarm"
             )
         there = "there is" if self.counted == 1 else "there are"
         are = "is" if self.needed == 1 else "are"
-        return f"{told}: {there} {rows}, but {self.needed:,} {are} needed"
+        return f"{claim}: {there} {rows}, but {self.needed:,} {are} needed"
 
     @property
     def price(self) -> str:
@@ -163,12 +163,12 @@ class Guarantee:
 
     def as_dict(self) -> dict[str, Any]:
         """All attributes as plain Python values, ready for JSON."""
-        told = {
+        values = {
             name: value
             for name, value in vars(self).items()
             if name not in ("hashes", "of")
         }
-        return told | {"words": self.words, "price": self.price}
+        return values | {"words": self.words, "price": self.price}
 
 
 def parse_guarantee(asked: Any) -> tuple[Rate, float]:

@@ -281,7 +281,7 @@ def scaled_table(amounts: Any = None, *, centre: bool = True) -> Any:
 
 
 def many_categories(X: Any) -> list[Any]:
-    """Columns of a dataframe with more categories than trees can tell apart."""
+    """Columns of a dataframe with more than 100 categories."""
     if not hasattr(X, "columns") or hasattr(X, "column_names"):  # an Arrow table
         return []
     return [

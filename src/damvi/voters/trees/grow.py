@@ -77,7 +77,7 @@ NEAR_CELLS = 2**20
 """Tables of up to this many cells stay in the caches."""
 SPARSE = 4
 """A node gets its own table if it has at most 1 / SPARSE of the rows of its current one;
-see :func:`settle`."""
+see :func:`make_subtree_table`."""
 # Columns of a subtree's table: the position on the stack of the node that it was made for,
 # the end of its rows in the block, and their number.
 FLOOR, TABLE_END, ROWS, TABLE_COLUMNS = 0, 1, 2, 3
@@ -131,7 +131,7 @@ def draw_subset(gathered: Any, n: Any, seed: Any, named: Any) -> Any:
 
 
 @kernel
-def taller(array: Any) -> Any:
+def doubled(array: Any) -> Any:
     """A copy with twice the rows, the new ones uninitialised."""
     n, width = array.shape
     copy = np.empty((2 * n, width), array.dtype)
@@ -162,13 +162,13 @@ def room_for_tables(n_rows: Any, near_rows: Any) -> Any:
 
 
 @kernel
-def should_move(n_rows: Any, table: Any, near_rows: Any) -> Any:
+def needs_own_table(n_rows: Any, table: Any, near_rows: Any) -> Any:
     """Whether a node with this many rows gets its own table."""
     return table[ROWS] > near_rows and SPARSE * n_rows <= table[ROWS]
 
 
 @kernel
-def settle(
+def make_subtree_table(
     codes: Any,
     tags: Any,
     rows: Any,
@@ -283,9 +283,10 @@ def grow(
     numbers, sorted by class. ``totals`` (C) are the class weights, of a type that can hold
     their sum: 32 bits are faster than 64. ``starts`` (d + 1) are the positions of each
     feature's bins in a histogram. Tables of more than ``near_rows`` rows are too large for
-    the caches (see :func:`settle`). With ``random`` splits, the codes of a feature are read
-    on their own, and ``codes`` is (d, r). Returns the nodes, their class weights and
-    numbers of rows, the sets of categories, and the decrease of impurity by feature.
+    the caches (see :func:`make_subtree_table`). With ``random`` splits, the codes of a
+    feature are read on their own, and ``codes`` is (d, r). Returns the nodes, their class
+    weights and numbers of rows, the sets of categories, and the decrease of impurity by
+    feature.
     """
     n_rows, n_features = len(rows), len(categorical)
     n_classes = len(totals)
@@ -391,8 +392,10 @@ def grow(
             elif random:
                 for i in range(own_rows):
                     own_tags[i] = tags[own[i]]
-            elif slot >= NO_SLOT and should_move(own_rows, tables[level], near_rows):
-                level = settle(codes, tags, own, n_stack, tables, level, block, block_tags)
+            elif slot >= NO_SLOT and needs_own_table(own_rows, tables[level], near_rows):
+                level = make_subtree_table(
+                    codes, tags, own, n_stack, tables, level, block, block_tags
+                )
                 codes, tags = block, block_tags
             keys_at = sorted_at + (SORTED - slot) * block_size + start
             for i in range(n_varying):
@@ -541,7 +544,7 @@ def grow(
         f, left, place = best_feature, n_nodes, -1
         if categorical[f]:
             if n_sets == len(sets):
-                sets = taller(sets)
+                sets = doubled(sets)
             place = n_sets
             n_sets += 1
         left_is_heavier = 2 * winner[LEFT_WEIGHT] >= node[TOTAL]
@@ -553,8 +556,8 @@ def grow(
         decrease[f] += best - purity(two, node)
         n_nodes += 2
         if n_nodes > len(nodes):
-            nodes, node_weights = taller(nodes), taller(node_weights)
-            node_rows = taller(node_rows)
+            nodes, node_weights = doubled(nodes), doubled(node_weights)
+            node_rows = doubled(node_rows)
         if slot < NO_SLOT:
             at = keys_at + f * stride
             middle = start + mark_sides(
@@ -602,9 +605,11 @@ def grow(
             n_free -= 1
             smaller_slot = free_slots[n_free]
             small = rows[start:middle] if left_is_smaller else rows[middle:end]
-            if should_move(smaller_rows, tables[level], near_rows):
+            if needs_own_table(smaller_rows, tables[level], near_rows):
                 floor = n_stack + 1
-                level = settle(codes, tags, small, floor, tables, level, block, block_tags)
+                level = make_subtree_table(
+                    codes, tags, small, floor, tables, level, block, block_tags
+                )
                 codes, tags = block, block_tags
             for j in range(n_present):
                 counts[smaller_slot, present[j]] = 0
@@ -621,7 +626,7 @@ def grow(
 
         # The smaller child goes on top of the stack.
         if n_stack + 2 > len(stack):
-            stack, varying, seeds = taller(stack), taller(varying), taller(seeds)
+            stack, varying, seeds = doubled(stack), doubled(varying), doubled(seeds)
         for i in range(n_kept):
             varying[n_stack + 1, i] = varying[n_stack, i]
         for floor in range(2):
