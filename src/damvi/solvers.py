@@ -181,8 +181,7 @@ def _descend(M: Vector, m: Vector, w: Vector, chosen: Indices) -> tuple[Vector, 
         blocked = target <= 0
         if not blocked.any():
             break
-        # How far each voter allows to move; a voter at 0 that would become negative, not
-        # at all.
+        # How far each voter lets us go; not at all if it is at 0 and would turn negative.
         reach = np.full(len(x), np.inf)
         reach[blocked] = 0.0
         falling = blocked & (x > 0)
@@ -200,8 +199,7 @@ def slsqp(moments: Moments) -> Solution:
 
     For fidelity to the paper. It is a local method on a ratio that ignores the sign of the
     first moment: started where the vote is worse than chance, it can converge to the
-    *inverted* vote. The guard starts it where the first moment is positive and keeps it
-    there.
+    *inverted* vote. The guard keeps the first moment positive, from the start on.
 
     Examples
     --------

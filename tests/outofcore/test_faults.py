@@ -203,7 +203,9 @@ def test_rows_to_predict_are_no_path(tmp_path):
     frame_of(400).to_parquet(tmp_path / "t.parquet")
     model = fit(tmp_path / "t.parquet")
     for path in (tmp_path / "t.parquet", "t.parquet"):
-        with pytest.raises(TypeError, match=r"X is the path '.*t\.parquet', .* rows; read"):
+        with pytest.raises(
+            TypeError, match=r"X is the path '.*t\.parquet', but must be a table; read"
+        ):
             model.predict(path)
 
 
