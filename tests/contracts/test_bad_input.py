@@ -75,7 +75,7 @@ def test_a_regressor_cannot_vote(table):
 
 
 def test_more_draws_than_rows_without_replacement(table):
-    with pytest.raises(ValueError, match=r"max_samples=301.*\(300\).*bootstrap=True"):
+    with pytest.raises(ValueError, match=r"max_samples=301.*300 rows.*bootstrap=True"):
         DAMVIClassifier(max_samples=301, bootstrap=False).fit(*table)
 
 
