@@ -80,7 +80,7 @@ def test_what_a_budget_of_alerts_finds(table):
     whole = compare(X, y, ["DAMVI"], n_splits=1, top=10_000).scores.iloc[0]
     assert whole["top_recall"] == 1
     for top in (0, 2.5, "abc", True):
-        with pytest.raises(ValueError, match="must be a whole number of rows, from 1 on"):
+        with pytest.raises(ValueError, match="must be a whole number of rows, at least 1"):
             compare(X, y, ["DAMVI"], top=top)
     kinds = np.where(y == "bad", "bad", np.where(X.c > 0, "good", "fair"))
     found = compare(X, kinds, ["DAMVI"], n_splits=1, top=90)

@@ -169,7 +169,7 @@ def test_one_positive_alone_can_be_learned_from(table):
 def test_features_that_say_nothing_give_the_plain_vote_and_a_warning():
     X, balanced = np.ones((100, 2)), np.arange(100) % 2
     model = DAMVIClassifier(n_estimators=4, bootstrap=False, max_samples=1.0)
-    with pytest.warns(UserWarning, match="No voter does better than a coin"):
+    with pytest.warns(UserWarning, match="No voter is better than chance"):
         model.fit(X, balanced)
     np.testing.assert_array_equal(model.weights_, 0.25)
     assert model.c_bound_ == 1.0
@@ -247,11 +247,11 @@ def test_other_settings_without_another_training(table):
     assert model.threshold_ == fresh.threshold_
     assert (model.predict(X) == fresh.predict(X)).all()
     assert len(trees) == 30
-    with pytest.raises(TypeError, match="and not n_estimators"):
+    with pytest.raises(TypeError, match=", not n_estimators"):
         model.reweigh(n_estimators=3)
     loaded = pickle.loads(pickle.dumps(model))
     assert (loaded.decision_function(X) == model.decision_function(X)).all()
-    with pytest.raises(AttributeError, match="not saved, pickled or copied with a model"):
+    with pytest.raises(AttributeError, match="not saved, pickled or copied with the model"):
         loaded.reweigh(shrinkage=0)
 
 

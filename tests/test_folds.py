@@ -90,10 +90,13 @@ def test_folds_may_train_on_less_than_all_the_others(table):
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        (ShuffleSplit(3, random_state=0), "cv judges row 25 2 times, and 13 of 300 rows"),
-        ([(np.arange(200), np.arange(200, 300))], "a single fold"),
-        ([(np.arange(300), np.arange(300))], "trains on rows that it judges, in fold 0"),
-        (1, "from 2 to 100"),
+        (ShuffleSplit(3, random_state=0), "cv tests row 25 2 times, and 13 of 300 rows"),
+        ([(np.arange(200), np.arange(200, 300))], "only one fold"),
+        (
+            [(np.arange(300), np.arange(300))],
+            "same rows in training and test set of fold 0",
+        ),
+        (1, "between 2 and 100 folds"),
         (True, None),
     ],
 )
@@ -168,7 +171,7 @@ def test_windows_share_the_positives_and_their_number_gives_way():
     assert min(sizes) >= 2
     late = np.where(times < 100, times % 10 == 0, times > 990)
     assert len(forward_splits(times // 20, late)) < 5
-    with pytest.raises(ValueError, match=r"no two windows .*--shuffle"):
+    with pytest.raises(ValueError, match=r"do not allow two windows.*--shuffle"):
         forward_splits(times, times < 100)
     with pytest.raises(ValueError, match="missing values"):
         forward_splits(np.where(times == 3, np.nan, times), y)

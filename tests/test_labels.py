@@ -73,17 +73,19 @@ def test_a_tie_goes_to_the_majority_class_or_of_equal_ones_to_the_negative(
 
 @pytest.mark.parametrize(("y", "pos_label"), [([0, 1], 2), ([0, 1], "a"), (["a", "b"], 1)])
 def test_a_pos_label_that_is_no_class_is_named_with_the_classes(y, pos_label):
-    with pytest.raises(ValueError, match=f"pos_label={pos_label!r} is not a class of y"):
+    with pytest.raises(
+        ValueError, match=f"pos_label={pos_label!r} is not one of the classes in y"
+    ):
         Labels.read(np.array(y), pos_label)
 
 
 def test_of_three_classes_none_can_be_named():
-    with pytest.raises(ValueError, match=r"Only binary.*pos_label=1, and y has 3 classes"):
+    with pytest.raises(ValueError, match=r"Only binary.*pos_label=1, but y has 3 classes"):
         Labels.read(np.array([0, 1, 2]), 1)
 
 
 def test_one_class_is_named_with_its_count_and_the_cure():
-    with pytest.raises(ValueError, match=r"one class only \('a', 3 rows\).*stratify=y"):
+    with pytest.raises(ValueError, match=r"only one class \('a', 3 rows\).*stratify=y"):
         Labels.read(np.array(["a"] * 3))
 
 
@@ -94,7 +96,9 @@ def test_a_continuous_target_is_refused():
 
 def test_labels_that_are_not_known_are_named_with_their_row():
     labels, _ = Labels.read(np.array(["no", "yes", "no"]))
-    with pytest.raises(ValueError, match=r"y is 'maybe' at row 1.*unknown in 1 of 2 rows"):
+    with pytest.raises(
+        ValueError, match=r"y is 'maybe' at row 1.*1 of 2 rows have unknown labels"
+    ):
         labels.targets_of(np.array(["no", "maybe"]))
 
 

@@ -151,10 +151,10 @@ def test_adding_something_else_is_a_type_error():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1.0], "weights has shape .* 2 rows; give one weight for each row"),
-        ([1.0, -1.0], r"must lie in \[0, 4\], found \[-1, 1\]"),
+        ([1.0], "weights has shape .* 2 rows; give one weight per row"),
+        ([1.0, -1.0], r"must be in \[0, 4\], but are in \[-1, 1\]"),
         ([1.0, 5.0], "divide them by their maximum"),
-        ([1.0, np.nan], "must lie in"),
+        ([1.0, np.nan], "must be in"),
     ],
 )
 def test_bad_example_weights_are_named(weights, message):
@@ -166,7 +166,7 @@ def test_bad_example_weights_are_named(weights, message):
     ("votes", "signs", "message"),
     [
         (np.ones(3), np.ones(3), r"shape \(n, K\)"),
-        (np.ones((3, 2)), np.ones(2), r"found \(3, 2\) and \(2,\)"),
+        (np.ones((3, 2)), np.ones(2), r"but have \(3, 2\) and \(2,\)"),
         (np.ones((3, 2), dtype=bool), np.ones(3), "not bool"),
         (np.ones((3, 2), dtype=np.uint8), np.ones(3), "not uint8"),
     ],

@@ -360,12 +360,12 @@ def test_choosing_and_pruning(data, new):
     assert len(model.estimators_) <= 4
     assert model.pruning_.sizes[-1] <= 4
     assert f1_score(new[1], model.predict(new[0]), average="macro") > 0.4
-    with pytest.raises(ValueError, match="'f1' does not go with 3 classes"):
+    with pytest.raises(ValueError, match="'f1' is not available for 3 classes"):
         model.choose("f1")
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:No voter does better than a coin:UserWarning")
+@pytest.mark.filterwarnings("ignore:No voter is better than chance:UserWarning")
 def test_coin_flips_score_as_chance_does():
     values, seen = [], []
     for seed in range(6):

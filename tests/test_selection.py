@@ -159,10 +159,13 @@ def test_choosing_changes_nothing_and_reweighing_takes_the_best():
     ("wrong", "words"),
     [
         ({"shrinkage": [1.0]}, "shrinkage=1.0 must be below 1"),
-        ({"shrinkage": []}, "no value to try"),
-        ({"reweight": [-5]}, "reweight=-5 is not a number from 0 to 1"),
-        ({"metric": "roc_auc"}, "metric='roc_auc' does not go with 2 classes; give .*'f1'"),
-        ({"metric": "vote"}, "metric='vote' does not go with 2 classes"),
+        ({"shrinkage": []}, "is empty; give at least one"),
+        ({"reweight": [-5]}, "reweight=-5 must be a number from 0 to 1"),
+        (
+            {"metric": "roc_auc"},
+            "metric='roc_auc' is not available for 2 classes; use .*'f1'",
+        ),
+        ({"metric": "vote"}, "metric='vote' is not available for 2 classes"),
     ],
 )
 def test_what_cannot_be_chosen_is_said(fitted, wrong, words):
@@ -171,7 +174,7 @@ def test_what_cannot_be_chosen_is_said(fitted, wrong, words):
 
 
 def test_two_folds_are_too_few(table):
-    with pytest.raises(ValueError, match="takes three or more"):
+    with pytest.raises(ValueError, match="needs at least three folds"):
         DAMVIVotingClassifier(POOL[:2], cv=2).fit(*table).choose()
 
 
@@ -202,13 +205,13 @@ def test_voters_that_are_worth_nothing_can_be_pruned_too(solver):
     against = np.repeat(1 - 2 * targets[:, None], 3, axis=1).astype(np.int8)
     votes = Votes(against, targets, deal_folds(targets, 0))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "No voter does better")
+        warnings.filterwarnings("ignore", "No voter is better")
         weighting = weigh(votes, Settings(solver=solver))
     kept, pruning, _ = prune_voters(weighting, 1)
     assert len(kept) == pruning.sizes[-1] == 1
 
 
-@pytest.mark.filterwarnings("ignore:No voter does better")
+@pytest.mark.filterwarnings("ignore:No voter is better")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("solver", ["exact", "slsqp", "uniform"])
 def test_voters_that_say_the_same_of_all_rows_can_be_pruned_too(solver, n_classes):
@@ -296,7 +299,7 @@ def test_no_fit_adds_voters_to_a_pruned_model(table):
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, "3"])
 def test_a_number_of_voters_is_needed(fitted, bad):
-    with pytest.raises(ValueError, match="give a whole number"):
+    with pytest.raises(ValueError, match="must be an integer"):
         fitted.prune(bad)
 
 

@@ -573,7 +573,7 @@ def test_frames_and_words_for_labels():
         stream.partial_fit(frame.rename(columns={"column 0": "other"}), words)
     with pytest.raises(ValueError, match="feature names should match"):
         stream.partial_fit(frame[names[:3]], words)
-    with pytest.raises(ValueError, match=r"y is 'ugly' at row 3, and the classes .*'bad'"):
+    with pytest.raises(ValueError, match=r"y is 'ugly' at row 3, which is not .*'bad'"):
         stream.partial_fit(frame[:4], ["bad", "good", "good", "ugly"])
     assert stream.n_rows_seen_ == 200
 
@@ -581,13 +581,17 @@ def test_frames_and_words_for_labels():
 @pytest.mark.parametrize(
     ("y", "weights", "said"),
     [
-        ([0, 1, 2], None, r"y is 2 at row 2, and the classes of the model are \[0, 1\]"),
+        (
+            [0, 1, 2],
+            None,
+            r"y is 2 at row 2, which is not one of the model's classes \[0, 1\]",
+        ),
         (["0", "1", "1"], None, "y is '0' at row 0"),
-        ([0, 1, np.nan], None, "y is nan at row 2.*leave out rows without one"),
+        ([0, 1, np.nan], None, "y is nan at row 2.*remove rows without a label"),
         ([0, 1, None], None, "y is None at row 2"),
         ([0, 1], None, "inconsistent numbers of samples"),
         ([0, 1, 1], [1, 1], "sample_weight has shape"),
-        ([0, 1, 1], [1, -1, 1], "sample_weight is negative at row 1"),
+        ([0, 1, 1], [1, -1, 1], "sample_weight is negative in row 1"),
         ([0, 1, 1], [1, np.inf, 1], "sample_weight is inf at row 1"),
         ([0, 1, 1], [1, 1e200, 1], r"sample_weight is up to 1e\+200, .* counts for 1"),
     ],

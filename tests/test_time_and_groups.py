@@ -229,7 +229,7 @@ def test_cv_of_bagged_voters_leaves_the_weights_alone():
     vote = model.decision_.out_of_sample_vote
     np.testing.assert_array_equal(vote[test], alone.vote(X[test]))
     model.reweigh(threshold={"recall": 0.5})
-    with pytest.raises(ValueError, match="cv=None, which judges rows out of bag"):
+    with pytest.raises(ValueError, match="cv=None to use out-of-bag votes"):
         model.reweigh(shrinkage=0.1)
     with pytest.raises(ValueError, match="Fit again"):
         model.choose()
@@ -252,9 +252,9 @@ def test_groups_are_metadata():
         np.testing.assert_array_equal(plain, routed)
     with sklearn.config_context(enable_metadata_routing=True):
         clone(pool).set_params(cv=GroupKFold(3)).fit(X, y, groups=groups)
-    with pytest.raises(ValueError, match="all rows are of one group"):
+    with pytest.raises(ValueError, match="all rows are in one group"):
         clone(bagged).fit(X, y, groups=np.zeros(len(y)))
-    with pytest.raises(ValueError, match="3 groups for 400 rows"):
+    with pytest.raises(ValueError, match="groups has 3 entries"):
         clone(bagged).fit(X, y, groups=[1, 2, 3])
     with pytest.raises(ValueError, match="banana"):
         clone(bagged).fit(X, y, banana=groups)

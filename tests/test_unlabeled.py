@@ -218,12 +218,12 @@ KINDS = {
 
 def test_left_alone_it_is_as_if_there_were_none(table, fresh):
     plain = model().fit(*table)
-    with pytest.warns(UserWarning, match="X_unlabeled is left alone") as told:
+    with pytest.warns(UserWarning, match="X_unlabeled is ignored") as told:
         default = model().fit(*table, X_unlabeled=fresh)
     assert told[0].filename == __file__
     np.testing.assert_array_equal(plain.weights_, default.weights_)
     np.testing.assert_array_equal(plain.row_hashes_, default.row_hashes_)
-    with pytest.warns(UserWarning, match="X_unlabeled is left alone") as told:
+    with pytest.warns(UserWarning, match="X_unlabeled is ignored") as told:
         pool().fit(*table, X_unlabeled=fresh)
     assert told[0].filename == __file__
 
@@ -332,12 +332,10 @@ def test_coin_flips_stay_at_chance():
 def test_unlabelled_rows_are_for_two_classes_so_far(table, fresh):
     X, y = table
     three = np.arange(len(y)) % 3
-    with pytest.warns(UserWarning, match="X_unlabeled is left alone"):
+    with pytest.warns(UserWarning, match="X_unlabeled is ignored"):
         model().fit(X, three, X_unlabeled=fresh)
     for one in (model(unlabeled_weight=0.5), pool(unlabeled_weight=0.5)):
-        with pytest.raises(
-            ValueError, match=r"for two classes so far, and y has 3.*y == 0"
-        ):
+        with pytest.raises(ValueError, match=r"two classes only, but y has 3.*y == 0"):
             one.fit(X, three, X_unlabeled=fresh)
 
 
@@ -359,13 +357,16 @@ def frame(X, names="abcd"):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (lambda U: U[:0], "X_unlabeled has 0 rows; leave it out"),
+        (lambda U: U[:0], "X_unlabeled has 0 rows; omit it"),
         (lambda U: [], "X_unlabeled has 0 rows"),
-        (lambda U: "more.csv", "X_unlabeled is a str, and not a table; read it first"),
-        (lambda U: U[:, :3], r"X_unlabeled does not go with X: X has 3 features.*4"),
+        (
+            lambda U: "more.csv",
+            "X_unlabeled is a str, but must be a table; .*read it first",
+        ),
+        (lambda U: U[:, :3], r"X_unlabeled does not match X: X has 3 features.*4"),
         (lambda U: U[:300], r"X_unlabeled has 300 rows, as many as X.*damvi.Unlabeled"),
         (lambda U: Unlabeled(U[:0]), "X_unlabeled has 0 rows"),
-        (lambda U: np.where(U > 2, np.inf, U), r"X_unlabeled does not go with X.*infinity"),
+        (lambda U: np.where(U > 2, np.inf, U), r"X_unlabeled does not match X.*infinity"),
     ],
 )
 def test_bad_unlabelled_rows(table, fresh, given, message):
@@ -377,18 +378,18 @@ def test_bad_unlabelled_rows(table, fresh, given, message):
 @pytest.mark.parametrize("estimator", [None, LogisticRegression()])
 def test_other_columns_are_named(table, fresh, estimator):
     X, y = table
-    with pytest.raises(ValueError, match=r"(?s)does not go with X.*unseen at fit.*- e"):
+    with pytest.raises(ValueError, match=r"(?s)does not match X.*unseen at fit.*- e"):
         model(estimator).fit(frame(X), y, X_unlabeled=frame(fresh, "abce"))
-    with pytest.raises(ValueError, match=r"(?s)does not go with X.*missing.*- d"):
+    with pytest.raises(ValueError, match=r"(?s)does not match X.*missing.*- d"):
         model(estimator).fit(frame(X), y, X_unlabeled=frame(fresh[:, :3], "abc"))
     if estimator is not None:
-        with pytest.raises(ValueError, match="DataFrame and X_unlabeled a ndarray"):
+        with pytest.raises(ValueError, match="DataFrame, but X_unlabeled is a ndarray"):
             model(estimator).fit(frame(X), y, X_unlabeled=fresh)
 
 
 @pytest.mark.parametrize("rate", [0.0, 1, -0.5])
 def test_a_rate_that_is_no_share_is_named(fresh, rate):
-    with pytest.raises(ValueError, match=f"positive_rate={rate} must be a share above 0"):
+    with pytest.raises(ValueError, match=f"positive_rate={rate} must be between 0 and 1"):
         Unlabeled(fresh, positive_rate=rate)
 
 
@@ -396,11 +397,11 @@ def test_rows_without_a_label_are_told_where_to_go(table):
     X, y = table
     gaps = np.where(np.arange(len(y)) % 3 == 1, np.nan, y)
     with pytest.raises(
-        ValueError, match=r"NaN or None.* in 100 of 300 rows.*first is row 1;.*split_unlab"
+        ValueError, match=r"NaN or None.* in 100 of 300 rows.*first in row 1;.*split_unlab"
     ):
         model().fit(X, gaps)
     for empty in ([None] * 300, np.full(300, np.nan), pd.Series([pd.NA] * 300)):
-        with pytest.raises(ValueError, match=r"no label at all.*300 values"):
+        with pytest.raises(ValueError, match=r"all 300 values of y are missing"):
             pool().fit(X, empty)
 
 
@@ -430,9 +431,9 @@ def test_labelled_and_unlabelled_rows_come_apart(table, labels):
 
 def test_what_cannot_be_split_is_not_lost(table):
     X, y = table
-    with pytest.raises(ValueError, match="X has 300 rows and y 20"):
+    with pytest.raises(ValueError, match="X has 300 rows, but y has 20"):
         split_unlabeled(X, y[:20])
-    with pytest.raises(ValueError, match=r"no label at all.*300 values"):
+    with pytest.raises(ValueError, match=r"all 300 values of y are missing"):
         split_unlabeled(X, [None] * 300)
 
 

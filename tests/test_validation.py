@@ -35,15 +35,15 @@ def test_no_weights_stay_none_and_any_sequence_will_do():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1.0, 1.0], r"sample_weight has shape \(2,\), X has 4 rows; give one weight"),
+        ([1.0, 1.0], r"sample_weight has shape \(2,\), but X has 4 rows; give one weight"),
         (np.ones((4, 1)), r"shape \(4, 1\)"),
         (3.0, r"shape \(\)"),
         ([1.0, np.nan, 1.0, 1.0], "sample_weight is nan at row 1; .*finite"),
         ([1.0, 1.0, np.inf, 1.0], "sample_weight is inf at row 2; .*finite"),
-        ([1.0, 1.0, -2.0, 1.0], r"negative at row 2 \(-2\); .*0 or more"),
-        ([0.0] * 4, "zero on every row; give some rows a positive weight"),
-        ([1.0, 1.0, 0.0, 1.0], "leaves one class only.*both classes"),
-        ([0.0, 0.0, 1.0, 0.0], "leaves one class only.*both classes"),
+        ([1.0, 1.0, -2.0, 1.0], r"negative in row 2 \(-2\); .*not be negative"),
+        ([0.0] * 4, "is zero in every row; give some rows a positive weight"),
+        ([1.0, 1.0, 0.0, 1.0], "leaves only one class.*both classes"),
+        ([0.0, 0.0, 1.0, 0.0], "leaves only one class.*both classes"),
     ],
 )
 def test_bad_weights_are_named_with_the_cure(weights, message):
@@ -52,7 +52,7 @@ def test_bad_weights_are_named_with_the_cure(weights, message):
 
 
 def test_of_many_classes_the_one_without_weight_is_named():
-    with pytest.raises(ValueError, match=r"leaves nothing of class 'b'.*leave these rows"):
+    with pytest.raises(ValueError, match=r"leaves no row of class 'b'.*remove these rows"):
         read_weights([1.0, 0.0, 1.0], np.arange(3), np.array(["a", "b", "c"]))
     # A tree can do without it.
     weights = read_weights([1.0, 0.0, 1.0], np.arange(3))
@@ -93,7 +93,7 @@ def test_dates_are_no_numbers(model, frame):
     """They were whole numbers of nanoseconds, and a missing one -9e18."""
     X, y = FRAMES[frame], NUMBERS > 0
     where = "column 'd' of X" if hasattr(X, "columns") else "X"
-    message = f"{where} holds dates or durations; make numbers of them"
+    message = f"{where} contains dates or durations; convert them"
     with pytest.raises(ValueError, match=message):
         clone(MODELS[model]).fit(X, y)
 
@@ -101,7 +101,7 @@ def test_dates_are_no_numbers(model, frame):
 @pytest.mark.parametrize("model", ["trees", "bagged", "pool"])
 def test_dates_where_numbers_were_at_fit(model):
     fitted = clone(MODELS[model]).fit(pd.DataFrame({"d": NUMBERS}), NUMBERS > 0)
-    with pytest.raises(ValueError, match="column 'd' of X holds dates or durations"):
+    with pytest.raises(ValueError, match="column 'd' of X contains dates or durations"):
         fitted.predict(FRAMES["only dates"])
 
 

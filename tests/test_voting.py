@@ -98,7 +98,7 @@ def test_groups_and_splitters(table):
     assert len(model.weights_) == 3
     many = DAMVIVotingClassifier(POOL[1:2], cv=GroupKFold(200))
     assert np.isfinite(many.fit(X, y, groups=groups).oob_decision_function_).all()
-    with pytest.raises(TypeError, match="a pool takes groups, and not colour"):
+    with pytest.raises(TypeError, match="accepts groups, but not colour"):
         DAMVIVotingClassifier(POOL).fit(X, y, colour=groups)
 
 
@@ -146,7 +146,7 @@ def test_a_voter_that_memorises_gets_no_weight(table):
     ],
     ids=["oob", "train", "pool"],
 )
-@pytest.mark.filterwarnings("ignore:No voter does better")
+@pytest.mark.filterwarnings("ignore:No voter is better")
 def test_coin_flips_score_as_chance_does(model):
     aucs, gains = [], []
     for seed in range(12):
@@ -170,13 +170,13 @@ def test_coin_flips_score_as_chance_does(model):
         ({"estimators": POOL + POOL[:1]}, "[Nn]ames provided are not unique"),
         ({"estimators": [("voting", GaussianNB())]}, "conflict with constructor arguments"),
         ({"estimators": [("a__b", GaussianNB())]}, "must not contain __"),
-        ({"estimators": [("splitter", GaussianNB())]}, "give it another name"),
+        ({"estimators": [("splitter", GaussianNB())]}, "choose another name"),
         ({"estimators": [("linear", LinearRegression())]}, "'linear' .*not a classifier"),
-        ({"estimators": [(name, "drop") for name, _ in POOL]}, "at least one must stay"),
+        ({"estimators": [(name, "drop") for name, _ in POOL]}, "keep at least one"),
         ({"estimators": tuple(POOL)}, "must be 'strong' or a list"),
         ({"estimators": "weak"}, "must be 'strong' or a list"),
-        ({"estimators": GaussianNB()}, "weighted by damvi.DAMVIClassifier"),
-        ({"estimators": [*POOL, ("none", None)]}, "'none' is None; set it to 'drop'"),
+        ({"estimators": GaussianNB()}, "use damvi.DAMVIClassifier"),
+        ({"estimators": [*POOL, ("none", None)]}, "'none' is None; use 'drop'"),
         ({"estimators": "strong", "cv": "prefit"}, "a list of .name, fitted model."),
         ({"voting": "loud"}, "'voting' parameter"),
         ({"calibration": "magic"}, "'calibration' parameter"),
@@ -185,7 +185,7 @@ def test_coin_flips_score_as_chance_does(model):
         ({"shrinkage": 1.0}, "shrinkage"),
         ({"reweight": -1.0}, "reweight"),
         ({"unlabeled_weight": 1.0}, "unlabeled_weight"),
-        ({"pos_label": 7}, r"pos_label=7 is not a class of y"),
+        ({"pos_label": 7}, r"pos_label=7 is not one of the classes in y"),
         ({"cv": 1}, "cv=1 must be a number of folds"),
         ({"cv": "prefit"}, "voter 'linear': .*not fitted"),
     ],
@@ -316,7 +316,7 @@ def test_one_huge_weight_does_not_flatten_the_voters(table):
 
 
 def test_a_list_without_names_is_told_so(table):
-    with pytest.raises(ValueError, match="give each voter a name"):
+    with pytest.raises(ValueError, match=r"is not a \(name, classifier\) pair"):
         DAMVIVotingClassifier([LogisticRegression(), GaussianNB()]).fit(*table)
 
 
@@ -375,6 +375,6 @@ def test_an_unknown_voter_is_told_by_the_names_of_the_voters():
         ValueError, match=r"Invalid parameter 'forest'.* nor a voter \(nb, tree"
     ):
         pool.set_params(forest="drop")
-    with pytest.raises(ValueError, match="those of the strong pool are made by fit"):
+    with pytest.raises(ValueError, match="fit creates those of the strong pool"):
         DAMVIVotingClassifier().set_params(forest__depth=3)
     assert pool.set_params(nb="drop", tree__max_depth=2).estimators[0] == ("nb", "drop")

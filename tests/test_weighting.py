@@ -90,7 +90,7 @@ def test_the_intercept_is_a_constant_among_the_voters(soft, seed):
         one_fold = np.zeros(rest.sum(), int)
         other = weigh(votes_of(votes[rest], signs[rest], one_fold), how)
         above = votes[~rest] @ other.weights > other.threshold + 1e-6
-        assert (found.vote_to_cut[~rest][above] > found.threshold).all()
+        assert (found.aligned_vote[~rest][above] > found.threshold).all()
         expected = votes[~rest] @ other.weights
         np.testing.assert_allclose(found.out_of_sample_vote[~rest], expected, atol=1e-5)
 

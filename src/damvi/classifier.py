@@ -1,4 +1,4 @@
-"""DAMVIClassifier, the paper's method: bagged voters, weighted by the C-bound."""
+"""DAMVIClassifier: the paper's method, a weighted vote of bagged classifiers."""
 
 from __future__ import annotations
 
@@ -71,121 +71,128 @@ POISSON = "poisson"
 class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Diversity-aware weighted majority vote for imbalanced data.
 
-    Many voters are trained on bootstrap samples; the positives that their plain vote
-    misses gain weight; then the voters are weighted so as to minimise the PAC-Bayesian
-    C-bound, which trades their accuracy against their diversity [1]_. With three or more
-    classes it is the multiclass C-bound [2]_, and the missed rows of every class below its
-    even share gain weight.
+    Many voters are trained on bootstrap samples. The positives that their plain (equally
+    weighted) vote misses are given more weight. Then the voters are weighted so as to
+    minimise the PAC-Bayesian C-bound, which trades off their accuracy against their
+    diversity [1]_. With three or more classes, this is the multiclass C-bound [2]_, and
+    missed rows gain weight in every class that has fewer rows than average.
 
-    :class:`~damvi.DAMVIVotingClassifier` does the same for a pool of different models.
+    For a pool of different models, see :class:`~damvi.DAMVIVotingClassifier`.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The voter, trained many times. None: :class:`~damvi.FastTreeClassifier`, the
-        built-in tree, which takes missing values and categories and trains tens of times
-        faster than scikit-learn's :class:`~sklearn.tree.DecisionTreeClassifier` (the
-        paper's, one argument away).
+        The classifier to bag. None is :class:`~damvi.FastTreeClassifier`, the built-in
+        tree, which handles missing values and categories and trains tens of times faster
+        than :class:`~sklearn.tree.DecisionTreeClassifier`, the paper's voter.
     n_estimators : int, default=100
         The number of voters, K.
     max_samples : float or int, default=0.2
-        Rows drawn for each voter: a fraction of the number of rows, or a count.
+        Number of rows drawn for each voter: a fraction of the rows if float, a count if
+        int.
     bootstrap : bool or "poisson", default=True
-        Draw with replacement. ``sample_weight`` then drives the draw and the voters see
-        how often each row was drawn; without replacement, rows are drawn evenly and
-        the voters see their ``sample_weight``. "poisson" draws each row by itself, as
-        often on average: this is how tables beyond memory are drawn.
+        Whether to draw with replacement. If so, rows are drawn in proportion to
+        ``sample_weight``, and voters are weighted by how often each row was drawn; without
+        replacement, rows are drawn uniformly, and voters are passed ``sample_weight``.
+        "poisson" draws each row independently, with the same mean count; tables beyond
+        memory are always sampled this way.
     stratified : bool, default=False
-        Draw within each class, so that very rare positives reach every voter.
+        Whether to sample each class separately, so that every voter sees positives even if
+        they are very rare.
     votes : {"train", "oob"}, default="train"
-        The votes that the weights are learned from: on the training rows, as in the
-        paper, or on the rows outside each voter's sample.
+        The votes that the weights are learned from: on all training rows, as in the paper,
+        or only on rows outside each voter's sample (out of bag).
     reweight : bool or float, default=True
-        Lean on the positives that the plain vote misses, as in the paper, or not; a
-        number from 0 to 1 is the strength.
+        Whether to give more weight to the positives that the plain vote misses, as in the
+        paper. A number from 0 to 1 sets the strength.
     shrinkage : float, default=0
-        How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
+        How far to shrink the weights towards equal weights, in [0, 1).
     fit_intercept : bool, default=False
-        Fit a constant along with the weights (not the paper's), as soft votes on a rare
-        class need. ``threshold="vote"`` then cuts where the constant tips the vote; with
-        three or more classes there is one for each, for the weights alone.
+        Whether to fit an intercept along with the weights (the paper does not); soft votes
+        on a rare class need one. ``threshold="vote"`` then includes the intercept. With
+        three or more classes, each class has its own intercept, which only affects the
+        weights.
     solver : {"exact", "slsqp", "uniform"}, default="exact"
-        How to weight the voters: the exact minimum of the C-bound, the paper's local
-        solver, or the plain vote for comparison.
+        How to weight the voters: "exact" is the exact minimum of the C-bound, "slsqp" the
+        paper's local solver, "uniform" the plain vote, for comparison.
     threshold : default="vote"
-        Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
-        {"recall": 0.9}, {"precision": 0.5}, {"flags": 200} (of as many rows as there are;
-        below 1 a share), {"cost": (false_alarm, miss)}, or a number. It is tuned on
-        out-of-bag votes; see :mod:`damvi.decision`. With three or more classes, by which
-        factor the votes for each count: "vote" (1 each), "macro_f1", or a list of numbers.
+        The threshold on the vote: "vote" (0, as in the paper), "f1", {"fbeta": 2},
+        {"recall": 0.9}, {"precision": 0.5}, {"flags": 200} (that many of the rows, or a
+        share if below 1), {"cost": (false_alarm, miss)}, or a number. It is tuned on
+        out-of-bag votes; see :mod:`damvi.decision`. With three or more classes, the vote
+        for each class is multiplied by a factor: "vote" (all 1), "macro_f1", or a list of
+        numbers.
     unlabeled_weight : float, default=0
-        How much the voters' disagreement on ``X_unlabeled`` counts, if ``fit`` is given
-        any, from 0 to 1 (excluded). Votes are then "oob". At 0 unlabelled rows are left
-        alone, with a warning: no use of them has been seen to help reliably.
+        Weight of the voters' disagreement on ``X_unlabeled``, in [0, 1). If above 0, the
+        weights are learned from out-of-bag votes. With 0, unlabelled rows given to ``fit``
+        are ignored with a warning; nothing we tried with them helped reliably.
     cv : int, splitter or iterable, default=None
-        Who judges the training rows, for the threshold and all figures. None: the voters
-        whose sample a row was not in. Otherwise voters and weights are fitted anew for each
-        fold, on its training rows: for time, give
-        :class:`~sklearn.model_selection.TimeSeriesSplit` or
+        How training rows are predicted out of sample, for the threshold and all scores.
+        None uses the voters whose sample does not contain the row (out of bag). Otherwise
+        voters and weights are refitted on the training rows of each fold; for data in time
+        order, use :class:`~sklearn.model_selection.TimeSeriesSplit` or
         :func:`~damvi.forward_splits`. The weights of the model itself are learned on all
-        rows in any case.
+        rows in either case.
     pos_label : label, default=None
-        The positive class. None: the rarer one (of two equal ones, the last in order).
-        Only for two classes.
+        The positive class. None is the rarer one, or the last if both are equally
+        frequent. Only for two classes.
     n_jobs : int, default=None
-        Voters trained or asked at a time. No result depends on it.
+        Number of voters trained, or voting, in parallel. It does not affect the result.
     random_state : int, RandomState instance or None, default=None
-        The seed of the draws and of the voters. An int makes the fit repeatable;
-        on other CPUs, or with another BLAS, up to the last bits.
+        Seed of the samples and of the voters. Pass an int for reproducible results; on
+        another CPU or with another BLAS, the last bits may differ.
     verbose : int, default=0
         1 shows a progress bar.
     warm_start : bool, default=False
-        Keep the voters of the last fit on the same rows, add those that are missing to
-        ``n_estimators``, and weight them all again.
+        Whether to keep the voters of the last fit on the same rows, add voters up to
+        ``n_estimators``, and weight all of them again.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order.
+        The class labels, sorted.
     pos_label_ : label
-        The class taken as positive; None with three or more.
+        The positive class; None with three or more classes.
     estimators_ : list of K classifiers
-        The voters, in the order of their draws. They are trained on the labels 0 and
-        1, where 1 is ``pos_label_``; with three or more classes on their places.
+        The voters. They are trained on the labels 0 and 1, where 1 stands for
+        ``pos_label_``; with three or more classes, on positions in ``classes_``.
     weights_ : ndarray of shape (K,)
-        Their weights Q, on the simplex. Zeros are common, and skipped in prediction.
+        The weights Q of the voters, non-negative with sum 1. Many are 0, and such voters
+        are skipped in prediction.
     c_bound_ : float
-        The C-bound of the vote on the reweighted training sample, 1 when the voters
-        are no better than a coin. It is what was minimised, not a promise about new
-        data: the voters were trained on these rows.
+        The C-bound of the vote on the reweighted training rows; 1 if the voters are no
+        better than chance. It was minimised on rows that the voters were trained on, so it
+        is not a bound on the error on new data.
     gibbs_risk_, disagreement_ : float
-        The two quantities behind it: mean error of a voter, and diversity.
+        The Gibbs risk (mean error of a voter) and the disagreement (diversity) behind it.
     threshold_ : float or ndarray of shape (n_classes,)
-        The vote above which a row is flagged, or the factors of three or more classes.
+        Rows with a vote above it are predicted positive. With three or more classes, the
+        factor of each class.
     tuning_ : Tuning or None
-        How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
-        None if it was not, or if the rows that have a vote are of a single fold.
+        How the threshold was tuned, with a cross-fitted estimate of the score it attains.
+        None if it was not tuned, or if all rows with an out-of-sample vote are in one fold.
     oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
-        The decision function on each training row by voters whose sample it was not in,
-        with weights learned on other rows; with ``cv``, by the fits for its fold. NaN where
-        a row was never out of bag, or judged by nobody.
+        The decision function on the training rows, out of bag, with weights learned on
+        other rows; with ``cv``, by the model refitted for the row's fold. NaN for rows that
+        are never out of bag, or in no test fold of ``cv``.
     pruning_ : Pruning
-        Only after :meth:`prune`: the price of fewer voters.
+        The effect of pruning on the scores; only after :meth:`prune`.
     labels_, voters_, votes_, decision_
-        What the parts of damvi work with: the classes (:class:`~damvi.labels.Labels`), the
-        voters, their votes on the training rows (not saved), and the threshold with what
-        was learned about it.
+        The parts of the model: the classes (:class:`~damvi.labels.Labels`), the voters,
+        their votes on the training rows (not saved with the model), and the threshold with
+        its tuning.
     n_features_in_ : int
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Only when X has column names.
+        Names of the columns; only if X has column names.
 
     Notes
     -----
-    A tied vote goes to the majority class, whatever the labels are called; of three or
-    more classes, to the most frequent of those that tie.
+    A tie goes to the majority class, whatever the labels are; with three or more classes,
+    to the most frequent of the tied classes.
 
-    ``predict_proba`` is the vote on a scale from 0 to 1: it ranks rows, but is no
-    probability (a pool's is). ``predict`` follows the threshold.
+    ``predict_proba`` is the vote rescaled to [0, 1]: it ranks rows, but is not calibrated
+    (that of :class:`~damvi.DAMVIVotingClassifier` is). ``predict`` follows the threshold.
 
     References
     ----------
@@ -293,34 +300,34 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X_unlabeled: Any = None,
         **fit_params: Any,
     ) -> Self:
-        """Train the voters and weight them.
+        """Train the voters, weight them, and tune the threshold.
 
         Parameters
         ----------
         X : array, sparse matrix or dataframe of shape (n, n_features), or parquet
-            A path to a parquet dataset (a file, a folder, a pattern), or a
-            :class:`~damvi.ParquetTable`, is read block by block, never as a whole.
+            Training data. A parquet dataset (the path of a file or folder, a glob pattern,
+            or a :class:`~damvi.ParquetTable`) is read block by block, never as a whole.
         y : array of shape (n,)
-            Labels of 2 to 256 classes. Of a parquet dataset, the name of the column.
+            Labels of 2 to 256 classes. For a parquet dataset, the name of a column.
         sample_weight : array of shape (n,), optional
-            Only ratios matter: weights a factor 2**31 below the largest count as 0. Of
-            a parquet dataset, the name of the column.
+            Sample weights, of which only ratios matter; weights more than 2**31 times
+            smaller than the largest count as 0. For a parquet dataset, the name of a
+            column.
         X_unlabeled : array, sparse matrix, dataframe or Unlabeled, optional
-            More rows with the same columns, whose labels nobody knows; see
-            ``unlabeled_weight``. Wrapped in :class:`~damvi.Unlabeled`, no grid search
-            cuts it.
+            Unlabelled rows with the same columns; see ``unlabeled_weight``. Wrap them in
+            :class:`~damvi.Unlabeled` to keep a grid search from splitting them.
         **fit_params
-            ``groups``, with one entry a row: whole groups are drawn, and no row is judged
-            by voters or weights that know a row of its group. With metadata routing on,
-            also what the voters' ``fit`` requests; values with one entry a row are drawn
-            along with the rows.
+            ``groups``, with one entry per row: whole groups are sampled, and out-of-sample
+            votes on a row never involve voters or weights learned from its group. With
+            metadata routing enabled, also metadata that the voters' ``fit`` requests;
+            values with one entry per row are sampled along with the rows.
 
         Returns
         -------
         self
         """
         self._check_voter()
-        # 1. Voters, each from its own bootstrap sample (_sampling), and their votes.
+        # 1. Train the voters, each on its own bootstrap sample, and cast their votes.
         table = ParquetTable(X) if isinstance(X, str | PathLike) else X
         refitted = None
         if hasattr(table, "train"):  # on disk, or on a cluster
@@ -328,7 +335,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             refitted = self._train_in_memory(X, y, sample_weight, X_unlabeled, fit_params)
 
-        # 2. Lean on the positives that the plain vote misses.
+        # 2. Give more weight to the positives that the plain vote misses.
         settings = Settings.of(self)
         moments = emphasize_missed_positives(
             self.votes_,
@@ -337,10 +344,10 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             settings.fit_intercept,
         )
 
-        # 3. Weights that trade accuracy for diversity, as the C-bound says.
+        # 3. Weight the voters so as to minimise the C-bound.
         weighting = minimize_c_bound(self.votes_, moments, settings, self.n_jobs)
 
-        # 4. Where to cut the vote, by rows that are judged as new ones will be.
+        # 4. Tune the threshold on the out-of-sample vote.
         weighting = replace(weighting, refitted=refitted)
         objective = parse_objective(self.threshold, self.labels_.n_classes)
         decision = choose_threshold(weighting, objective, self.labels_.target_order)
@@ -352,14 +359,14 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _train_in_memory(
         self, X: Any, y: Any, sample_weight: Any, X_unlabeled: Any, fit_params: Any
     ) -> Refitted | None:
-        """Step 1 on an array, a sparse matrix or a dataframe; what ``cv`` says of it."""
+        """Step 1 on an array, sparse matrix or dataframe; return the refits of ``cv``."""
         voter = self._voter()
         refuse_missing_labels(y)
         keep_frame = not isinstance(voter, FastTreeClassifier) or voter.wants_frame(X)
         X, y = read_table(self, X, y, keep_frame=keep_frame)
         labels, targets = Labels.read(y, self.pos_label)
         check_many_classes(labels, [voter])
-        parse_objective(self.threshold, labels.n_classes)  # refused before the work
+        parse_objective(self.threshold, labels.n_classes)  # fail early if it is invalid
         weights = read_weights(sample_weight, targets, labels.by_target)
         unlabeled = read_unlabeled(
             self,
@@ -400,7 +407,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         known: Any = None,
         verbose: int = 0,
     ) -> tuple[Any, Votes]:
-        """The voters of some rows, and their votes on these."""
+        """Train voters on these rows, and cast their votes on them."""
         voter = self._voter()
         voters, votes = _kind_of_voters(voter).train(
             voter,
@@ -445,44 +452,44 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         unlabeled: Any,
         fit_params: dict[str, Any],
     ) -> Refitted:
-        """The vote on each fold of ``cv`` by steps 1 to 3 on the rows that train for it."""
+        """Repeat steps 1 to 3 on the training rows of each fold; vote on its test rows."""
         split = split_rows(self.cv, X, targets, groups, seed=seed)
         refuse_single_class(split.train, targets)
         settings, n = Settings.of(self), len(targets)
         vote = plain = np.empty(0)
         thresholds, even = np.zeros(len(split.train)), np.full(self.n_estimators, 1.0)
         for fold, rows in enumerate(split.train):
-            judged = np.flatnonzero(split.folds == fold)
-            if not len(judged):
+            test = np.flatnonzero(split.folds == fold)
+            if not len(test):
                 continue
-            some = targets[rows]
-            weighed = None if weights is None else weights[rows]
-            grouped = None if groups is None else np.asarray(groups)[rows]
+            y_train = targets[rows]
+            weights_train = None if weights is None else weights[rows]
+            groups_train = None if groups is None else np.asarray(groups)[rows]
             voters, votes = self._bag(
-                self._sampling(some, weighed, grouped, seed),
+                self._sampling(y_train, weights_train, groups_train, seed),
                 take_rows(X, rows),
                 labels,
-                some,
-                weighed,
-                grouped,
+                y_train,
+                weights_train,
+                groups_train,
                 unlabeled,
                 params_of_rows(fit_params, rows, n),
             )
             moments = settings.moments_by_fold(votes)
             found = minimize_c_bound(votes, moments, settings, self.n_jobs)
-            cast, by_all = (
-                voters.weighted_vote(take_rows(X, judged), weights, self.n_jobs)
-                for weights in (found.weights, even / self.n_estimators)
+            learned, uniform = (
+                voters.weighted_vote(take_rows(X, test), Q, self.n_jobs)
+                for Q in (found.weights, even / self.n_estimators)
             )
             if not len(vote):
-                vote, plain = (np.full((n, *cast.shape[1:]), np.nan) for _ in range(2))
-            vote[judged], thresholds[fold] = cast, found.threshold
-            plain[judged] = by_all
+                vote, plain = (np.full((n, *learned.shape[1:]), np.nan) for _ in range(2))
+            vote[test], thresholds[fold] = learned, found.threshold
+            plain[test] = uniform
         vote, plain = (np.clip(one, *labels.vote_limits) for one in (vote, plain))
         return Refitted(vote, split.folds, split.forward, thresholds, plain)
 
     def _route(self, fit_params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Groups of the rows, and what else the voters asked for."""
+        """Return the groups of the rows, and the metadata of the voters' ``fit``."""
         if not routing_enabled():
             fit_params = dict(fit_params)
             groups = fit_params.pop("groups", None)
@@ -494,30 +501,31 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _train_on_blocks(
         self, table: Any, y: Any, sample_weight: Any, X_unlabeled: Any, fit_params: Any
     ) -> None:
-        """Step 1 on a table that is not in memory: on disk, or on a cluster."""
+        """Step 1 on a table beyond memory: on disk, or on a cluster."""
         if X_unlabeled is not None or fit_params:
             unused = ", ".join([*fit_params] or ["X_unlabeled"])
             raise TypeError(
-                f"a fit on a table beyond memory does not take {unused}; fit on as many of "
-                f"its rows as memory holds"
+                f"{unused} cannot be used with a table beyond memory; fit on a sample of "
+                f"its rows that fits in memory"
             )
         if self.cv is not None:
             raise ValueError(
-                "cv needs all rows in memory: rows of a table beyond it are judged out of "
-                "bag; set cv=None, or fit on as many of its rows as memory holds"
+                "cv needs all rows in memory; for a table beyond memory, set cv=None to "
+                "use out-of-bag votes, or fit on a sample of its rows"
             )
         if not isinstance(self._voter(), FastTreeClassifier):
             raise ValueError(
                 f"estimator={self.estimator!r} needs all rows in memory; for a table "
-                f"beyond it, take the built-in trees (estimator=None), or fit on a sample"
+                f"beyond memory, use the built-in trees (estimator=None), or fit on a "
+                f"sample of its rows"
             )
         if not self.bootstrap:
             raise ValueError(
-                "a table beyond memory is drawn row by row, with replacement; set "
-                "bootstrap=True or 'poisson'"
+                "a table beyond memory is sampled with replacement; set bootstrap=True or "
+                "'poisson'"
             )
         if self.warm_start:
-            raise ValueError("warm_start needs a table in memory; set it to False")
+            raise ValueError("warm_start needs all rows in memory; set it to False")
         trained = table.train(
             BlockFit(
                 tree=self._voter(),
@@ -550,7 +558,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return FastTreeClassifier() if self.estimator is None else self.estimator
 
     def _warn_of_unseen_classes(self, labels: Labels, voters: Any, rows: Any) -> None:
-        """Say so when samples had no row of a class; ``rows`` are those of each."""
+        """Warn if samples have no row of a class; ``rows`` counts the rows of each."""
         message = labels.unseen_class_warning(voters.n_without_class, len(voters), rows)
         if message:
             warnings.warn(message, UserWarning, stacklevel=5)
@@ -562,14 +570,13 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         voter = self._voter()
         if isinstance(voter, str | list):
             raise ValueError(
-                f"estimator={self.estimator!r}: DAMVIClassifier trains one classifier many "
-                f"times; a pool of different ones is weighted by "
-                f"damvi.DAMVIVotingClassifier"
+                f"estimator={self.estimator!r}: DAMVIClassifier bags a single classifier; "
+                f"for a pool of different ones, use damvi.DAMVIVotingClassifier"
             )
         if not is_classifier(voter):
             raise ValueError(
-                f"estimator={self.estimator!r} is not a classifier, and only classifiers "
-                f"can vote"
+                f"estimator={self.estimator!r} is not a classifier; only classifiers can "
+                f"vote"
             )
 
     def _sampling(
@@ -593,7 +600,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return GroupSampling.plan(targets, groups, plan, **settings)
 
     def _digest(self, sampling: Any, targets: NDArray[Any], keep_frame: bool) -> str:
-        """What must not change for a warm start."""
+        """Hash of everything that must not change for a warm start."""
         columns = self.n_features_in_, getattr(self, "feature_names_in_", None)
         family = _kind_of_voters(self._voter()).__name__
         digest: str = joblib.hash((sampling, targets, columns, family, keep_frame))
@@ -602,27 +609,26 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_warm_start(self, n_known: int, digest: str) -> None:
         if digest != self.sampling_digest_:
             raise ValueError(
-                "warm_start adds voters to those of the last fit, so the rows, y, "
-                "sample_weight, pos_label, the columns, the kind of voter, max_samples, "
-                "bootstrap and stratified must be the same; set warm_start=False to "
-                "start again"
+                "warm_start adds voters to those of the last fit, so X, y, sample_weight, "
+                "pos_label, the kind of estimator, max_samples, bootstrap and stratified "
+                "must not change; set warm_start=False to train all voters again"
             )
         if self.n_estimators < n_known:
             raise ValueError(
-                f"n_estimators={self.n_estimators} is below the {n_known} voters that "
-                f"warm_start keeps; raise it, or set warm_start=False to start again"
+                f"n_estimators={self.n_estimators} is less than the {n_known} voters that "
+                f"warm_start keeps; increase it, or set warm_start=False to train all "
+                f"voters again"
             )
 
     def reweigh(self, **settings: Any) -> Self:
-        """Weight the voters again by other settings, without training them again.
+        """Weight the voters again with other settings, without training them again.
 
         Parameters
         ----------
         **settings
             Any of ``reweight``, ``shrinkage``, ``fit_intercept``, ``solver``, ``threshold``
-            and ``unlabeled_weight``, which are set as by ``set_params``; the others stay.
-            The votes of the last ``fit`` are used, which a model that was saved and loaded
-            no longer has.
+            and ``unlabeled_weight``, set as by ``set_params``; the others stay as they are.
+            This uses the votes of the last ``fit``, which are not saved with the model.
 
         Returns
         -------
@@ -638,63 +644,62 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         reweight: Any = EMPHASES,
         shrinkage: Any = SHRINKAGES,
     ) -> Choice:
-        """Which settings are best by what counts for you, on out-of-sample votes.
+        """Choose settings by their out-of-sample score.
 
-        All combinations are tried on the votes of the last ``fit``; no voter is trained
-        again, and the model stays as it is: ``model.reweigh(**choice.best)`` takes the
-        best one.
+        All combinations are compared on the votes of the last ``fit``, without training
+        voters again. The model is not changed; apply the best combination with
+        ``model.reweigh(**choice.best)``.
 
         Parameters
         ----------
         metric : default="auto"
-            "average_precision", or what a threshold can be tuned for, such as "f1" or
-            {"cost": (1, 50)}. "auto" is what the threshold is tuned for, and average
-            precision if it is not tuned. With three or more classes "average_precision"
-            or "macro_f1", means over the classes.
+            "average_precision", or an objective of the threshold, such as "f1" or
+            {"cost": (1, 50)}. "auto" is the objective that the threshold is tuned for, or
+            average precision if it is not tuned. With three or more classes,
+            "average_precision" or "macro_f1", averaged over the classes.
         reweight, shrinkage : iterable of float
-            The values to try.
+            The values to compare.
 
         Returns
         -------
         Choice
-            What each combination was worth, and what the choice itself is worth on rows
-            that had no part in it.
+            The score of each combination, and a cross-fitted score of the choice itself.
         """
         return choose(self, metric, reweight=reweight, shrinkage=shrinkage)
 
     def prune(self, max_voters: int) -> Self:
-        """Keep a few voters, those that the C-bound can spare least.
+        """Keep only a few voters, those that matter most for the C-bound.
 
-        The weights are fitted anew on those kept, along a path that drops one voter after
-        the other. ``pruning_`` tells the price: C-bound, and average precision and F1 on
-        rows that had no part in the choice, by which the threshold is tuned too. What is
-        pruned after that starts from the voters that are left, and does not know that they
-        were chosen: its figures flatter.
+        Voters are dropped one at a time, and the others weighted again each time.
+        ``pruning_`` has the C-bound, and the cross-fitted average precision and F1, for
+        each number of voters; the threshold is tuned again. Pruning a second time does not
+        account for the selection made the first time, so its scores are optimistic.
 
         Parameters
         ----------
         max_voters : int
+            The number of voters to keep.
 
         Returns
         -------
         self
         """
         prune(self, max_voters, pool=False)
-        self.sampling_digest_ = "pruned"  # no fit can add to these
+        self.sampling_digest_ = "pruned"  # warm_start cannot add voters to these
         return self
 
     def cast_votes(self, X: Any) -> NDArray[Any]:
-        """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other.
+        """Votes of all voters, of shape (n, K): +1 for ``pos_label_``, -1 for the other.
 
-        With three or more classes, their places in ``classes_``, or (n, K, n_classes)
-        for soft votes.
+        With three or more classes, hard votes are positions in ``classes_``, and soft votes
+        have shape (n, K, n_classes).
         """
         check_is_fitted(self, "weights_")
         X = read_table(self, X, keep_frame=self.voters_.takes_frames)
         return self.voters_.votes(X, self.n_jobs)
 
     def vote(self, X: Any) -> NDArray[np.float64]:
-        """The weighted vote for ``pos_label_``, in [-1, 1]; step 4 cuts it.
+        """Weighted vote for ``pos_label_``, in [-1, 1]; ``threshold_`` applies to it.
 
         With three or more classes, the share of the vote for each: (n, n_classes).
         """
@@ -704,51 +709,51 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.clip(vote, *self.labels_.vote_limits)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The weighted vote less the threshold; above 0 means ``classes_[1]``.
+        """Weighted vote minus the threshold; positive values predict ``classes_[1]``.
 
-        A tie is 0, or the smallest positive step when ``classes_[1]`` is the majority
-        class, so that the sign always is the decision. With three or more classes, the
-        vote for each times its factor, (n, n_classes), and the largest is the decision.
+        A tie is 0, or the smallest positive step if ``classes_[1]`` is the majority class,
+        so that the sign is always the prediction. With three or more classes, the vote for
+        each class times its factor, of shape (n, n_classes); the largest is predicted.
         """
         vote = self.vote(X)
         return self.labels_.scores(vote, self.threshold_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class that wins the vote; the majority class wins a tie."""
+        """Predict the class that wins the vote; the majority class wins a tie."""
         scores = self.decision_function(X)
         return self.labels_.predict(scores)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The vote on a scale from 0 to 1."""
+        """The vote rescaled to [0, 1], which is not calibrated."""
         vote = self.vote(X)
         return self.labels_.probabilities(vote, self.decision_.calibrator)
 
     @property
     def tuning_(self) -> Tuning | None:
-        """How the threshold was tuned, with an honest figure of what it gives."""
+        """How the threshold was tuned, with a cross-fitted estimate of its score."""
         check_is_fitted(self, "weights_")
         return self.decision_.tuning
 
     @property
     def oob_decision_function_(self) -> NDArray[np.float64]:
-        """The decision function on the training rows, by those that do not know them."""
+        """The decision function on the training rows, out of sample."""
         check_is_fitted(self, "weights_")
         return self.labels_.scores(self.decision_.out_of_sample_vote, self.threshold_)
 
     @property
     def estimators_(self) -> list[Any]:
-        """The voters, in the order of their draws."""
+        """The voters, in the order of their samples."""
         check_is_fitted(self, "weights_")
         return self.voters_.estimators
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Mean of the voters' feature importances, weighted as they vote."""
+        """Weighted mean of the voters' feature importances."""
         check_is_fitted(self, "weights_")
         return weighted_importances(self.estimators_, self.weights_, scaled=False)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata reaches the voters; see scikit-learn's user guide."""
+        """Get the metadata routing; see scikit-learn's user guide."""
         return (
             MetadataRouter(owner=self)
             .add_self_request(self)
@@ -765,7 +770,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         voter = self._voter()
-        # Of a wrong parameter, fit tells.
+        # fit reports an invalid estimator.
         set_tags(tags, [] if isinstance(voter, str | list) else [get_tags(voter)])
         if self.pos_label is not None or not allows_many_classes(self.threshold):
             tags.classifier_tags.multi_class = False
@@ -777,7 +782,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _kind_of_voters(estimator: Any) -> Any:
-    """How clones of an estimator are trained and asked."""
+    """The class that trains clones of an estimator and casts their votes."""
     if isinstance(estimator, FastTreeClassifier):
         from .voters.trees.voters import TreeVoters  # imports numba
 

@@ -1,12 +1,12 @@
-"""Out-of-sample votes: no row is judged by voters, or by weights, that know its label.
+"""Out-of-sample votes: by voters and weights that do not depend on a row's label.
 
-A row's label reaches the weights in two ways. The row itself is among those they are
-learned on; so each row gets weights learned on the other folds, which takes one more
-solve of (all - fold), since moments are sums. And the voters that were trained on the
-row vote its label on its neighbours too, where the others' weights make up for them if it
-is wrong there; so these voters are taken out and the others weighted anew. On labels that
-are coin flips, the first leak scores well above chance, and the second, left alone, below
-it (AUC .47 with balanced classes).
+A row's label affects the weights in two ways. First, the weights are learned on the row
+itself; so each row is given weights learned on the other folds, which takes one more solve
+of (total - fold), since moments are additive. Second, voters trained on the row vote its
+label on its neighbours too, and if it is wrong there, the weights of the other voters
+compensate; so the voters trained on the row are removed, and the others weighted again.
+With random labels, the first leak scores well above chance, and the second alone below it
+(AUC .47 with balanced classes).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from .weighting import FoldWeights
 
 MAX_SWEEPS = 10
-"""Rounds in which the weights of the voters that are out of bag for a row are set anew."""
+"""Maximum sweeps of coordinate descent over the out-of-bag voters of a row."""
 BLOCK_ROWS = 1 << 13
-"""Rows whose votes are added up at a time, so that the sums stay in the cache."""
+"""Number of rows voted on at a time, so that the sums stay in the cache."""
 SETTLED = 1e-3
-"""Weights (they add up to about 1) that move by less than this have arrived."""
+"""Convergence tolerance for the change of a weight (weights sum to about 1)."""
 
 
 def out_of_fold_vote(
@@ -39,10 +39,10 @@ def out_of_fold_vote(
     n_classes: int,
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
-    """The vote on each row by the weights of its fold; no voter was trained on the row.
+    """Vote on each row with the weights of its fold; no voter was trained on the row.
 
-    Of two classes, votes are signed (n, K) and the vote is (n,). Of more, votes are numbers
-    of classes (n, K) or shares of them (n, K, C), and the vote is (n, C).
+    With two classes, votes are signed (n, K) and the vote is (n,). With more, votes are
+    class numbers (n, K) or shares (n, K, C), and the vote is (n, C).
     """
     kernels = _kernels(votes, n_classes)
     weights = np.stack([fold.weights for fold in fold_weights], axis=1)
@@ -66,19 +66,19 @@ def out_of_bag_vote(
     n_jobs: int | None = None,
     n_rows: int | None = None,
 ) -> NDArray[np.float64]:
-    """The vote on each row, by the voters and the weights that do not know its label.
+    """Vote on each row by out-of-bag voters, with weights that do not know its label.
 
-    ``out_of_bag`` holds a bit for each voter and row (see :func:`numpy.packbits`). NaN
-    where no voter is out of bag. ``n_rows`` is the number of rows that the weights were
-    learned from, if not all are here. The rest is as for :func:`out_of_fold_vote`.
+    ``out_of_bag`` has one bit for each voter and row (see :func:`numpy.packbits`). The vote
+    is NaN if no voter is out of bag. ``n_rows`` is the number of rows that the weights were
+    learned from, if more than are given here. For the rest, see :func:`out_of_fold_vote`.
     """
     kernels = _kernels(votes, n_classes)
     n, n_voters = votes.shape
-    # What one row can do to the weights fades as rows outnumber voters.
+    # The influence of one row on the weights vanishes as rows outnumber voters.
     sweeps = min(MAX_SWEEPS, round(200 * n_voters / (n_rows or n)))
     vote, rows = np.zeros(vote_shape(n, n_classes)), np.arange(n)
     if sweeps == 0:
-        # Voters trained on the row are left out, and no more; NaN where none is left.
+        # Only leave out voters trained on the row; NaN if no weight remains.
         weights = np.stack([fold.weights for fold in fold_weights], axis=1)
         mass = np.zeros(n)
         settings = votes, out_of_bag, folds, weights, _asked(weights)
@@ -94,7 +94,7 @@ def out_of_bag_vote(
         rows = np.flatnonzero(np.isnan(by_class[0]))
     else:
         vote.fill(np.nan)
-    if len(rows):  # weights of its own for each of them
+    if len(rows):  # each of them gets its own weights
         judge = (
             partial(
                 kernels.without,
@@ -121,7 +121,7 @@ class _Kernels(NamedTuple):
 
 
 def _kernels(votes: NDArray[Any], n_classes: int) -> _Kernels:
-    """What adds up votes for the positive one of two classes, or for each of many."""
+    """The kernels that sum votes for the positive class of two, or for each of many."""
     if n_classes == 2:
         return _Kernels(vote_by_fold, out_of_bag_vote_by_fold, vote_without)
     by_fold = share_vote_by_fold if votes.ndim == 3 else class_vote_by_fold
@@ -129,7 +129,7 @@ def _kernels(votes: NDArray[Any], n_classes: int) -> _Kernels:
 
 
 def _asked(weights: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The voters with a weight in some fold."""
+    """Voters with a positive weight in some fold."""
     return np.flatnonzero(weights.any(axis=1))
 
 
@@ -137,14 +137,14 @@ def _blocks(n: int) -> list[tuple[int, int]]:
     return [(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS)]
 
 
-# The kernels. Votes are those of one kind of :func:`out_of_fold_vote` each.
+# The kernels, one for each kind of votes in :func:`out_of_fold_vote`.
 
 
 @kernel
 def vote_by_fold(
     votes: Any, folds: Any, weights: Any, asked: Any, start: Any, stop: Any, vote: Any
 ) -> None:
-    """Add up the votes of those ``asked``; ``weights`` is (K, folds), ``vote`` zeros."""
+    """Sum the votes of the voters ``asked``; ``weights`` is (K, folds), ``vote`` zeros."""
     for k in asked:
         for i in range(start, stop):
             vote[i] += weights[k, folds[i]] * votes[i, k]
@@ -154,7 +154,7 @@ def vote_by_fold(
 def class_vote_by_fold(
     votes: Any, folds: Any, weights: Any, asked: Any, start: Any, stop: Any, vote: Any
 ) -> None:
-    """The same where votes are numbers of classes, and ``vote`` is (n, C)."""
+    """As :func:`vote_by_fold`, for votes that are class numbers; ``vote`` is (n, C)."""
     for k in asked:
         for i in range(start, stop):
             vote[i, votes[i, k]] += weights[k, folds[i]]
@@ -164,7 +164,7 @@ def class_vote_by_fold(
 def share_vote_by_fold(
     votes: Any, folds: Any, weights: Any, asked: Any, start: Any, stop: Any, vote: Any
 ) -> None:
-    """The same where votes are shares of the classes (n, K, C)."""
+    """As :func:`class_vote_by_fold`, for votes that are shares (n, K, C)."""
     for i in range(start, stop):
         for k in asked:
             weight = weights[k, folds[i]]
@@ -184,9 +184,9 @@ def out_of_bag_vote_by_fold(
     vote: Any,
     mass: Any,
 ) -> None:
-    """The vote by voters that were not trained on a row, with their weight in ``mass``.
+    """Sum the votes of voters not trained on the row, and their weights in ``mass``.
 
-    ``start`` is a multiple of 8.
+    ``start`` must be a multiple of 8.
     """
     for k in asked:
         own = weights[k]
@@ -215,7 +215,7 @@ def out_of_bag_class_vote_by_fold(
     vote: Any,
     mass: Any,
 ) -> None:
-    """The same where votes are numbers of classes, and ``vote`` is (n, C)."""
+    """As :func:`out_of_bag_vote_by_fold`, for class numbers; ``vote`` is (n, C)."""
     for k in asked:
         own = weights[k]
         for place in range(start >> 3, (stop + 7) >> 3):
@@ -242,11 +242,11 @@ def weigh_without(
 ) -> Any:
     """Minimise w'Mw - 2 m'w over w >= 0 on the voters that were not trained on the row.
 
-    ``out_of_bag`` holds a bit for each voter and row (see :func:`numpy.packbits`). The
-    optimum of all voters, ``start``, is near; from there one weight at a time is set to
-    its best value, voter after voter, until they stay or ``sweeps`` rounds are over. The
-    voters go to ``asked``, their weights to ``w``; equal ones if none beats a coin.
-    Returned are their number and the sum of their weights.
+    ``out_of_bag`` has one bit for each voter and row (see :func:`numpy.packbits`). The
+    optimum over all voters, ``start``, is close; coordinate descent from there sets one
+    weight at a time to its best value, until the weights converge or for ``sweeps`` sweeps.
+    The voters are written to ``asked`` and their weights to ``w``; these are equal if no
+    voter is better than chance. Returns the number of voters and the sum of their weights.
     """
     n_voters = len(m)
     n_asked = 0
@@ -277,7 +277,7 @@ def weigh_without(
     weight_sum = 0.0
     for i in range(n_asked):
         weight_sum += w[asked[i]]
-    if weight_sum == 0:  # none of them beats a coin: the plain vote
+    if weight_sum == 0:  # none of them is better than chance: the plain vote
         for i in range(n_asked):
             w[asked[i]] = 1.0
         weight_sum = float(n_asked)
@@ -295,7 +295,7 @@ def vote_without(
     sweeps: Any,
     vote: Any,
 ) -> None:
-    """The vote on each row with weights of its own; see :func:`weigh_without`."""
+    """Vote on each row with its own weights; see :func:`weigh_without`."""
     w, gradient, asked = np.empty(len(m)), np.empty(len(m)), np.empty(len(m), np.int64)
     for row in rows:
         n_asked, weight_sum = weigh_without(
@@ -319,7 +319,7 @@ def class_vote_without(
     sweeps: Any,
     vote: Any,
 ) -> None:
-    """The same where votes are numbers of classes, and ``vote`` is (n, C)."""
+    """As :func:`vote_without`, for votes that are class numbers; ``vote`` is (n, C)."""
     w, gradient, asked = np.empty(len(m)), np.empty(len(m)), np.empty(len(m), np.int64)
     for row in rows:
         n_asked, weight_sum = weigh_without(

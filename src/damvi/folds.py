@@ -1,7 +1,7 @@
-"""Folds: which rows are judged together, by models and weights learned on others.
+"""Cross-validation folds, in random or time order, with or without groups.
 
-Folds are dealt at random, or are windows in the order of time; groups of rows that belong
-together are never on both sides. Rows that nobody judges have the fold -1.
+Votes on a fold come from models and weights that were learned without it. Groups are never
+split between training and test rows. Rows in no test fold have fold -1.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from .hashing import row_bits
 
 Rows = NDArray[np.intp]
-"""Numbers of rows."""
+"""Row numbers."""
 FIRST_STRETCH = (0.4, 0.2)
-"""The share of a table in the order of time that is trained on and judged by nobody: more
-would leave few rows to judge, less would judge models of far fewer rows than the last has.
-The second is for tables whose windows would lack a class with the first."""
+"""Share of the rows, first in time order, that is used for training only. More would leave
+few test rows; less would test models of far fewer rows than the final one. The second value
+is used if the windows would lack a class with the first."""
 N_BLOCKS = 12
-"""Stretches of time that are drawn whole for an interval: see :func:`alike_blocks`."""
+"""Number of time blocks in a block bootstrap; see :func:`alike_blocks`."""
 MOST_BLOCKS = 1000
 
 
 def folds_to_learn_from(
     fold: int, known: int | Rows, forward: bool = False, least: int = 1
 ) -> Rows:
-    """The folds that may tell how a fold is judged: all others, or those before it.
+    """The folds that models and weights for a fold may be learned from.
 
-    In time (``forward``) the first window has none before it. What judges it is learned
-    from those after it: not from its own labels, but from its future. So is that of windows
-    with fewer than ``least`` before them, where a choice is made between folds. ``known``
-    are the folds to take from, or their number.
+    These are all other folds, or the earlier ones if folds are in time order (``forward``).
+    The first fold has none before it, so the later ones are used: that avoids its own
+    labels, but not its future. The same holds for folds with fewer than ``least`` before
+    them, where a choice is made between folds. ``known`` is the number of folds, or an
+    array of those available.
 
     Examples
     --------
@@ -49,10 +50,10 @@ def folds_to_learn_from(
 
 
 def deal_folds(targets: NDArray[Any], seed: int, n_folds: int = 5) -> NDArray[np.int8]:
-    """Deal the rows of each class over the folds, at random and evenly.
+    """Assign the rows of each class to folds, at random and evenly.
 
-    Even by class, since a fold short of positives would leave more of them to the
-    others, and so tell its labels to the weights that judge it.
+    A fold short of positives would leave more of them to the other folds, and so reveal
+    its labels to the weights learned there; hence the folds are stratified.
     """
     rng = np.random.RandomState([seed, 2**31])
     folds = np.empty(len(targets), dtype=np.int8)
@@ -65,11 +66,11 @@ def deal_folds(targets: NDArray[Any], seed: int, n_folds: int = 5) -> NDArray[np
 def deal_folds_by_rank(
     targets: NDArray[Any], seed: int, before: Any = None, n_folds: int = 5
 ) -> NDArray[np.int8]:
-    """The same, where a row's fold depends on nothing but its rank in its class.
+    """Assign rows to folds by their rank within their class alone.
 
-    So the parts of a table deal their rows as the whole would. ``before`` is the number of
-    rows of each class that come before these. Of each ``n_folds`` rows of a class in turn,
-    every fold gets one.
+    The parts of a table thus get the same folds as the whole. ``before`` is the number of
+    rows of each class that precede these. Of every ``n_folds`` consecutive rows of a class,
+    each fold gets one.
     """
     folds = np.empty(len(targets), dtype=np.int8)
     for number in np.unique(targets).tolist():
@@ -85,16 +86,16 @@ def deal_folds_by_rank(
 
 
 class Split(NamedTuple):
-    """Who judges which rows: folds, or windows in the order of time.
+    """Training rows and test folds of a cross-validation.
 
     Attributes
     ----------
     train : list of ndarray
-        For each fold, the rows that its models are trained on.
+        The training rows of each fold.
     folds : ndarray of shape (n,)
-        The fold of each row, -1 for rows that nobody judges.
+        The fold in which each row is a test row, -1 for none.
     forward : bool
-        Whether no model is trained on rows of a later fold, as in time.
+        Whether the folds are in time order: no training row is in the same or a later fold.
     """
 
     train: list[Rows]
@@ -105,20 +106,20 @@ class Split(NamedTuple):
 def split_rows(
     cv: Any, X: Any, targets: NDArray[Any], groups: Any = None, *, seed: int
 ) -> Split:
-    """The rows that train for each fold, and the fold of each row.
+    """Split rows into the folds of a cross-validation.
 
     Parameters
     ----------
     cv : int, splitter or iterable of (train, test)
-        A number of folds is dealt evenly by class, with ``seed``; with ``groups``, as
-        evenly as whole groups allow. Others may leave rows unjudged, and judge no row
-        twice. A :class:`Split` stays as it is.
+            An integer is a number of stratified random folds, seeded by ``seed``; with
+            ``groups``, stratified as far as possible with whole groups. Test sets must not
+            overlap, and need not cover all rows. A :class:`Split` is returned as it is.
     X : table
     targets : array of shape (n,)
-        The class numbers of the rows.
+        Class numbers of the rows.
     groups : array of shape (n,), optional
-        No row is judged by models that were trained on a row of its group: where ``cv``
-        splits a group, its rows are left out of the training.
+        Models are never tested on groups that they were trained on: if ``cv`` splits a
+        group, its rows are removed from the training set.
 
     Examples
     --------
@@ -137,25 +138,27 @@ def split_rows(
         return cv
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if not 2 <= cv <= 100:
-            raise ValueError(f"cv={cv} must be a number of folds from 2 to 100")
+            raise ValueError(f"cv={cv} must be between 2 and 100 folds")
         if groups is None:
             folds = deal_folds(targets, seed, int(cv)).astype(np.int32)
             train = [np.flatnonzero(folds != fold) for fold in range(int(cv))]
             return Split(train, folds)
         cv = StratifiedGroupKFold(int(cv), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
-        # They are heeded, whatever the splitter does: see below.
+        # Groups are respected below, whatever the splitter does.
         warnings.filterwarnings("ignore", "The groups parameter is ignored")
         parts = list(check_cv(cv, targets).split(X, targets, groups))
     splits = [_as_rows(*part) for part in parts]
     folds = _fold_of_each_row([test for _, test in splits], len(targets))
     for fold, (some, test) in enumerate(splits):
         if np.isin(test, some).any():
-            raise ValueError(f"cv trains on rows that it judges, in fold {fold}")
+            raise ValueError(
+                f"cv has the same rows in training and test set of fold {fold}"
+            )
     if len(np.unique(folds[folds >= 0])) < 2:
         raise ValueError(
-            "cv has a single fold with rows to judge; the weights and the threshold that "
-            "judge a fold are learned on others, so give it two or more"
+            "cv has only one fold with test rows, but the weights and threshold for a fold "
+            "are learned from the others; use two or more folds"
         )
     train = [_without_groups_of(test, some, groups) for some, test in splits]
     later = [folds[rows].max(initial=-1) >= fold for fold, rows in enumerate(train)]
@@ -163,27 +166,29 @@ def split_rows(
 
 
 def refuse_single_class(train: Sequence[Rows], targets: NDArray[Any]) -> None:
-    """An error if there is nothing to learn for some fold."""
+    """Raise an error if the training rows of a fold have only one class."""
     for fold, rows in enumerate(train):
         if len(np.unique(targets[rows])) < 2:
             raise ValueError(
-                f"the models for fold {fold} would be trained on {len(rows)} rows of "
-                f"one class only; use fewer folds, or a splitter that stratifies"
+                f"fold {fold} has {len(rows)} training rows of a single class; use fewer "
+                f"folds, or a stratified splitter"
             )
 
 
 def read_groups(groups: Any, targets: NDArray[Any]) -> tuple[Rows, NDArray[np.intp]]:
-    """The number of each row's group, and for each group the rarest class that is in it.
+    """Number of each row's group, and the rarest class in each group.
 
-    So groups can be drawn and dealt evenly by class, as if they were rows.
+    With these classes, groups can be sampled and split like stratified rows.
     """
     known, group_of = np.unique(np.asarray(groups), return_inverse=True)
     group_of = group_of.reshape(-1)
     if len(group_of) != len(targets):
-        raise ValueError(f"{len(group_of)} groups for {len(targets)} rows; give one a row")
+        raise ValueError(
+            f"groups has {len(group_of)} entries, but there are {len(targets)} rows"
+        )
     if len(known) < 2:
         raise ValueError(
-            "all rows are of one group, and none is left to judge it by; leave out groups"
+            "all rows are in one group, so no out-of-sample votes are possible; omit groups"
         )
     rarest_last = np.argsort(-np.bincount(targets), kind="stable")
     ranks = np.zeros(len(known), np.intp)
@@ -192,9 +197,9 @@ def read_groups(groups: Any, targets: NDArray[Any]) -> tuple[Rows, NDArray[np.in
 
 
 def asks_for_groups(cv: Any) -> Any:
-    """In metadata routing, the splitter that gets ``groups``: ``cv``, or another for it.
+    """The splitter that requests ``groups`` in metadata routing: ``cv`` or a stand-in.
 
-    Groups are heeded with any ``cv``, also with those that do not ask for them.
+    Groups are respected with any ``cv``, even if it does not request them.
     """
     if hasattr(cv, "get_metadata_routing"):
         requests = cv.get_metadata_routing().split.requests
@@ -204,7 +209,7 @@ def asks_for_groups(cv: Any) -> Any:
 
 
 def _as_rows(train: Any, test: Any) -> tuple[Rows, Rows]:
-    """Numbers of rows, from numbers or masks."""
+    """Row numbers, from row numbers or masks."""
     train, test = np.asarray(train), np.asarray(test)
     return (
         np.flatnonzero(train) if train.dtype == bool else train.astype(np.intp),
@@ -213,7 +218,7 @@ def _as_rows(train: Any, test: Any) -> tuple[Rows, Rows]:
 
 
 def _without_groups_of(test: Rows, train: Rows, groups: Any) -> Rows:
-    """The rows of ``train`` that belong to no group of ``test``."""
+    """Remove rows from ``train`` whose group is in ``test``."""
     if groups is None:
         return train
     known = np.asarray(groups)
@@ -229,10 +234,10 @@ def _fold_of_each_row(tests: Sequence[Rows], n_rows: int) -> NDArray[np.int32]:
     if (times > 1).any():
         row = int(np.flatnonzero(times > 1)[0])
         raise ValueError(
-            f"cv judges row {row} {times[row]} times, and {int((times > 1).sum())} of "
-            f"{n_rows} rows more than once; a row has one vote by models that have not "
-            f"seen it, so use a splitter whose test rows do not overlap, such as "
-            f"StratifiedKFold, GroupKFold or TimeSeriesSplit"
+            f"cv tests row {row} {times[row]} times, and {int((times > 1).sum())} of "
+            f"{n_rows} rows more than once; each row may have only one out-of-fold vote, "
+            f"so use a splitter with disjoint test sets, such as StratifiedKFold, "
+            f"GroupKFold or TimeSeriesSplit"
         )
     return folds
 
@@ -240,27 +245,27 @@ def _fold_of_each_row(tests: Sequence[Rows], n_rows: int) -> NDArray[np.int32]:
 def forward_splits(
     times: Any, y: Any, groups: Any = None, *, n_splits: int = 5
 ) -> list[tuple[Rows, Rows]]:
-    """Windows in the order of time, each with all rows before it to train on.
+    """Split rows in time order: test windows, each trained on all rows before it.
 
-    The first stretch only trains. Rows of the same time are never split. Stretches are
-    made so that they hold about the same share of each class, and where one would have
-    none of the positives there are fewer of them.
+    The first part of the rows is used for training only. Rows with the same time stay
+    together. Windows have about the same share of each class; there are fewer of them if a
+    window would lack positives.
 
     Parameters
     ----------
     times : array of shape (n,)
-        Numbers or dates that grow with time, in any order of the rows.
+        Numbers or dates that increase with time. Rows need not be sorted.
     y : array of shape (n,)
-        The class of each row.
+        Class labels.
     groups : array of shape (n,), optional
-        Rows of a group that is judged in a window are left out of its training.
+        Rows whose group is in a test window are removed from its training rows.
     n_splits : int, default=5
-        The number of windows, at most.
+        Maximum number of windows.
 
     Returns
     -------
     splits : list of (train, test)
-        Numbers of rows, for ``cv``.
+        Row numbers, to be passed as ``cv``.
 
     Examples
     --------
@@ -277,17 +282,17 @@ def forward_splits(
     classes, targets = np.unique(np.asarray(y), return_inverse=True)
     stretch, targets = stretch.reshape(-1), targets.reshape(-1)
     if not len(stretch) == len(targets):
-        raise ValueError(f"{len(stretch)} times for {len(targets)} rows")
+        raise ValueError(f"times has {len(stretch)} entries, but y has {len(targets)}")
     if moments.dtype.kind in "fmM" and len(moments) and np.isnan(moments[-1]):
-        raise ValueError("times holds missing values; each row needs a time")
+        raise ValueError("times has missing values; each row needs a time")
     if n_splits < 2:
-        raise ValueError(f"n_splits={n_splits}; give two windows or more")
-    # A row counts for what share of its class it is, so that a window has enough of all.
+        raise ValueError(f"n_splits={n_splits} must be at least 2")
+    # Weight rows by their share of the class, so that windows have enough of each class.
     share = 1 / np.bincount(targets)[targets]
     before = np.cumsum(np.bincount(stretch, share)) / share.sum()
     for first, n_windows in product(FIRST_STRETCH, range(n_splits, 1, -1)):
         ends = first + (1 - first) * np.arange(n_windows) / n_windows
-        # A stretch ends with the time at which its share is full, or as good as full.
+        # A window ends with the time at which its share is reached, up to rounding.
         window = np.searchsorted(ends, before - 1e-9, side="left")[stretch] - 1
         splits = [
             (np.flatnonzero(window < number), np.flatnonzero(window == number))
@@ -301,40 +306,40 @@ def forward_splits(
         ):
             return splits
     raise ValueError(
-        f"rows cannot be judged in the order of time: of {len(moments):,} different times "
-        f"no two windows can be made that have rows of the classes, with such rows before "
-        f"them. Judge shuffled rows instead (--shuffle, shuffle=True), or give more rows"
+        f"rows cannot be split in time order: the {len(moments):,} different times do not "
+        f"allow two windows that contain the classes and have such rows before them; "
+        f"shuffle the rows instead (--shuffle, shuffle=True), or add rows"
     )
 
 
 def alike_blocks(
     times: Any = None, groups: Any = None, *, n_blocks: int = N_BLOCKS
 ) -> NDArray[np.intp] | None:
-    """Rows that are alike, as blocks: stretches of time, or whole groups.
+    """Blocks of similar rows for a block bootstrap: stretches of time, or groups.
 
-    Neighbours in time may be of one campaign, one fault or one week of holidays, and so
-    may rows of a group: how sure a figure is depends on how many of these there are, and
-    not on how many rows.
+    Rows close in time may belong to the same campaign, fault or holiday, and so may rows of
+    a group. The uncertainty of a score then depends on the number of such blocks rather
+    than the number of rows.
 
     Parameters
     ----------
     times : array of shape (n,), optional
-        Numbers or dates that grow with time. Blocks are stretches of about as many rows
-        each; rows of the same time are in one.
+        Numbers or dates that increase with time. Blocks have about the same number of rows;
+        rows with the same time share a block.
     groups : array of shape (n,), optional
-        Each group is a block; more than a thousand are put together in a thousand. With
-        ``times``, a group is in the stretch of its first row.
+        Each group is a block; if there are more than 1,000, they are merged into 1,000.
+        With ``times``, a group belongs to the block of its first row.
     n_blocks : int, default=12
-        The stretches of time. They must be few to be longer than what rows share, which
-        nobody knows, and many enough to tell how they differ. In simulations of campaigns
-        of very uneven size 90 % intervals by 12 stretches held the truth in 68 to 75 of
-        100, and those by single rows in 25 to 50; without campaigns both did in 85
+        Number of time blocks: few enough that a block outlasts whatever its rows share,
+        and enough to measure how blocks differ. In simulated campaigns of very uneven size,
+        90 % intervals from 12 blocks covered the truth in 68 to 75 of 100 cases, those from
+        single rows in 25 to 50; without campaigns, both did in 85
         (``results/promises/intervals.txt``).
 
     Returns
     -------
     blocks : ndarray of int of shape (n,) or None
-        The number of each row's block; None if there are not two blocks.
+        The block of each row; None if there are fewer than two blocks.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""From labels to numbers of classes and back: the positive class, and ties.
+"""Labels as class numbers and back: the positive class, and ties.
 
-Rows carry *targets*: 0, 1, ..., the places of their labels in ``classes``; of two classes
-1 is always the positive one, whatever its label. A vote on rows is a number in [-1, 1] for
-the positive one of two classes, and a share for each of three or more.
+Each row has a *target*: the position 0, 1, ... of its label in ``classes``. With two
+classes, 1 is always the positive one, whatever its label. The vote on a row is a number in
+[-1, 1] for the positive class of two, and a share for each of three or more classes.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ Numbers = NDArray[np.float64]
 Targets = NDArray[np.integer[Any]]
 
 MAX_CLASSES = 256
-"""A vote for a class is one byte."""
+"""A hard vote is stored in one byte."""
 TIE = 2.0**-52
-"""The score of a tie that class 1 of two wins: the smallest step that votes can make."""
+"""Score of a tie that goes to class 1 of two: the smallest step between two votes."""
 FRACTIONAL_BITS = 30
 
 
 @dataclass(frozen=True, eq=False)
 class ClassTotals:
-    """The rows of each class and their weight. Totals of the parts of a table add up.
+    """Number of rows and total weight of each class. Totals of parts of a table add up.
 
-    Weights are added as whole multiples of 2**-30, so that the parts of a table give the
-    same sum in any order.
+    Weights are summed as integer multiples of 2**-30, so that the sum does not depend on
+    the order of the parts.
 
     Attributes
     ----------
     rows : ndarray of int64, shape (C,)
+        Number of rows.
     counted : ndarray of int64, shape (C,)
-        Those whose weight is not 0.
+        Number of rows whose weight is not 0.
     units : ndarray of int64, shape (C,)
-        Their weight, in units of 2**-30.
+        Total weight, in units of 2**-30.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class ClassTotals:
     def of(
         cls, targets: Targets, n_classes: int, weights: Numbers | None = None
     ) -> ClassTotals:
-        """Of rows of the classes 0, 1, ...; ``weights`` lie between 0 and 1."""
+        """Totals of rows with these targets; ``weights`` must be in [0, 1]."""
         rows = np.bincount(targets, minlength=n_classes).astype(np.int64)
         if weights is None:
             return cls(rows, rows, rows << FRACTIONAL_BITS)
@@ -83,26 +84,27 @@ class ClassTotals:
 
     @property
     def weight(self) -> Numbers:
-        """The weight of each class."""
+        """Total weight of each class."""
         return np.ldexp(self.units.astype(np.float64), -FRACTIONAL_BITS)
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The classes of a table: which of them are looked for, and which wins a tie.
+    """The classes of a table, which of them are of interest, and which wins a tie.
 
-    All that depends on how many there are is asked of this: each of three or more classes
-    is looked for, and of two the positive one alone, see :class:`BinaryLabels`.
+    Everything that depends on the number of classes is a method of this class. With three
+    or more classes, all of them are of interest; with two, only the positive one, see
+    :class:`BinaryLabels`.
 
     Attributes
     ----------
     classes : ndarray of shape (C,)
-        The labels, in order.
+        The labels, sorted.
     pos_label : label or None
-        The positive one of two classes; None with three or more.
+        The positive class; None with three or more classes.
     order : ndarray of shape (C,)
-        Places in ``classes``, the most frequent class first: the first of those that tie
-        wins. Of two equal classes it is the negative one.
+        Positions in ``classes``, most frequent class first: of tied classes, the first
+        wins. Two equally frequent classes have the negative one first.
 
     Examples
     --------
@@ -119,13 +121,13 @@ class Labels:
 
     is_binary: ClassVar[bool] = False
     averaged: ClassVar[str] = "macro_"
-    """How the names of figures begin: they are means over the classes looked for."""
+    """Prefix of score names: scores are averages over the classes of interest."""
     vote_limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
     _target_type: ClassVar[type[np.signedinteger[Any]]] = np.intp
 
     @classmethod
     def read(cls, y: Any, pos_label: Any = None) -> tuple[Labels, Targets]:
-        """The classes of ``y``, and each row's target."""
+        """Return the classes of ``y``, and the target of each row."""
         classes, places, counts = read_classes(y)
         labels = cls.from_counts(classes, counts, pos_label)
         return labels, labels.targets_at(places)
@@ -134,18 +136,18 @@ class Labels:
     def from_counts(
         cls, classes: NDArray[Any], counts: NDArray[Any], pos_label: Any = None
     ) -> Labels:
-        """The same from the classes in order, and the rows of each."""
+        """Make labels from the sorted classes and their numbers of rows."""
         check_classes(classes, counts)
         if len(classes) > 2:
             if pos_label is not None:
                 raise ValueError(
                     f"Only binary classification is supported with pos_label="
-                    f"{pos_label!r}, and y has {len(classes)} classes; leave it out, or "
-                    f"name one class against the rest, as in y == {pos_label!r}"
+                    f"{pos_label!r}, but y has {len(classes)} classes; set it to None, or "
+                    f"fit one class against the rest: y == {pos_label!r}"
                 )
             return Labels(classes, None, np.argsort(-counts, kind="stable"))
         positive = _positive_place(classes, counts, pos_label)
-        # The larger one wins a tie; of two equal classes, the negative one.
+        # The majority class wins a tie; of two equal classes, the negative one.
         is_larger = counts[positive] > counts[1 - positive]
         majority = positive if is_larger else 1 - positive
         order = np.array([majority, 1 - majority])
@@ -153,7 +155,7 @@ class Labels:
 
     @staticmethod
     def restored(classes: NDArray[Any], pos_label: Any, order: NDArray[np.intp]) -> Labels:
-        """As they were before they were written to a file."""
+        """Make labels from attributes that were read from a file."""
         kind = Labels if pos_label is None else BinaryLabels
         return kind(classes, pos_label, order)
 
@@ -163,42 +165,42 @@ class Labels:
 
     @property
     def tuned_for(self) -> str:
-        """What a threshold is tuned for if nothing else is asked for."""
+        """The default objective of the threshold."""
         return f"{self.averaged}f1"
 
     @property
     def reported(self) -> NDArray[np.intp]:
-        """The targets that are looked for: figures are theirs, and votes for them."""
+        """Targets of the classes of interest: those that have votes and scores."""
         return np.arange(self.n_classes)
 
     @property
     def usual(self) -> int:
-        """The target that nobody is looking for: the most frequent one."""
+        """Target of the class that needs no action: the most frequent one."""
         return int(self.target_order[0])
 
     @property
     def _places(self) -> NDArray[Any]:
-        """The place of each target in ``classes``, and the target of each place."""
+        """Position of each target in ``classes``, which is also the inverse mapping."""
         places = np.arange(self.n_classes, dtype=self._target_type)
         return places[::-1] if self.pos_label == self.classes[0] else places
 
     @property
     def by_target(self) -> NDArray[Any]:
-        """The labels in the order of targets: of two, the positive one last."""
+        """The labels in the order of the targets: of two, the positive one last."""
         return self.classes[self._places]
 
     @property
     def target_order(self) -> NDArray[np.intp]:
-        """The same as ``order``, as targets."""
+        """``order`` as targets."""
         return self._places[self.order].astype(np.intp)
 
     def targets_at(self, places: NDArray[np.intp]) -> Targets:
-        """The targets of rows whose labels have these places in ``classes``."""
+        """Targets of rows whose labels have these positions in ``classes``."""
         targets: Targets = self._places[places]
         return targets
 
     def targets_of(self, y: Any) -> Targets:
-        """The targets of rows that come after the fit, whose labels must be known."""
+        """Targets of rows seen after the fit, whose labels must be known."""
         y = column_or_1d(y, warn=True)
         labels = self.classes.tolist()
         places = {label: place for place, label in enumerate(labels)}
@@ -206,9 +208,9 @@ class Labels:
         unknown = np.flatnonzero(found < 0)
         if len(unknown):
             raise ValueError(
-                f"y is {y.tolist()[unknown[0]]!r} at row {unknown[0]}, and the classes of "
-                f"the model are {labels}; give labels of these (unknown in {len(unknown)} "
-                f"of {len(y)} rows), and leave out rows without one"
+                f"y is {y.tolist()[unknown[0]]!r} at row {unknown[0]}, which is not one "
+                f"of the model's classes {labels} ({len(unknown)} of {len(y)} rows have "
+                f"unknown labels); remove rows without a label"
             )
         return self.targets_at(found)
 
@@ -216,105 +218,105 @@ class Labels:
         return ClassTotals.of(targets, self.n_classes, weights)
 
     def class_weight(self, weight: Numbers, balance: float) -> Numbers:
-        """How much a row of each class counts when votes are calibrated and weighted.
+        """Weight of a row of each class when votes are calibrated and weighted.
 
-        ``weight`` is that of the rows of each class. At ``balance`` 0 all rows count
-        alike, at 1 all classes do.
+        ``weight`` is the total weight of each class. With ``balance`` 0 all rows count the
+        same, with 1 all classes do.
         """
         return np.asarray((weight.max() / weight) ** balance)
 
     def rare(self, sizes: NDArray[Any]) -> NDArray[np.bool_]:
-        """The targets whose misses matter most: of less than their even share of rows.
+        """Mask of the classes with fewer rows than average.
 
-        Of two classes it is the positive one.
+        With two classes, the positive one.
         """
         return np.asarray(sizes * self.n_classes < sizes.sum())
 
     def reweighted(self, totals: ClassTotals) -> NDArray[np.bool_]:
-        """The targets whose missed rows gain weight in step 2; the paper's positive one."""
+        """Mask of the classes whose missed rows gain weight in step 2."""
         return self.rare(totals.weight)
 
     def scores(self, vote: Numbers, threshold: Any) -> Numbers:
-        """The decision function: votes cut or multiplied by the threshold, ties settled.
+        """The decision function: the vote compared with the threshold, and ties resolved.
 
-        Of two classes (n,), above 0 for ``classes[1]``; of more (n, C), the largest one
-        decides.
+        With two classes, of shape (n,), and positive values predict ``classes[1]``; with
+        more, of shape (n, C), and the largest value is predicted.
         """
         return settle(vote * threshold, self.order)
 
     def predict(self, scores: Numbers) -> NDArray[Any]:
-        """The label that the decision function speaks for."""
+        """The labels that the decision function predicts."""
         return self.classes[scores.argmax(axis=1)]
 
     def probabilities(self, vote: Numbers, calibrator: Any = None) -> Numbers:
-        """The vote on a scale from 0 to 1, calibrated or not: (n, C)."""
+        """The vote rescaled to [0, 1], or calibrated probabilities: (n, C)."""
         return settle(vote, self.order) if calibrator is None else calibrator(vote)
 
     def chances(self, vote: Numbers, calibrator: Any = None) -> Numbers:
-        """The same of the classes that are looked for, in the shape of ``vote``."""
+        """The probabilities of the classes of interest, in the shape of ``vote``."""
         return self.probabilities(vote, calibrator)
 
     def require_two(self, what: str) -> None:
-        """An error where three or more classes are asked for what only two have."""
+        """Raise an error, unless there are two classes."""
         raise ValueError(
-            f"{what} is for two classes so far, and y has {self.n_classes}; leave it out, "
-            f"or name one class against the rest, as in y == {self.classes.tolist()[0]!r}"
+            f"{what} supports two classes only, but y has {self.n_classes}; leave it out, "
+            f"or fit one class against the rest: y == {self.classes.tolist()[0]!r}"
         )
 
     def told(self, threshold: Any) -> dict[str, Any]:
-        """The threshold by the name that users know it by, as plain values."""
+        """The threshold as plain values, under the name that users see."""
         return {"factors": threshold.tolist()}
 
     def allows(self, threshold: Any) -> bool:
-        """Whether it can be a threshold on these classes, whoever it comes from."""
+        """Whether this is a valid threshold for these classes."""
         known = isinstance(threshold, np.ndarray) and threshold.dtype == np.float64
         if not known or threshold.shape != self.classes.shape:
             return False
         return bool((np.isfinite(threshold) & (threshold > 0)).all())
 
     def flags_above(self, threshold: Any) -> float:
-        """Votes for a class above it, strictly, flag a row.
+        """The largest vote for a class that does not yet predict it.
 
-        Of three or more classes, none does by its votes alone.
+        With three or more classes, no vote for one class alone decides.
         """
         return self.vote_limits[1]
 
     def as_vote(self, columns: Numbers) -> Numbers:
-        """Columns (n, R) of the R classes looked for, in the shape of a vote."""
+        """Turn columns (n, R) of the R classes of interest into the shape of a vote."""
         return columns
 
     def votes_for(self, votes: NDArray[Any], target: int) -> NDArray[Any]:
-        """What K voters say for one of the classes looked for, (n, K)."""
+        """Votes of K voters for one of the classes of interest, (n, K)."""
         is_hard = votes.dtype.kind == "u"
         return votes == target if is_hard else votes[:, :, target]
 
     def decided_by_each(self, votes: NDArray[Any], threshold: Any) -> NDArray[np.intp]:
-        """The target that each of K voters alone decides for, (n, K)."""
+        """Target that each of K voters predicts on its own, (n, K)."""
         is_hard = votes.dtype.kind == "u"
         return (votes if is_hard else (votes * threshold).argmax(axis=2)).astype(np.intp)
 
     def unseen_class_warning(
         self, n_without_class: NDArray[np.intp], n_voters: int, rows: NDArray[np.int64]
     ) -> str | None:
-        """What to say of voters whose sample had no row of some class, if there are any."""
+        """A warning if the samples of some voters have no row of a class, else None."""
         if not n_without_class.any():
             return None
         worst = int(np.argmax(n_without_class))
         more = int((n_without_class > 0).sum()) - 1
-        others = f" (and so for {more} of the other classes)" if more else ""
+        others = f" (likewise for {more} of the other classes)" if more else ""
         n_rows = counted(int(rows[worst]), "row")
         return (
             f"{int(n_without_class[worst])} of {n_voters} samples drew none of the "
             f"{n_rows} of class {self.by_target.tolist()[worst]!r}, so these voters never "
-            f"vote for it{others}; stratified=True draws within each class"
+            f"vote for it{others}; stratified=True samples each class separately"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryLabels(Labels):
-    """Two classes: the positive one is looked for, and a vote is one number a row.
+    """Two classes, of which the positive one is of interest; its target is always 1.
 
-    It is target 1, whatever its label. All that two classes have of their own is here.
+    The vote is one number per row. Everything special to two classes is here.
     """
 
     is_binary: ClassVar[bool] = True
@@ -331,7 +333,7 @@ class BinaryLabels(Labels):
         return 0
 
     def class_weight(self, weight: Numbers, balance: float) -> Numbers:
-        # The positive one counts in units of the other.
+        # Relative to the negative class.
         return np.array([1.0, float(weight[0] / weight[1]) ** balance])
 
     def rare(self, sizes: NDArray[Any]) -> NDArray[np.bool_]:
@@ -364,7 +366,7 @@ class BinaryLabels(Labels):
         return isinstance(threshold, float) and not np.isnan(threshold)
 
     def flags_above(self, threshold: Any) -> float:
-        # Positives that win ties are flagged at the threshold too.
+        # If positives win ties, votes equal to the threshold are positive too.
         wins_ties = positive_wins(self.target_order)
         return float(np.nextafter(threshold, -np.inf)) if wins_ties else float(threshold)
 
@@ -378,9 +380,9 @@ class BinaryLabels(Labels):
         return (votes > self.flags_above(threshold)).astype(np.intp)
 
     def _towards_last(self, vote: Numbers) -> Numbers:
-        """From a vote for ``pos_label`` to one for ``classes[1]``.
+        """Turn a vote for ``pos_label`` into one for ``classes[1]``.
 
-        A tie is 0, and becomes ``TIE`` where ``classes[1]`` wins it.
+        A tie is 0, or ``TIE`` if ``classes[1]`` wins it.
         """
         towards_last = vote if self.pos_label == self.classes[1] else -vote
         tie = TIE if self.order[0] == 1 else 0.0
@@ -388,19 +390,19 @@ class BinaryLabels(Labels):
 
 
 def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
-    """Of a vote: a number a row on two classes, and a share for each of more."""
+    """Shape of the vote: one number per row for two classes, one per class for more."""
     return (n_rows,) if n_classes == 2 else (n_rows, n_classes)
 
 
 def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
-    """What a vote for each class is, in a byte: a sign on two, and its number on more."""
+    """The byte of a vote for each class: a sign for two classes, its number for more."""
     return (
         np.array([-1, 1], np.int8) if n_classes == 2 else np.arange(n_classes, dtype="u1")
     )
 
 
 def vote_columns(vote: ArrayLike) -> tuple[Numbers, NDArray[np.intp], NDArray[np.intp]]:
-    """A vote as columns, the class of each column, and all classes, these first.
+    """The vote as columns, the class of each column, and all classes, these first.
 
     Examples
     --------
@@ -415,54 +417,54 @@ def vote_columns(vote: ArrayLike) -> tuple[Numbers, NDArray[np.intp], NDArray[np
 
 
 def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
-    """The classes in order, the place of each row's among them, and the rows of each."""
+    """Return the sorted classes, the position of each row's class, and the row counts."""
     try:
         check_classification_targets(y)
         classes, places, counts = np.unique(y, return_inverse=True, return_counts=True)
     except TypeError as error:
         kinds = {type(label).__name__ for label in np.asarray(y).ravel().tolist()}
         raise TypeError(
-            f"labels of different kinds, {' and '.join(sorted(kinds))}, have no order; "
-            f"make them alike, as in [str(label) for label in y]"
+            f"y mixes labels of type {' and '.join(sorted(kinds))}, which cannot be "
+            f"sorted; convert them to one type: [str(label) for label in y]"
         ) from error
     check_classes(classes, counts)
     return classes, places.astype(np.intp), counts
 
 
 def check_classes(classes: NDArray[Any], counts: NDArray[Any]) -> None:
-    """Refuse one class, and too many."""
+    """Raise an error for a single class, and for too many classes."""
     if len(classes) <= 1:
         raise ValueError(
-            f"y holds one class only ({classes.tolist()[0]!r}, "
-            f"{counted(counts[0], 'row')}), and there is nothing to tell apart; if a split "
-            f"left the other class out, stratify it: train_test_split(..., stratify=y)"
+            f"y has only one class ({classes.tolist()[0]!r}, "
+            f"{counted(counts[0], 'row')}), so there is nothing to learn; if a split left "
+            f"out the other class, stratify it: train_test_split(..., stratify=y)"
         )
     if len(classes) > MAX_CLASSES:
         raise ValueError(
-            f"y has {len(classes)} classes, and at most {MAX_CLASSES} are supported; "
-            f"merge the rarest, or, if y holds amounts, use a regressor"
+            f"y has {len(classes)} classes, but at most {MAX_CLASSES} are supported; merge "
+            f"the rarest classes, or use a regressor if y is numeric"
         )
 
 
 def _positive_place(classes: NDArray[Any], counts: NDArray[Any], pos_label: Any) -> int:
-    """The place of the positive class: the one named, or the rarer of the two."""
+    """Position of the positive class: the one named, or the rarer of the two."""
     if pos_label is None:
-        # Of two equal classes, the last in order, as in scikit-learn.
+        # With equal counts, the last one, as in scikit-learn.
         return int(counts[1] <= counts[0])
     matches = np.flatnonzero(classes == pos_label)
     if len(matches) != 1:
         raise ValueError(
-            f"pos_label={pos_label!r} is not a class of y; the classes are "
+            f"pos_label={pos_label!r} is not one of the classes in y, which are "
             f"{classes.tolist()}"
         )
     return int(matches[0])
 
 
 def settle(scores: Numbers, order: Any) -> Numbers:
-    """Scores (n, C) in which ties go to the class that is first in ``order``.
+    """Resolve ties in scores (n, C) in favour of the class that is first in ``order``.
 
-    The winner of a tie is raised by the smallest step there is, so that the largest score
-    always decides.
+    The score of the winner is increased by the smallest possible step, so that the largest
+    score always decides.
     """
     classes = np.asarray(order, dtype=np.intp)
     best = scores.max(axis=1, keepdims=True)
@@ -477,25 +479,27 @@ def settle(scores: Numbers, order: Any) -> Numbers:
 
 
 def positive_wins(order: ArrayLike | None) -> bool:
-    """Whether the positive one of two classes wins a tie, by the order of their claims."""
+    """Whether the positive class of two wins a tie; ``order`` has the winner first."""
     return order is not None and bool(np.asarray(order)[0] == 1)
 
 
 def decide(
     vote: Numbers, threshold: Any, order: ArrayLike | None = None
 ) -> NDArray[np.intp]:
-    """The class of each row: 1 above the threshold, or the largest vote times factor.
+    """The predicted class of each row.
 
-    Of two classes that tie, at the threshold, and of more, the first in ``order`` wins.
+    With two classes, 1 if the vote is above the threshold; with more, the class with the
+    largest vote times factor. Of tied classes, the first in ``order`` wins.
 
     Parameters
     ----------
     vote : ndarray of shape (n,), or (n, C) for three or more classes
     threshold : float, or ndarray of shape (C,)
-        Or one for each row, in the shape of ``vote``.
+        The threshold or the factors of the classes, or one for each row, in the shape of
+        ``vote``.
     order : array of int, shape (C,), optional
-        The classes by their claim to a tie, the most frequent first; by default as they
-        are numbered.
+        The classes in the order in which they win ties, most frequent first; by default
+        0, 1, ...
 
     Examples
     --------
@@ -514,9 +518,9 @@ def decide(
 
 
 def missing_labels(y: Any) -> NDArray[np.bool_]:
-    """Where ``y`` has no label: None, NaN, or what pandas has for them."""
+    """Mask of missing labels: None, NaN, and the missing values of pandas."""
     if not hasattr(y, "dtype") or not isinstance(y, np.ndarray):
-        # A list that mixes None and text has no array of its own.
+        # Without dtype=object, numpy would turn a list of None and text into text.
         y = y.to_numpy() if hasattr(y, "to_numpy") else np.array(y, dtype=object)
     if y.dtype.kind == "f":
         return np.isnan(y)
@@ -535,27 +539,27 @@ def _is_missing(value: Any) -> bool:
 
 
 def refuse_missing_labels(y: Any) -> None:
-    """An error that says where rows without a label belong."""
+    """Raise an error if labels are missing, and say what to do with these rows."""
     if y is None:
-        return  # the usual checks say more
+        return  # scikit-learn's validation reports this
     missing = missing_labels(y)
     if missing.ndim != 1 or not missing.any():
         return
     if missing.all():
         raise ValueError(
-            f"y has no label at all: each of its {len(missing)} values is missing (NaN or "
-            f"None), and there is nothing to learn from; label some rows of both classes"
+            f"all {len(missing)} values of y are missing (NaN or None), so there is "
+            f"nothing to learn from; label some rows of both classes"
         )
     first = int(np.flatnonzero(missing)[0])
     raise ValueError(
-        f"y is missing (NaN or None) in {int(missing.sum())} of {len(missing)} rows, the "
-        f"first is row {first}; leave them out, or give them as unlabelled rows: "
+        f"y is missing (NaN or None) in {int(missing.sum())} of {len(missing)} rows, "
+        f"first in row {first}; remove these rows, or pass them as unlabelled rows: "
         f"X, y, X_unlabeled = damvi.unlabeled.split_unlabeled(X, y)"
     )
 
 
 def allows_many_classes(threshold: Any) -> bool:
-    """Whether a user's ``threshold`` can be had with three or more classes."""
+    """Whether the parameter ``threshold`` is valid for three or more classes."""
     if isinstance(threshold, str):
         return threshold in ("auto", "vote", "macro_f1")
     if isinstance(threshold, (list, tuple, np.ndarray)):

@@ -1,17 +1,17 @@
-"""Moments of the votes: all that step 3 of DAMVI needs to know about the data.
+"""Moments of the votes: all that step 3 of DAMVI needs of the data.
 
 With ``H`` the votes of K voters on n examples, ``y`` the true signs and ``D`` the
 weights of the examples, the moments are the sums
 
     m = H'(D * y)        M = H' diag(D) H        total = sum(D)
 
-They add up over rows: the moments of a table are the sum of the moments of its blocks,
-and leaving a fold out is a subtraction. For hard votes (-1 or +1) the sums are exact
-integers, so the result is the same bits whatever the block size, the order of the blocks
-or the number of BLAS threads.
+They are additive: the moments of a table are the sum of the moments of its blocks, and
+leaving out a fold is a subtraction. For hard votes (-1 or +1) the sums are exact integers,
+so the result is the same, bit for bit, whatever the block size, the order of the blocks or
+the number of BLAS threads.
 
-With any number of classes it only matters whether a vote is right: y * H is +1 where it is
-and -1 where it is not, and all that follows is the same.
+With more than two classes, it only matters whether a vote is correct: y * H is +1 if it is
+and -1 if not, and everything else stays the same.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ MAX_WEIGHT = 4.0
 MAX_BLOCK_ROWS = 2**20
 BLOCK_BYTES = 2**22
 ROUNDING = 1e-12
-"""A variance this far below the mean square is none."""
+"""A variance below this fraction of the mean square counts as 0."""
 LEAST_EIGENVALUE = 1e-6
-"""Of out-of-bag second moments, relative to the mean one: a matrix that can be inverted."""
+"""Smallest eigenvalue of out-of-bag second moments, relative to the mean eigenvalue, so
+that the matrix is invertible."""
 
 
 def _fixed_point(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
-    """Example weights as whole multiples of 2**-30, held in doubles for BLAS."""
+    """Example weights as integer multiples of 2**-30, in doubles for BLAS."""
     if weights is None:
         return np.full(n_rows, 2.0**FRACTIONAL_BITS)
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n_rows,):
         raise ValueError(
-            f"weights has shape {weights.shape}, the votes have {n_rows} rows; "
-            f"give one weight for each row"
+            f"weights has shape {weights.shape}, but the votes have {n_rows} rows; give "
+            f"one weight per row"
         )
     if n_rows and not (weights.min() >= 0 and weights.max() <= MAX_WEIGHT):
         raise ValueError(
-            f"example weights must lie in [0, {MAX_WEIGHT:g}], found "
-            f"[{weights.min():g}, {weights.max():g}]; their scale is free, "
-            f"so divide them by their maximum"
+            f"example weights must be in [0, {MAX_WEIGHT:g}], but are in "
+            f"[{weights.min():g}, {weights.max():g}]; only ratios matter, so divide them "
+            f"by their maximum"
         )
     return np.rint(np.ldexp(weights, FRACTIONAL_BITS))
 
@@ -60,7 +61,7 @@ def _fixed_point(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
 class Moments:
     """First and second moments of votes, summed over weighted examples.
 
-    Build them with :meth:`of` or :meth:`by_fold`; add and subtract them freely.
+    Create them with :meth:`of` or :meth:`by_fold`; they can be added and subtracted.
 
     Attributes
     ----------
@@ -69,8 +70,8 @@ class Moments:
     M : ndarray of shape (K, K)
         Sum over the examples of weight * vote * vote'.
     total : int or float
-        Sum of the weights. All three count in units of 2**-30 (int64 for hard votes,
-        float64 for soft ones); every quantity of interest is a ratio of them.
+        Sum of the weights. All three are in units of 2**-30 (int64 for hard votes, float64
+        for soft ones); all derived quantities are ratios of them.
 
     Examples
     --------
@@ -95,8 +96,8 @@ class Moments:
     ) -> Moments:
         """Moments of ``votes`` (n, K) against ``signs`` (n,), under ``weights`` (n,).
 
-        Hard votes are integers -1 or +1, soft votes floats in [-1, 1]. Weights need no
-        normalisation (their maximum should be near 1) and default to 1 for each row.
+        Hard votes are integers -1 or +1, soft votes floats in [-1, 1]. Weights need not be
+        normalised (their maximum should be near 1), and default to 1 for each row.
         """
         votes, signs = _check_votes(votes, signs)
         fixed = _fixed_point(weights, len(votes))
@@ -112,10 +113,10 @@ class Moments:
         n_folds: int,
         abstain: bool = False,
     ) -> list[Moments]:
-        """Moments of each fold apart; ``folds`` gives the fold (0, 1, ...) of each row.
+        """Moments of each fold; ``folds`` is the fold (0, 1, ...) of each row.
 
-        Their sum is the whole, and ``whole - fold`` is what the other folds know. Where
-        voters ``abstain``, hard votes may be 0 too.
+        Their sum is the total, and ``total - fold`` are the moments of the other folds.
+        With ``abstain``, hard votes may also be 0.
         """
         votes, signs = _check_votes(votes, signs)
         fixed, folds = _fixed_point(weights, len(votes)), np.asarray(folds)
@@ -135,7 +136,7 @@ class Moments:
     ) -> Moments:
         if votes.dtype.kind == "f" or abstain:
             return _by_products(votes, signs, fixed, rows)
-        # With a rare class nearly all rows have weight 1, and bits are enough for them.
+        # With a rare class, nearly all rows have weight 1, and bit counts suffice for them.
         plain = fixed[rows] == 2.0**FRACTIONAL_BITS
         return _by_bits(votes, signs, rows[plain]) + _by_products(
             votes, signs, fixed, rows[~plain]
@@ -172,14 +173,14 @@ class Moments:
         )
 
     def restricted(self, voters: NDArray[np.intp]) -> Moments:
-        """The moments of some of the voters."""
+        """Moments of a subset of the voters."""
         return Moments(self.m[voters], self.M[np.ix_(voters, voters)], self.total)
 
     def at(self, omega: float) -> Moments:
-        """The moments of 1[right] - 1/omega, where these are of +1 for right, -1 for wrong.
+        """Moments of 1[correct] - 1/omega, from those of +1 for correct, -1 for wrong.
 
-        Both are the same votes on another scale: a = c/2 + 1/2 - 1/omega. At 2 only the
-        scale differs, which no ratio feels, so nothing is changed.
+        Both are the same votes on different scales: a = c/2 + 1/2 - 1/omega. With omega 2
+        only the scale differs, which cancels in all ratios, so nothing is changed.
         """
         if omega == 2:
             return self
@@ -194,7 +195,7 @@ class Moments:
     def normalised(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``m`` and ``M`` under D scaled to a distribution."""
         if self.total <= 0:
-            raise ValueError("the moments hold no example of positive weight")
+            raise ValueError("the moments have no example of positive weight")
         return self.m / self.total, self.M / self.total
 
     def mu1(self, Q: ArrayLike) -> float:
@@ -211,11 +212,11 @@ class Moments:
         return (1 - self.mu1(Q)) / 2
 
     def disagreement(self, Q: ArrayLike) -> float:
-        """Chance that two voters drawn from Q disagree: the diversity."""
+        """Probability that two voters drawn from Q disagree: the diversity."""
         return (1 - self.mu2(Q)) / 2
 
     def c_bound(self, Q: ArrayLike) -> float:
-        """Upper bound on the risk of the Q-weighted vote; 1 when mu1 <= 0."""
+        """Upper bound on the risk of the Q-weighted vote; 1 if mu1 <= 0."""
         return c_bound_of(self.mu1(Q), self.mu2(Q))
 
 
@@ -225,7 +226,7 @@ def _by_products(
     fixed: NDArray[np.float64],
     rows: NDArray[np.intp],
 ) -> Moments:
-    """Moments by matrix products, in blocks of rows that add exactly."""
+    """Moments by matrix products, in blocks of rows that are summed exactly."""
     n_voters = votes.shape[1]
     dtype = np.int64 if votes.dtype.kind == "i" else np.float64
     m, M, total = np.zeros(n_voters, dtype), np.zeros((n_voters, n_voters), dtype), 0
@@ -241,10 +242,10 @@ def _by_products(
 
 
 def _by_bits(votes: NDArray[Any], signs: NDArray[Any], rows: NDArray[np.intp]) -> Moments:
-    """Moments of hard votes on rows of weight 1: agreements less disagreements.
+    """Moments of hard votes on rows of weight 1: agreements minus disagreements.
 
-    A vote is a bit, and 64 of them are compared at a time, which beats matrix products
-    by far.
+    A vote is one bit, and 64 are compared at a time, which is much faster than matrix
+    products.
     """
     n, n_voters = len(rows), votes.shape[1]
     unit = 2**FRACTIONAL_BITS
@@ -268,9 +269,9 @@ def _differences(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.int
 
 
 def c_bound_of(mu1: float, mu2: float) -> float:
-    """The C-bound 1 - mu1**2 / mu2, or 1 (no promise) when mu1 <= 0.
+    """The C-bound 1 - mu1**2 / mu2, or 1 (no guarantee) if mu1 <= 0.
 
-    A second moment is above 0 then, but for rounding.
+    If mu1 > 0, mu2 is positive except for rounding.
     """
     return 1 - min(mu1**2 / mu2, 1.0) if min(mu1, mu2) > 0 else 1.0
 
@@ -279,8 +280,8 @@ def _check_votes(votes: ArrayLike, signs: ArrayLike) -> tuple[NDArray[Any], NDAr
     votes, signs = np.asarray(votes), np.asarray(signs)
     if votes.ndim != 2 or signs.shape != votes.shape[:1]:
         raise ValueError(
-            f"votes must be of shape (n, K) and signs of shape (n,), "
-            f"found {votes.shape} and {signs.shape}"
+            f"votes must have shape (n, K) and signs shape (n,), but have "
+            f"{votes.shape} and {signs.shape}"
         )
     if votes.dtype.kind not in "if":
         raise ValueError(f"votes must be signed integers or floats, not {votes.dtype}")
@@ -292,17 +293,17 @@ class OutOfBagMoments:
     """Moments of votes on the rows outside each voter's sample.
 
     Each entry of m and M is a mean over the rows that are out of bag for the voter, or for
-    both. Numerators and denominators are sums over rows, so folds still add and subtract.
-    A matrix of such means need not be positive semi-definite, as the second moments of any
-    votes are; the nearest one that is takes its place before a solver sees it.
+    both voters. Numerators and denominators are sums over rows, so folds can still be added
+    and subtracted. Unlike second moments over common rows, a matrix of such means need not
+    be positive semi-definite; solvers are given the nearest one that is.
 
     Attributes
     ----------
     sums : Moments
-        Of the votes, with 0 where a voter was trained on the row.
+        Moments of the votes, with 0 for rows in the voter's sample.
     rows : Moments
-        Of ones in their place: ``rows.M`` is what each entry of ``sums.M`` is divided by,
-        and its diagonal what those of ``sums.m`` are.
+        Moments of ones in place of the votes: ``rows.M`` has the denominators of
+        ``sums.M``, and its diagonal those of ``sums.m``.
     """
 
     sums: Moments
@@ -318,7 +319,7 @@ class OutOfBagMoments:
         folds: NDArray[Any],
         n_folds: int,
     ) -> list[OutOfBagMoments]:
-        """``out_of_bag`` (n, K) says which votes count."""
+        """Moments of each fold; ``out_of_bag`` (n, K) masks the votes that count."""
         masked = np.where(out_of_bag, votes, votes.dtype.type(0))
         sums = Moments.by_fold(masked, signs, weights, folds, n_folds, abstain=True)
         ones = out_of_bag.astype(np.int8)
@@ -339,8 +340,8 @@ class OutOfBagMoments:
         return self.rows.total
 
     def at(self, omega: float) -> Moments:
-        """The means, made positive semi-definite; a pair that shares no row counts as
-        independent. See :meth:`Moments.at` for ``omega``."""
+        """The means, projected to be positive semi-definite. Voters that share no row count
+        as independent. See :meth:`Moments.at` for ``omega``."""
         weight = np.asarray(self.rows.M, dtype=np.float64)
         alone = np.diag(weight)
         m = np.divide(self.sums.m, alone, out=np.zeros(len(alone)), where=alone > 0)
@@ -361,17 +362,17 @@ def nearest_semi_definite(M: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """The moments of some rows, negatives and positives apart. They add and subtract.
+    """Moments of rows, separately for negatives and positives. They add and subtract.
 
-    Of three or more classes those that step 2 reweights are the positives, all others the
-    negatives, and a vote is +1 where it is right.
+    With three or more classes, those that step 2 reweights are the positives and all others
+    the negatives, and a vote is +1 if it is correct.
     """
 
     negatives: Moments | OutOfBagMoments
     positives: Moments | OutOfBagMoments
     n_classes: int = 2
     shares: ClassShares | None = None
-    """Of three or more classes, where a constant is to be fitted along."""
+    """Needed to fit an intercept with three or more classes."""
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         negatives: Any = self.negatives + other.negatives
@@ -387,15 +388,15 @@ class ClassMoments:
 
     @property
     def total(self) -> float:
-        """The weight of the rows; 0 if there are none."""
+        """Total weight of the rows; 0 if there are none."""
         return self.negatives.total + self.positives.total
 
     def moments(self) -> Moments:
-        """Of all classes, as the C-bound takes them."""
+        """Moments of all classes, for the C-bound."""
         return self._at(2)
 
     def moments_to_learn(self) -> Moments:
-        """As a solver takes them: better than a guess among all classes counts for."""
+        """Moments of all classes, for the solver; random guessing among them counts 0."""
         return self._at(self.n_classes)
 
     def _at(self, omega: float) -> Moments:
@@ -404,18 +405,18 @@ class ClassMoments:
         return found
 
     def means(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The mean vote of each voter, and the mean sign of the rows it counts on."""
-        # m is a sum of sign * vote, so the votes themselves are m+ less m-.
+        """Mean vote of each voter, and mean sign of the rows that it votes on."""
+        # m is a sum of sign * vote, so the sum of votes is m+ minus m-.
         up, n_up = _sums_and_rows(self.positives)
         down, n_down = _sums_and_rows(self.negatives)
         rows = np.maximum(n_up + n_down, np.finfo(np.float64).tiny)
         return (up - down) / rows, (n_up - n_down) / rows
 
     def centred(self) -> Moments:
-        """Moments about the means: a constant is fitted along with the weights.
+        """Central moments, which fit an intercept along with the weights.
 
-        Of three or more classes each has a constant of its own, and the vote for a row's
-        class counts less the voter's mean vote for that class.
+        With three or more classes, each has its own intercept: the mean vote of a voter for
+        a class is subtracted from its votes on rows of this class.
         """
         if self.shares is not None:
             own = self.shares.centred(self._at(math.inf))
@@ -428,7 +429,7 @@ class ClassMoments:
 
 
 def _without_rounding(centred: Moments, M: NDArray[np.float64]) -> Moments:
-    """Nothing is left of a voter that says the same of all rows, whatever rounding says."""
+    """Set the moments of voters with constant votes to 0, without rounding errors."""
     varies = centred.M.diagonal() > ROUNDING * M.diagonal()
     if varies.all():
         return centred
@@ -437,31 +438,31 @@ def _without_rounding(centred: Moments, M: NDArray[np.float64]) -> Moments:
 
 
 def _made_definite(moments: Moments) -> Moments:
-    """Of means over different rows."""
+    """Make second moments that are means over different rows positive semi-definite."""
     return Moments(moments.m, nearest_semi_definite(moments.M), moments.total)
 
 
 def threshold_of(moments: Any, weights: NDArray[np.float64]) -> float:
-    """Where the constant that goes best with the weights tips the vote.
+    """Threshold on the vote that corresponds to the fitted intercept.
 
-    Of three or more classes the largest vote decides, and the constants serve the
-    weights alone: factors of votes cannot stand for them.
+    With three or more classes, the largest vote decides, and intercepts only affect the
+    weights: factors of the votes cannot represent them.
     """
     if moments.shares is not None:
         return 0.0
     votes, signs = moments.means()
     centred = moments.centred()
     mu1, mu2 = centred.mu1(weights), centred.mu2(weights)
-    if mu1 <= 0:  # nothing was learned
+    if mu1 <= 0:  # no voter is better than chance
         return 0.0
     return float(weights @ votes - weights @ signs * mu2 / mu1)
 
 
 def c_bound_with_constant(moments: Any, weights: NDArray[np.float64]) -> float:
-    """The C-bound of the vote in which the constant has its say, if it has one."""
+    """The C-bound of the vote including the intercept, if there is one."""
     if moments.shares is not None:
         return float(moments.moments().c_bound(weights))
-    # The constant alone explains the square of the mean sign.
+    # The intercept alone explains the square of the mean sign.
     _, signs = moments.means()
     rest = moments.centred().c_bound(weights)
     return max(rest - float(weights @ signs) ** 2, 0.0)
@@ -469,16 +470,16 @@ def c_bound_with_constant(moments: Any, weights: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ClassShares:
-    """How much is voted for each class, on its own rows and on all. Sums, that add up.
+    """Sums of the votes for each class, on its own rows and on all rows. They add up.
 
     Attributes
     ----------
     own : ndarray of shape (C, K)
-        Sum over the rows of a class of weight * the voter's vote for it, from 0 to 1.
+        Sum over the rows of a class of weight * the voter's vote for it, in [0, 1].
     every : ndarray of shape (C, K)
-        The same over all rows.
+        The same sum over all rows.
     rows : ndarray of shape (C, K)
-        The weight of the rows of each class on which the voter's vote counts.
+        Total weight of the rows of each class on which the voter's vote counts.
     """
 
     own: NDArray[Any]
@@ -494,7 +495,7 @@ class ClassShares:
         weights: NDArray[np.float64] | None = None,
         counted: NDArray[np.bool_] | None = None,
     ) -> ClassShares:
-        """Of numbers of classes (n, K), which add up exactly, or of shares (n, K, C)."""
+        """Sums of class numbers (n, K), which are exact, or of shares (n, K, C)."""
         n, n_voters = votes.shape[:2]
         fixed = _fixed_point(weights, n)
         sums = np.zeros((3, n_classes, n_voters))
@@ -531,12 +532,12 @@ class ClassShares:
         return ClassShares(self.own * factor, self.every * factor, self.rows * factor)
 
     def centred(self, moments: Moments) -> Moments:
-        """Moments of the vote for a row's class, less the mean vote for that class.
+        """Central moments of the vote for a row's class.
 
-        ``moments`` are those of this vote, from 0 to 1. With p the vote of a voter for
-        class c, P its mean and R the rate of the class, the target of a row of the class
-        is 1 - R: this is the least-squares fit of ``[y = c]`` by votes for c and a
-        constant, judged on the rows' own classes. Of two classes it is the usual one.
+        ``moments`` are those of this vote, in [0, 1]. With p the vote of a voter for class
+        c, P its mean and R the rate of the class, the target of a row of the class is
+        1 - R: this is the least-squares fit of ``[y = c]`` by votes for c and an intercept,
+        evaluated on rows of class c. With two classes, it is the usual one.
         """
         rows = np.maximum(self.rows.sum(axis=0), np.finfo(np.float64).tiny)
         rate = self.rows / rows

@@ -1,9 +1,9 @@
-"""The paper's quantities, straight from their definitions, on any votes and weights.
+"""The paper's quantities, computed from their definitions for any votes and weights.
 
-``votes`` is the (n, K) matrix of the voters' answers in {-1, +1} (or [-1, 1]), ``signs``
-the truth in {-1, +1}, ``Q`` the voters' weights (a distribution) and ``D`` the examples'
-weights (normalised here; None means 1/n each). :class:`damvi.moments.Moments` computes
-the same from sums, for large tables.
+``votes`` is the (n, K) matrix of votes in {-1, +1} (or [-1, 1]), ``signs`` are the true
+labels in {-1, +1}, ``Q`` the weights of the voters (a distribution) and ``D`` those of the
+examples (normalised here; None means 1/n each). :class:`damvi.moments.Moments` computes the
+same quantities from sums, for large tables.
 
 Examples
 --------
@@ -26,7 +26,7 @@ from .moments import c_bound_of
 
 
 def margins(votes: ArrayLike, signs: ArrayLike, Q: ArrayLike) -> NDArray[np.float64]:
-    """M_Q(x, y) = y * E_Q h(x): how sure the vote is, and whether it is right."""
+    """M_Q(x, y) = y * E_Q h(x): the margin, positive if the vote is correct."""
     H = np.asarray(votes, dtype=np.float64)
     return np.asarray(signs, dtype=np.float64) * (H @ np.asarray(Q, dtype=np.float64))
 
@@ -53,7 +53,7 @@ def gibbs_bound(
 
 
 def disagreement(votes: ArrayLike, Q: ArrayLike, D: ArrayLike | None = None) -> float:
-    """d(Q), the chance that two voters drawn from Q disagree. It needs no labels."""
+    """d(Q), the probability that two voters drawn from Q disagree. It needs no labels."""
     confidence = margins(votes, 1.0, Q)
     return _mean((1 - confidence**2) / 2, D)
 

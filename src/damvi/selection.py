@@ -1,8 +1,8 @@
-"""Other settings, and fewer voters: tried on votes at hand, and judged honestly.
+"""Selection of settings and of voters, on the votes of a fitted model.
 
-No voter is trained here. A setting is chosen by the votes that it gives on rows its weights
-were not learned on. What the choice is worth is told by choosing once more without each
-fold, from weights that do not know it either, and judging the fold by what was chosen.
+No voter is trained here. Settings are selected by their out-of-sample votes. The score of
+the selection itself is cross-fitted: for each fold, settings are selected again without it,
+by weights that do not depend on it either, and then scored on the fold.
 """
 
 from __future__ import annotations
@@ -64,28 +64,28 @@ REWEIGHABLE = (
 
 
 def votes_of(model: Any) -> Any:
-    """The votes of the last fit."""
+    """Votes of the last fit."""
     check_is_fitted(model, "weights_")
     if not hasattr(model, "votes_"):
         raise AttributeError(
-            "the votes on the training rows are not saved, pickled or copied with a model; "
-            "fit it again"
+            "the votes on the training rows are not saved, pickled or copied with the "
+            "model; fit it again"
         )
     return model.votes_
 
 
 def reweigh(fitted: Any, settings: dict[str, Any], *, pool: bool) -> None:
-    """Steps 2 to 4 once more, by other settings; nothing is changed if they fail.
+    """Repeat steps 2 to 4 with other settings; on an error, the model is unchanged.
 
-    A ``pool`` is calibrated, and its weights compared with the plain vote.
+    For a ``pool``, also calibrate, and compare the weights with the plain vote.
     """
     votes_of(fitted)
     if not settings.keys() <= set(REWEIGHABLE):
         wrong = ", ".join(sorted(settings.keys() - set(REWEIGHABLE)))
-        raise TypeError(f"reweigh takes {', '.join(sorted(REWEIGHABLE))}, and not {wrong}")
+        raise TypeError(f"reweigh accepts {', '.join(sorted(REWEIGHABLE))}, not {wrong}")
     before = {name: getattr(fitted, name) for name in settings}
     try:
-        # As set_params would, which asks a pool's voters for all of theirs first.
+        # Like set_params, which would first collect the parameters of all voters.
         vars(fitted).update(settings)
         fitted._validate_params()
         if (
@@ -93,8 +93,8 @@ def reweigh(fitted: Any, settings: dict[str, Any], *, pool: bool) -> None:
             and getattr(fitted.votes_, "unlabeled", None) is None
         ):
             raise ValueError(
-                "unlabeled_weight needs the votes on unlabelled rows, and the last fit had "
-                "none, or left them alone; fit again with X_unlabeled and unlabeled_weight"
+                "unlabeled_weight needs the votes on unlabelled rows, but the last fit had "
+                "none, or ignored them; fit again with X_unlabeled and unlabeled_weight"
             )
         decision = _decide(fitted, _weighting(fitted, pool), pool)
     except Exception:
@@ -104,7 +104,7 @@ def reweigh(fitted: Any, settings: dict[str, Any], *, pool: bool) -> None:
 
 
 def _weighting(model: Any, pool: bool) -> Weighting:
-    """Steps 2 and 3 by the model's settings, unless they are known."""
+    """Steps 2 and 3 with the model's settings, or the last result if it still applies."""
     settings = Settings.of(model)
     known: Any = getattr(model.decision_, "weighting", None)
     if known is not None and known.votes is model.votes_ and known.settings == settings:
@@ -117,7 +117,7 @@ def _weighting(model: Any, pool: bool) -> Weighting:
 
 
 def objective_of(model: Any) -> Objective:
-    """What the threshold of a fitted estimator is for."""
+    """The objective of a fitted estimator's threshold."""
     threshold = model.threshold
     if isinstance(threshold, str) and threshold == "auto":
         threshold = model.labels_.tuned_for
@@ -130,17 +130,17 @@ def _decide(model: Any, weighting: Weighting, pool: bool) -> Any:
 
 
 def _refuse_refitted(model: Any) -> None:
-    """An error where rows were judged by whole fits, of which only the votes are left."""
+    """Raise an error if the out-of-sample votes are those of refitted models."""
     if model.decision_.weighting.refitted is not None:
         raise ValueError(
-            "with cv the rows are judged by voters and weights that were fitted anew, and "
-            "these fits are not kept: only the threshold can be set anew. Fit again with "
-            "the other settings, or with cv=None, which judges rows out of bag"
+            "with cv, out-of-sample votes come from refitted voters and weights, which are "
+            "not kept, so only the threshold can be changed. Fit again with the other "
+            "settings, or with cv=None to use out-of-bag votes"
         )
 
 
 def choose(model: Any, metric: Any, **values: Any) -> Choice:
-    """What other settings would be worth; the model stays as it is."""
+    """Score other settings; the model is not changed."""
     votes = votes_of(model)
     _refuse_refitted(model)
     if isinstance(metric, str) and metric == "auto":
@@ -149,7 +149,7 @@ def choose(model: Any, metric: Any, **values: Any) -> Choice:
 
 
 def prune(fitted: Any, max_voters: int, *, pool: bool) -> None:
-    """Fewer voters, weighted anew, with a threshold that knows nothing of the choice."""
+    """Select voters, weight them again, and tune the threshold on cross-fitted votes."""
     votes_of(fitted)
     _refuse_refitted(fitted)
     weighting = _weighting(fitted, pool)
@@ -172,16 +172,16 @@ def prune(fitted: Any, max_voters: int, *, pool: bool) -> None:
 
 @dataclass(frozen=True, eq=False)
 class BestAlone:
-    """The voter that does best alone, and what the choice of it is worth.
+    """The single best voter, with a cross-fitted vote.
 
     Attributes
     ----------
     voter : int
         Its number.
     by_fold : list of int
-        The voter that is best on the folds that may tell how each is judged.
+        The best voter for each fold, selected without it.
     vote : ndarray of shape (n,) or (n, C)
-        Each row's by the voter of its fold, which was chosen without it.
+        Vote on each row by the voter selected for its fold.
     """
 
     voter: int
@@ -190,23 +190,23 @@ class BestAlone:
 
 
 def best_alone(model: Any, metric: Any) -> BestAlone:
-    """Which voter of a fitted pool to take if it is to be one, by a metric of it alone.
+    """Select the single best voter of a fitted pool.
 
     Parameters
     ----------
     model : DAMVIVotingClassifier
     metric : str, dict or Objective
-        "average_precision", or what a threshold can be tuned for.
+        "average_precision", or an objective of the threshold.
     """
     votes = votes_of(model)
-    judge, n_folds = Metric.of(votes, metric), votes.n_folds
+    score, n_folds = Metric.of(votes, metric), votes.n_folds
     cast = np.asarray(votes.votes, np.float64)
-    worth = np.empty((cast.shape[1], 1 + n_folds))
+    scores = np.empty((cast.shape[1], 1 + n_folds))
     for k in range(cast.shape[1]):
         own = [cast[:, k]] * n_folds
-        worth[k] = [judge(own)[1], *(judge(own, fold)[1] for fold in range(n_folds))]
-    best, *by_fold = np.argmax(worth, axis=0).tolist()
-    # Rows that nobody judges have no vote.
+        scores[k] = [score(own)[1], *(score(own, fold)[1] for fold in range(n_folds))]
+    best, *by_fold = np.argmax(scores, axis=0).tolist()
+    # Rows in no fold have no vote.
     vote = np.full(cast[:, 0].shape, np.nan)
     for fold, k in enumerate(by_fold):
         here = votes.folds == fold
@@ -215,7 +215,7 @@ def best_alone(model: Any, metric: Any) -> BestAlone:
 
 
 def take_alone(fitted: Any, chosen: BestAlone) -> None:
-    """That voter alone, with a threshold and figures that know nothing of the choice."""
+    """Reduce a pool to its best voter; threshold and scores use the cross-fitted vote."""
     weighting = _weighting(fitted, pool=True)
     one = np.eye(len(weighting.weights))
     kept = np.array([chosen.voter])
@@ -228,28 +228,29 @@ def take_alone(fitted: Any, chosen: BestAlone) -> None:
     set_fitted(fitted, _decide(fitted, found, pool=True))
 
 
-# Who need not be asked, where answers are to come quickly.
+# Removing slow voters.
 
 PRICE = 0.02
-"""What the time of all voters is worth: that the C-bound rises by this share of it. Prices
-from .01 to .05 are not told apart by what they cost (results/prefer_speed)."""
+"""Price of the prediction time of all voters: the relative increase of the C-bound that it
+may cost to save it. Prices from .01 to .05 make no significant difference
+(results/prefer_speed)."""
 
 
 def without_slow_voters(
     weighting: Weighting, seconds: Numbers, price: float = PRICE
 ) -> NDArray[np.intp]:
-    """The numbers of the voters that stay where their time has a price.
+    """Numbers of the voters to keep if prediction time has a price.
 
-    They leave one by one, as long as the C-bound of the others, plus ``price`` times it
-    times their share of the time of all, gets no larger; the one by whose loss it falls
-    most is next.
+    The cost of a set of voters is its C-bound times 1 + ``price`` * its share of the
+    prediction time. Voters are removed one at a time, each time the one whose removal gives
+    the lowest cost, as long as the cost does not increase.
 
     Parameters
     ----------
     weighting : Weighting
-        Of all.
+        Weighting of all voters.
     seconds : ndarray of shape (K,)
-        What it takes to ask each.
+        Prediction time of each voter.
     price : float
     """
     settings, total = weighting.settings, weighting.total
@@ -273,7 +274,7 @@ def without_slow_voters(
     return kept
 
 
-# The plain vote where learned weights are behind it.
+# The plain vote, if the learned weights are worse.
 
 N_GROUPS = 5
 N_DRAWS = 200
@@ -282,14 +283,14 @@ LEVELS = 256
 
 
 def keep_better_vote(weighting: Weighting) -> Weighting:
-    """The same, or the plain vote where the learned weights are behind it.
+    """Replace the learned weights by the plain vote if they are worse.
 
-    They are compared by average precision on rows that neither voters nor weights know.
-    Only what is more than one standard error, by a bootstrap of these rows, counts.
+    The two are compared by out-of-sample average precision. The learned weights are worse
+    if they are behind by more than one standard error, by a bootstrap of the rows.
 
-    A row is then judged by a choice that was made without its fold, from weights that do
-    not know the fold either; in time, by one that was made on windows before it. Fewer than
-    three folds leave nothing to choose by, and the weights are those learned.
+    The out-of-sample vote accounts for this choice: for each fold, it is made without the
+    fold, by weights that do not depend on it either; with folds in time order, from earlier
+    folds. With fewer than three folds this is impossible, and the learned weights are kept.
     """
     votes, settings = weighting.votes, weighting.settings
     n_folds, n_voters = votes.n_folds, len(weighting.weights)
@@ -309,7 +310,7 @@ def keep_better_vote(weighting: Weighting) -> Weighting:
 
     whole = compare(weighting.others, np.ones(len(votes.folds), bool))
     fold_weights: list[Any] = [None] * n_folds
-    # With many folds several are left out at a time, so that it takes no longer.
+    # With many folds, several are left out at a time, to save time.
     n_groups = n_folds if votes.forward else min(n_folds, N_GROUPS)
     group = np.arange(n_folds) % n_groups
     for number in range(n_groups):
@@ -339,7 +340,7 @@ def keep_better_vote(weighting: Weighting) -> Weighting:
 
 
 def _folds_to_choose_by(votes: Any, *left_out: int) -> NDArray[np.intp]:
-    """The folds on which it is chosen how these are judged: two at least."""
+    """The folds, at least two, that a choice for these folds may be based on."""
     known = np.arange(votes.n_folds)
     for fold in left_out:
         known = folds_to_learn_from(fold, known, votes.forward, least=2)
@@ -349,7 +350,7 @@ def _folds_to_choose_by(votes: Any, *left_out: int) -> NDArray[np.intp]:
 def _moments_by_choice(
     votes: Any, by_fold: Sequence[ClassMoments], known: NDArray[np.intp]
 ) -> list[ClassMoments]:
-    """For each fold, what its weights are learned from where a choice knows these alone."""
+    """For each fold, the moments of those ``known`` that its weights are learned from."""
     return [
         sum_of_folds(by_fold, folds_to_learn_from(fold, known, votes.forward))
         for fold in range(votes.n_folds)
@@ -359,7 +360,7 @@ def _moments_by_choice(
 def _compare(
     votes: Any, pair: Sequence[Numbers], known: NDArray[np.bool_]
 ) -> PlainVoteComparison:
-    """Learned and plain votes on the rows that may be known."""
+    """Compare learned and plain votes on the ``known`` rows."""
     rows = [
         read_rows(_only(vote, known), votes.targets, votes.sample_weight) for vote in pair
     ]
@@ -371,12 +372,12 @@ def _compare(
 
 
 def _error_of_difference(first: Rows, second: Rows) -> float:
-    """The standard error of the difference in average precision, by bootstrap.
+    """Standard error of the difference in average precision, by bootstrap.
 
-    Each draw counts every row a Poisson number of times, for both votes alike. So that a
-    million rows take no longer than thousands, rows beyond ``MAX_BAGS`` are drawn in bags,
-    dealt at random, and votes are told apart at ``LEVELS`` levels, by their place among
-    the votes on the class; only the error feels either.
+    Each draw counts every row a Poisson number of times, for both votes alike. To bound the
+    time for large tables, more than ``MAX_BAGS`` rows are drawn in random bags, and votes
+    are binned at ``LEVELS`` quantiles of the votes on the class; this affects the standard
+    error only.
     """
     rng = np.random.RandomState(13)
     n = len(first)
@@ -401,7 +402,7 @@ def _drawn_average_precision(
     bags: NDArray[np.intp],
     times: Numbers,
 ) -> Numbers:
-    """Average precision of each draw, where ``times`` (draws, bags) tells what is drawn."""
+    """Average precision of each draw; ``times`` (draws, bags) counts each bag."""
     edges = np.unique(vote[positive])
     if len(edges) > LEVELS:
         edges = edges[np.linspace(0, len(edges) - 1, LEVELS).round().astype(np.intp)]
@@ -423,14 +424,14 @@ def _drawn_average_precision(
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """What votes are worth, each fold decided by what the other folds say.
+    """Score of votes, with a threshold for each fold learned on the other folds.
 
     Attributes
     ----------
     votes : Votes
     objective : Objective or None
-        None is average precision, which needs no threshold; with three or more classes
-        its mean over them.
+        None is average precision, which needs no threshold; with three or more classes,
+        the mean over them.
     """
 
     votes: Any
@@ -438,7 +439,7 @@ class Metric:
 
     @classmethod
     def of(cls, votes: Any, metric: Any) -> Metric:
-        """``metric`` is "average_precision" or what a threshold can be tuned for."""
+        """``metric`` is "average_precision" or an objective of the threshold."""
         if isinstance(metric, str) and metric == AVERAGE_PRECISION:
             return cls(votes, None)
         try:
@@ -447,9 +448,9 @@ class Metric:
                 raise ValueError("it is a threshold")
         except ValueError as error:
             raise ValueError(
-                f"metric={metric!r} does not go with {votes.n_classes} classes; give "
-                f"{AVERAGE_PRECISION!r}, or what a threshold can be tuned for: of two "
-                f"classes such as 'f1' or {{'recall': 0.9}}, and of more 'macro_f1'"
+                f"metric={metric!r} is not available for {votes.n_classes} classes; use "
+                f"{AVERAGE_PRECISION!r}, or an objective of the threshold: 'f1' or "
+                f"{{'recall': 0.9}}, for example, with two classes, 'macro_f1' with more"
             ) from error
         return cls(votes, objective)
 
@@ -464,12 +465,12 @@ class Metric:
     def __call__(
         self, votes: Sequence[Numbers], left_out: int | None = None
     ) -> tuple[float, float]:
-        """The value, and what to maximise, of a vote for each fold.
+        """The score, and the value to maximise, given one vote for each fold.
 
-        A fold's vote is taken on its rows, and cut at the threshold that is best for the
-        same vote on all others (in time, on those before); for a budget of flags, where as
-        many are above it as asked for. The rows of ``left_out``, and in
-        time of those after it, have no part in either.
+        The vote for a fold is used on its rows, with the threshold that is best for the
+        same vote on all others (in time order, on earlier folds); for a budget of flags,
+        with the threshold that flags as many rows as asked for. The rows of ``left_out``
+        are not used at all, nor, in time order, those after it.
         """
         folds, targets = self.votes.folds, self.votes.targets
         weight, some = self.votes.sample_weight, np.arange(self.votes.n_folds)
@@ -492,8 +493,8 @@ class Metric:
             value = _average_precision(rows)
             return value, value
         if isinstance(self.objective, Flags):
-            # Votes are judged at the same number of flags: thresholds would flag as many
-            # on the rows that they were learned on, and here more or fewer.
+            # Compare votes at the same number of flags: thresholds learned on other rows
+            # would flag more or fewer rows here.
             top, weights = self.objective.among(rows.n_given).share, rows.weight[None]
             value = float(recall_of_top(rows.vote, rows.positive, weights, top)[0])
             return value, value
@@ -501,21 +502,21 @@ class Metric:
 
 
 def _only(vote: Numbers, some: NDArray[np.bool_]) -> Numbers:
-    """NaN on all other rows."""
+    """The vote, with NaN on all other rows."""
     kept = np.full(vote.shape, np.nan)
     kept[some] = vote[some]
     return kept
 
 
 def _by_class(rows: Rows) -> list[tuple[NDArray[np.bool_], Numbers]]:
-    """Positives and votes of each class that is looked for, and there."""
+    """Positives and votes of each class of interest that occurs in the rows."""
     columns, reported, _ = vote_columns(rows.vote)
     pairs = [(rows.targets == c, columns[:, at]) for at, c in enumerate(reported)]
     return [(positive, vote) for positive, vote in pairs if positive.any()]
 
 
 def _average_precision(rows: Rows) -> float:
-    """Of the positive class, or the mean over three or more that are there."""
+    """Average precision of the positive class, or the mean over three or more classes."""
     found = [
         average_precision_score(*pair, sample_weight=rows.weight)
         for pair in _by_class(rows)
@@ -525,19 +526,19 @@ def _average_precision(rows: Rows) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which settings are best, and what each was worth. ``print`` it to read it.
+    """The best settings, and the score of each. ``print`` shows a summary.
 
     Attributes
     ----------
     metric : str
     settings : tuple of Settings
     values : tuple of float
-        The metric of each on out-of-sample votes. The best of them flatters.
+        The out-of-sample score of each. The best of them is optimistic.
     chosen : Settings
     honest_value : float
-        The metric where each fold's settings were chosen on the other folds.
+        The cross-fitted score, for which each fold's settings were chosen on the others.
     best : dict
-        The parameters chosen, as :meth:`~damvi.DAMVIClassifier.reweigh` takes them.
+        The chosen parameters, to be passed to :meth:`~damvi.DAMVIClassifier.reweigh`.
     """
 
     metric: str
@@ -555,7 +556,7 @@ class Choice:
         for one, value in zip(self.settings, self.values, strict=True):
             mark = "  <- chosen" if one == self.chosen else ""
             lines.append(f"{one.reweight:8g}  {one.shrinkage:9g}  {value:.4f}{mark}")
-        lines.append(f"{self.honest_value:.4f} where each fold's was chosen on the others")
+        lines.append(f"{self.honest_value:.4f} if settings are chosen on other folds")
         return "\n".join(lines)
 
 
@@ -568,7 +569,7 @@ def choose_settings(
     shrinkage: Iterable[float] = SHRINKAGES,
     n_jobs: int | None = None,
 ) -> Choice:
-    """The settings whose out-of-sample votes are best; of equally good ones the first."""
+    """Choose the settings with the best out-of-sample votes, the first of equally good."""
     tried = [
         now._replace(reweight=strength, shrinkage=share)
         for share, strength in product(
@@ -577,15 +578,15 @@ def choose_settings(
     ]
     if votes.n_folds < 3:
         raise ValueError(
-            f"there are {votes.n_folds} folds, and to choose honestly takes three or "
-            f"more: fit with cv=5, say"
+            f"choosing settings needs at least three folds, but there are "
+            f"{votes.n_folds}; fit with cv=5, for example"
         )
-    judge, folds = Metric.of(votes, metric), range(votes.n_folds)
-    values, worth = np.empty(len(tried)), np.empty((len(tried), 1 + len(folds)))
+    score, folds = Metric.of(votes, metric), range(votes.n_folds)
+    values, scores = np.empty(len(tried)), np.empty((len(tried), 1 + len(folds)))
     blind: list[list[Numbers]] = []
     for number, settings in enumerate(tried):
         by_fold = settings.moments_by_fold(votes)
-        # Entry [fold][rows of other] is by weights that know neither of the two.
+        # Entry [fold][rows of other] is by weights that know neither of the two folds.
         blind.append(
             [
                 crossfitted_vote(
@@ -597,14 +598,14 @@ def choose_settings(
                 for fold in folds
             ]
         )
-        # A fold's own entry is the vote by weights learned on all others.
+        # The entry of a fold on its own rows is by weights learned on all other folds.
         own = _own(blind[-1], votes.folds)
-        values[number], worth[number, 0] = judge([own] * len(folds))
+        values[number], scores[number, 0] = score([own] * len(folds))
         for fold in folds:
-            worth[number, 1 + fold] = judge([blind[-1][fold]] * len(folds), fold)[1]
-    best, *of_folds = np.argmax(worth, axis=0).tolist()
-    honest, _ = judge([blind[chosen][fold] for fold, chosen in enumerate(of_folds)])
-    return Choice(judge.name, tuple(tried), tuple(values.tolist()), tried[best], honest)
+            scores[number, 1 + fold] = score([blind[-1][fold]] * len(folds), fold)[1]
+    best, *of_folds = np.argmax(scores, axis=0).tolist()
+    honest, _ = score([blind[chosen][fold] for fold, chosen in enumerate(of_folds)])
+    return Choice(score.name, tuple(tried), tuple(values.tolist()), tried[best], honest)
 
 
 def _own(votes: Sequence[Numbers], folds: NDArray[Any]) -> Numbers:
@@ -613,31 +614,31 @@ def _own(votes: Sequence[Numbers], folds: NDArray[Any]) -> Numbers:
 
 
 def _read(name: str, values: Any, below: float = np.inf) -> list[float]:
-    """The values to try, checked."""
+    """Check the values to compare."""
     listed = [values] if isinstance(values, (int, float)) else list(values)
     for value in listed:
         if not (isinstance(value, (int, float, np.number)) and 0 <= value <= 1):
-            raise ValueError(f"{name}={value!r} is not a number from 0 to 1")
+            raise ValueError(f"{name}={value!r} must be a number from 0 to 1")
         if value >= below:
             raise ValueError(f"{name}={value!r} must be below {below}")
     if not listed:
-        raise ValueError(f"{name} has no value to try")
+        raise ValueError(f"{name} is empty; give at least one value")
     return [float(value) for value in listed]
 
 
 @dataclass(frozen=True)
 class Pruning:
-    """The price of having fewer voters. ``print`` it to read it.
+    """The effect of pruning on the scores. ``print`` shows a summary.
 
     Attributes
     ----------
     sizes : tuple of int
         Numbers of voters, from all that have a weight down to those kept.
     c_bound : tuple of float
-        Of the best weights found for so many voters.
+        The C-bound for each number of voters.
     average_precision, f1 : tuple of float
-        On rows that neither voters nor weights, nor the choice of voters, know; with
-        three or more classes the means over these.
+        Cross-fitted scores, for which neither voters, weights nor the selection of voters
+        depend on a row; with three or more classes, means over the classes.
     """
 
     sizes: tuple[int, ...]
@@ -657,31 +658,31 @@ class Pruning:
 def prune_voters(
     weighting: Weighting, max_voters: Any, tuned_for: str = "f1"
 ) -> tuple[NDArray[np.intp], Pruning, list[Numbers]]:
-    """At most so many voters, those that the C-bound can spare least.
+    """Select at most this many voters, those that matter most for the C-bound.
 
-    Returned are their numbers, what fewer voters cost on the way there, and the weights of
-    voters chosen without each fold.
+    Returns their numbers, the scores for each number of voters on the way, and the weights
+    of the voters selected without each fold.
     """
     votes, settings = weighting.votes, weighting.used
     if not isinstance(max_voters, (int, np.integer)) or max_voters < 1:
-        raise ValueError(f"max_voters={max_voters!r}; give a whole number from 1 on")
+        raise ValueError(f"max_voters={max_voters!r} must be an integer, at least 1")
     if not votes.in_memory:
         raise ValueError(
-            "prune needs all votes in memory, and a table beyond memory has too many; "
-            "fit fewer voters (n_estimators), or prune a model fitted on a sample"
+            "prune needs all votes in memory, which is impossible for a table beyond "
+            "memory; train fewer voters (n_estimators), or fit and prune on a sample"
         )
     total, others = weighting.total, weighting.others
     found = _path(settings.moments(total), settings.solver)
     others_found = [_path(settings.moments(one), settings.solver) for one in others]
     sizes = _halved(max(found), max(n for n in found if n <= max_voters))
     metrics = [Metric.of(votes, metric) for metric in (AVERAGE_PRECISION, tuned_for)]
-    worth = []
+    scores = []
     for size in sizes:
         chosen = [_at_most(one, size) for one in others_found]
         vote = crossfitted_vote(votes, others, settings, weighting.n_jobs, weights=chosen)
-        worth.append([metric([vote] * len(others))[0] for metric in metrics])
+        scores.append([metric([vote] * len(others))[0] for metric in metrics])
     bounds = [settings.c_bound(total, _at_most(found, size)) for size in sizes]
-    ap, f1 = zip(*worth, strict=True)
+    ap, f1 = zip(*scores, strict=True)
     kept = np.flatnonzero(_at_most(found, int(max_voters)))
     return kept, Pruning(tuple(sizes), tuple(bounds), ap, f1), chosen
 
@@ -689,8 +690,8 @@ def prune_voters(
 def _path(moments: Moments, solver: str) -> dict[int, Numbers]:
     """Weights for each number of voters, from the solver's support downwards.
 
-    The voter that goes next is the one whose loss raises the residual least (if no other
-    weight has to go to 0 for it); then the rest are weighted anew.
+    Each time, the voter whose removal increases the residual least (ignoring the constraint
+    that the other weights stay non-negative) is removed, and the rest are weighted again.
     """
     weights = SOLVERS[solver](moments).weights
     found = {}
@@ -708,8 +709,8 @@ def _path(moments: Moments, solver: str) -> dict[int, Numbers]:
 
 
 def _inverse(M: Numbers) -> Numbers:
-    """Of M with a ridge; the larger one where voters still depend on one another."""
-    # There is no variance at all where all say the same of all rows: any of them may go.
+    """Inverse of M with a tiny ridge, or with a larger one if M is still singular."""
+    # The trace is 0 if all voters are constant; then any of them may go.
     trace = float(np.trace(M)) or 1.0
     for share in (1e-12, INDEPENDENT):
         ridge = share * trace / len(M)
@@ -722,12 +723,12 @@ def _inverse(M: Numbers) -> Numbers:
 
 
 def _at_most(found: dict[int, Numbers], size: int) -> Numbers:
-    """The weights of the largest number of voters that is no larger than ``size``."""
+    """The weights for the largest number of voters up to ``size``."""
     return found[max((n for n in found if n <= size), default=min(found))]
 
 
 def _halved(most: int, fewest: int) -> list[int]:
-    """A few numbers of voters, halved from one to the next."""
+    """Numbers of voters from ``most`` down to ``fewest``, halved each time."""
     sizes = [most]
     while sizes[-1] // 2 > fewest:
         sizes.append(sizes[-1] // 2)

@@ -38,7 +38,7 @@ Vector = NDArray[np.float64]
 GRID_BITS = 52
 EPS = float(np.finfo(np.float64).eps)
 INDEPENDENT = 1e-10
-"""A voter this close (in squared distance) to the span of the chosen adds nothing."""
+"""A voter within this squared distance of the span of the chosen voters adds nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,22 +48,22 @@ class Solution:
     Attributes
     ----------
     weights : ndarray of shape (K,)
-        The distribution Q over the voters. Its entries are multiples of 2**-52, so
-        adding them with any signs, in any order, is exact: a vote is the same bits
+        The distribution Q over the voters. Its entries are multiples of 2**-52, so sums of
+        them with any signs are exact in any order: a vote is the same, bit for bit,
         whatever the blocks and threads, and a tie is exactly 0.
     c_bound : float
-        The C-bound of these weights, 1 when they are no better than a coin.
+        The C-bound of these weights; 1 if they are no better than chance.
     kkt_residual : float
-        Largest violation of the optimality conditions, relative to max ``|m|``;
-        0 means provably optimal.
+        Largest violation of the optimality conditions, relative to max ``|m|``; 0 proves
+        optimality.
     duality_gap : float
         No weights w >= 0 with sum(w) at most twice that of the solution have a residual
-        (hence a C-bound) lower than this one by more than the gap.
+        (hence a C-bound) that is lower by more than this gap.
     informative : bool
-        False when no voter beats a coin (all m_k <= 0, or above it by rounding alone) and
-        the weights are uniform for want of anything better.
+        False if no voter is better than chance (all m_k <= 0, up to rounding), in which
+        case the weights are uniform.
     converged : bool
-        False when the solver stopped at its limit of iterations.
+        False if the solver reached its maximum number of iterations.
     """
 
     weights: NDArray[np.float64] = field(repr=False)
@@ -75,19 +75,19 @@ class Solution:
 
 
 def on_grid(Q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round weights to multiples of 2**-52, where sums of votes are exact."""
+    """Round weights to multiples of 2**-52, so that sums of votes are exact."""
     return np.ldexp(np.rint(np.ldexp(Q, GRID_BITS)), -GRID_BITS)
 
 
 def certified(
     moments: Moments, Q: NDArray[np.float64], *, converged: bool = True
 ) -> Solution:
-    """The solution with weights ``Q`` (any scale) and a certificate; 1/K each if none."""
+    """Solution with weights ``Q`` (on any scale; uniform if 0) and its certificate."""
     found = bool(np.isfinite(Q).all() and Q.sum() > 0)
     Q = on_grid(Q / Q.sum()) if found else on_grid(np.full(len(Q), 1 / len(Q)))
     m, M = moments.normalised()
     mu1, mu2 = float(m @ Q), float(Q @ M @ Q)
-    # The best point of the ray through Q is where the residual is the C-bound.
+    # On the ray through Q, the residual is least where it equals the C-bound.
     w = Q * (mu1 / mu2) if min(mu1, mu2) > 0 else np.zeros_like(Q)
     gradient = m - M @ w
     steepest = max(float(gradient.max()), 0.0)
@@ -103,7 +103,7 @@ def certified(
 
 
 def uniform(moments: Moments) -> Solution:
-    """The plain vote, each voter with weight 1/K."""
+    """The plain vote: each voter has weight 1/K."""
     return certified(moments, np.ones(moments.n_voters))
 
 
@@ -128,13 +128,13 @@ def exact(moments: Moments) -> Solution:
 
 
 def nonnegative_least_squares(M: Vector, m: Vector) -> tuple[Vector, bool]:
-    """Minimise w'Mw - 2 m'w over w >= 0, and tell whether the optimum was reached.
+    """Minimise w'Mw - 2 m'w over w >= 0; also return whether the optimum was reached.
 
     An active-set method. Voters join the chosen set a few at a time, those with the
-    steepest gradient first; then the least-squares optimum on the set is approached
-    from the current point, and voters whose weight falls to zero on the way leave.
-    Each round lowers the objective, so no set comes twice and the method ends; where
-    rounding hides the progress, the newcomers are left out until it shows again.
+    steepest gradient first. Then the weights move from the current point towards the
+    least-squares optimum on this set, and voters whose weight reaches 0 on the way leave.
+    Each round lowers the objective, so no set recurs and the method terminates. If rounding
+    hides the progress, the newcomers are excluded until there is progress again.
     """
     w = np.zeros_like(m)
     chosen: Indices = np.empty(0, dtype=np.intp)
@@ -150,7 +150,7 @@ def nonnegative_least_squares(M: Vector, m: Vector) -> tuple[Vector, bool]:
         newcomers = steepest[wanted[steepest]][: 1 + len(chosen) // 2]
         independent = _independent(M, chosen, newcomers)
         lower, kept = _descend(M, m, w, np.concatenate([chosen, independent]))
-        # The objective's decrease, in a form that shows gains far below its rounding.
+        # Decrease of the objective, in a form that resolves gains below its rounding error.
         ahead = m - M[:, kept] @ lower[kept]
         if (lower - w) @ (gradient + ahead) > 0:
             w, chosen = lower, kept
@@ -161,7 +161,7 @@ def nonnegative_least_squares(M: Vector, m: Vector) -> tuple[Vector, bool]:
 
 
 def _independent(M: Vector, chosen: Indices, newcomers: Indices) -> Indices:
-    """The newcomers that are not combinations of the chosen voters, nor of each other."""
+    """Newcomers that are linearly independent of the chosen voters and of each other."""
     schur = M[np.ix_(newcomers, newcomers)]
     if len(chosen):
         factor = linalg.cholesky(M[np.ix_(chosen, chosen)], lower=True)
@@ -173,7 +173,7 @@ def _independent(M: Vector, chosen: Indices, newcomers: Indices) -> Indices:
 
 
 def _descend(M: Vector, m: Vector, w: Vector, chosen: Indices) -> tuple[Vector, Indices]:
-    """From ``w`` to the optimum over the chosen voters, dropping those that reach 0."""
+    """Move from ``w`` to the optimum over the chosen voters; drop those that reach 0."""
     x, target = w[chosen], np.empty(0)
     while len(chosen):
         factor = linalg.cho_factor(M[np.ix_(chosen, chosen)], lower=True)
@@ -181,7 +181,7 @@ def _descend(M: Vector, m: Vector, w: Vector, chosen: Indices) -> tuple[Vector, 
         blocked = target <= 0
         if not blocked.any():
             break
-        # How far each voter lets us go; one still at 0 that must not grow, nowhere.
+        # How far each voter lets us go; not at all if it is at 0 and would turn negative.
         reach = np.full(len(x), np.inf)
         reach[blocked] = 0.0
         falling = blocked & (x > 0)
@@ -197,9 +197,9 @@ def _descend(M: Vector, m: Vector, w: Vector, chosen: Indices) -> tuple[Vector, 
 def slsqp(moments: Moments) -> Solution:
     """Weights from SciPy's SLSQP on the C-bound, as in the paper, with a guard.
 
-    Kept for fidelity to the paper. It is a local method on a ratio that is blind to the
-    sign of the first moment: started where the vote is worse than a coin, it can climb to
-    the *inverted* vote. The guard starts it on the right side and keeps it there.
+    For fidelity to the paper. It is a local method on a ratio that ignores the sign of the
+    first moment: started where the vote is worse than chance, it can converge to the
+    *inverted* vote. The guard keeps the first moment positive, from the start on.
 
     Examples
     --------
@@ -244,21 +244,21 @@ SOLVERS = {"exact": exact, "slsqp": slsqp, "uniform": uniform}
 
 
 def solve(moments: Moments, solver: str = "exact") -> Solution:
-    """Step 3 by the solver's name, with a warning when the weights mean little."""
+    """Step 3 with the solver of this name; warns if the weights are not meaningful."""
     solution = SOLVERS[solver](moments)
     if not solution.informative:
         warnings.warn(
-            "No voter does better than a coin on the (reweighted) training sample, so "
-            "there is nothing to weight: the plain vote is used. Stronger voters help "
-            "(deeper trees, larger max_samples, more informative features), or "
-            "reweight=False if it is the emphasis on the positives that undoes them.",
+            "No voter is better than chance on the (reweighted) training rows, so the "
+            "voters are weighted equally. Use stronger voters (deeper trees, larger "
+            "max_samples, more informative features), or try reweight=False if giving "
+            "more weight to the positives causes this.",
             UserWarning,
             stacklevel=2,
         )
     elif not solution.converged:
         warnings.warn(
-            f"solver={solver!r} stopped before it converged (relative KKT residual "
-            f"{solution.kkt_residual:.1e}); solver='exact' has no such limit.",
+            f"solver={solver!r} did not converge (relative KKT residual "
+            f"{solution.kkt_residual:.1e}); solver='exact' always does.",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -266,17 +266,17 @@ def solve(moments: Moments, solver: str = "exact") -> Solution:
 
 
 def shrink(moments: Moments, share: float) -> Moments:
-    """Moments whose optimal weights lie between the C-bound's and equal ones.
+    """Moments whose optimal weights lie between those of the C-bound and equal weights.
 
-    A ridge alone would draw the weights towards the voters' own strengths m. Here the
-    penalty is on the distance to equal weights c, at the scale c where these do best:
+    A plain ridge would shrink the weights towards m, the accuracies of the voters. Here the
+    penalty is the distance to equal weights c, at the scale c where these fit best:
     (w - c)'(w - c) adds 1 to the diagonal of M and c to m.
 
     Parameters
     ----------
     moments : Moments
     share : float in [0, 1)
-        0 leaves the moments as they are; near 1 the weights are equal.
+        0 leaves the moments unchanged; near 1 the weights are equal.
 
     Examples
     --------

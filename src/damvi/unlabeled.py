@@ -1,14 +1,15 @@
-"""Rows without a label: how the voters disagree on them, in the second moment.
+"""Unlabelled rows: the voters' disagreement on them, in the second moment.
 
 The second moments need no labels. With p the rate of positives,
 
     M_U = p M+ + (1 - p) M-     so     M-' = (M_U - p M+) / (1 - p),
 
-where M+ is that of positives as they come, without emphasis. It is mixed into the moments
-of the labelled negatives with a weight; m and M+ stay those of labelled rows.
+where M+ is that of the positives without emphasis. It is mixed into the moments of the
+labelled negatives with a weight; m and M+ remain those of the labelled rows.
 
-On the datasets of results/semi_supervised this changed next to nothing, and pseudo-labels
-(by K-means, or by the vote itself) harmed more often than they helped: they were removed.
+On the datasets of results/semi_supervised this made hardly any difference, and
+pseudo-labels (by K-means, or by the vote itself) did more harm than good, so they were
+removed.
 """
 
 from __future__ import annotations
@@ -28,21 +29,22 @@ from .solvers import exact
 
 Matrix = NDArray[np.float64]
 HALVINGS = 4
-"""How often a weight is tried and halved, before it is 0."""
+"""Maximum number of times that the weight is tried and halved, before it is set to 0."""
 ROUNDING = 1e-12
 
 
 class Unlabeled:
-    """A table without labels, that a grid search or a cross-validation leaves alone.
+    """A table without labels, which grid search and cross-validation do not split.
 
-    scikit-learn cuts whatever has as many rows as X along with X. What is wrapped has no
-    length and no shape, so it arrives whole in every fold.
+    scikit-learn splits whatever has as many rows as X along with X. An ``Unlabeled`` has
+    neither length nor shape, so every fold receives all of it.
 
     Parameters
     ----------
     X : array, sparse matrix or dataframe
     positive_rate : float, default=None
-        The share of positives among these rows, if it is not that of the labelled ones.
+        The share of positives among these rows, if it differs from that of the labelled
+        ones.
 
     Examples
     --------
@@ -67,7 +69,7 @@ class Unlabeled:
     def __init__(self, X: Any, positive_rate: float | None = None) -> None:
         if positive_rate is not None and not 0 < positive_rate < 1:
             raise ValueError(
-                f"positive_rate={positive_rate!r} must be a share above 0 and below 1"
+                f"positive_rate={positive_rate!r} must be between 0 and 1 (exclusive)"
             )
         self.X, self.positive_rate = X, positive_rate
 
@@ -79,14 +81,14 @@ class Unlabeled:
 
 @dataclass(frozen=True, eq=False)
 class UnlabeledMoments:
-    """The second moments of the votes on unlabelled rows.
+    """Second moments of the votes on unlabelled rows.
 
     Attributes
     ----------
     M : ndarray of shape (K, K)
-        The mean of vote * vote' over the rows.
+        Mean of vote * vote' over the rows.
     positive_rate : float or None
-        The share of positives among the rows. None: that of the labelled ones.
+        The share of positives among the rows. None is that of the labelled rows.
     """
 
     M: Matrix
@@ -96,7 +98,7 @@ class UnlabeledMoments:
     def of(
         cls, blocks: Iterable[NDArray[Any]], positive_rate: float | None = None
     ) -> UnlabeledMoments:
-        """From blocks of votes (n, K).
+        """Moments of blocks of votes (n, K).
 
         Examples
         --------
@@ -111,7 +113,7 @@ class UnlabeledMoments:
         return cls(_second_moments(total)[0], positive_rate)
 
     def take(self, voters: NDArray[np.intp]) -> UnlabeledMoments:
-        """Those of some voters."""
+        """Moments of a subset of the voters."""
         return replace(self, M=self.M[np.ix_(voters, voters)])
 
 
@@ -121,7 +123,7 @@ def refine(
     unlabeled: UnlabeledMoments,
     weight: float,
 ) -> list[Any]:
-    """Moments by fold, whose negatives are refined by unlabelled rows."""
+    """Moments by fold, with unlabelled rows in those of the negatives."""
     return [
         RefinedMoments(own, positives, unlabeled, weight)
         for own, positives in zip(labelled, natural, strict=True)
@@ -130,17 +132,17 @@ def refine(
 
 @dataclass(frozen=True, eq=False)
 class RefinedMoments:
-    """Moments of labelled rows whose negatives are refined by unlabelled ones.
+    """Moments of labelled rows, with unlabelled rows in those of the negatives.
 
     Attributes
     ----------
     labelled : ClassMoments
     natural : Moments or OutOfBagMoments
-        Of the positives as they come, without emphasis.
+        Moments of the positives without emphasis.
     unlabeled : UnlabeledMoments
     weight : float in [0, 1)
-        That of the unlabelled rows. It is lowered where the moments would promise what no
-        votes can keep, a first moment above the root of the second.
+        Weight of the unlabelled rows. It is reduced if the moments are otherwise
+        inconsistent: no votes have a first moment above the root of the second.
     """
 
     labelled: ClassMoments
@@ -164,21 +166,21 @@ class RefinedMoments:
 
     @property
     def total(self) -> float:
-        """The weight of the labelled rows; 0 if there are none."""
+        """Total weight of the labelled rows; 0 if there are none."""
         return self.labelled.total
 
     def moments(self) -> Moments:
-        """Of both classes, as a solver takes them."""
+        """Moments of both classes, for the solver."""
         return self._settled[1]
 
     moments_to_learn = moments
 
     def means(self) -> tuple[Matrix, Matrix]:
-        """As :meth:`damvi.moments.ClassMoments.means`, of the labelled rows alone."""
+        """See :meth:`damvi.moments.ClassMoments.means`; of the labelled rows alone."""
         return self.labelled.means()
 
     def centred(self) -> Moments:
-        """Moments about the means."""
+        """Central moments."""
         votes, signs = self.means()
         m, M = self.moments().normalised()
         spread = nearest_semi_definite(M - np.outer(votes, votes))
@@ -186,11 +188,11 @@ class RefinedMoments:
 
     @property
     def shares(self) -> None:
-        """There are none of two classes, and it takes two."""
+        """None, since unlabelled rows need two classes."""
 
     @property
     def settled_weight(self) -> float:
-        """The weight that was left."""
+        """The weight actually used."""
         return self._settled[0]
 
     @cached_property
@@ -204,12 +206,12 @@ class RefinedMoments:
         return 0.0, self.labelled.moments()
 
     def negatives(self) -> tuple[Matrix, NDArray[np.bool_]]:
-        """M-', and where it is known: on pairs that share out-of-bag positives."""
+        """M-', and a mask of known entries: pairs that share out-of-bag positives."""
         M, known = _second_moments(self.natural)
         p = self.unlabeled.positive_rate
         if p is None:
             up, down = float(self.natural.total), float(self.labelled.negatives.total)
-            if down == 0:  # none to refine, and no rate of positives below 1
+            if down == 0:  # no negatives to refine
                 return np.zeros_like(M), np.zeros_like(known)
             p = up / (up + down)
         return (self.unlabeled.M - p * M) / (1 - p), known
@@ -224,12 +226,12 @@ class RefinedMoments:
         sums = replace(sums, M=M)
         mixed = sums if is_plain else replace(side, sums=sums)
         both: Moments = replace(self.labelled, negatives=mixed).moments()
-        # Means over out-of-bag rows are made so already.
+        # Out-of-bag means are already positive semi-definite.
         return replace(both, M=nearest_semi_definite(both.M)) if is_plain else both
 
 
 def _second_moments(side: Moments | OutOfBagMoments) -> tuple[Matrix, NDArray[np.bool_]]:
-    """The mean of vote * vote' for each pair, and for which there is one."""
+    """Mean of vote * vote' for each pair of voters, and a mask of pairs that have one."""
     if isinstance(side, Moments):
         return side.M / max(side.total, 1), np.full(side.M.shape, side.total > 0)
     rows = np.asarray(side.rows.M, dtype=np.float64)
@@ -238,21 +240,21 @@ def _second_moments(side: Moments | OutOfBagMoments) -> tuple[Matrix, NDArray[np
 
 
 def split_unlabeled(X: Any, y: Any) -> tuple[Any, Any, Any]:
-    """The rows with a label, their labels, and the rows without one.
+    """Split a table into labelled and unlabelled rows.
 
     Parameters
     ----------
     X : array, sparse matrix or dataframe of shape (n, n_features)
     y : array of shape (n,)
-        NaN, None or NA where there is no label.
+        Labels, with NaN, None or NA where there is none.
 
     Returns
     -------
     X : the labelled rows
     y : ndarray
-        Their labels, as whole numbers where they are.
+        Their labels, as integers if they are integral.
     X_unlabeled : Unlabeled or None
-        The others, to be given to ``fit``; None where all rows have a label.
+        The unlabelled rows, to be passed to ``fit``; None if there are none.
 
     Examples
     --------
@@ -267,14 +269,14 @@ def split_unlabeled(X: Any, y: Any) -> tuple[Any, Any, Any]:
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if len(missing) != n:
         raise ValueError(
-            f"X has {n} rows and y {len(missing)}; give a label, or None, each"
+            f"X has {n} rows, but y has {len(missing)}; give a label or None for each row"
         )
     if n and missing.all():
         refuse_missing_labels(y)
     values = y.to_numpy() if hasattr(y, "to_numpy") else np.array(y, dtype=object)
     known = np.array(np.asarray(values)[~missing].tolist())
     if known.dtype.kind == "f" and (known == np.rint(known)).all():
-        known = known.astype(np.int64)  # NaN had made floats of them
+        known = known.astype(np.int64)  # they were floats because of NaN
     labelled = take_rows(X, np.flatnonzero(~missing))
     if not missing.any():
         return labelled, known, None

@@ -1,4 +1,4 @@
-"""X, sample_weight, X_unlabeled and voters as the user gives them, checked."""
+"""Validation of X, sample_weight, X_unlabeled and voters."""
 
 from __future__ import annotations
 
@@ -24,24 +24,26 @@ from .labels import Labels
 from .unlabeled import Unlabeled
 
 LEAST_WEIGHT = 2.0**-31
-"""Weights this far below the largest count as 0."""
+"""Weights up to this fraction of the largest count as 0."""
 
 
 def require_number_of_rows(value: Any, name: str) -> None:
-    """Refuse what is no number of rows, under the name that the user gave it by.
+    """Raise an error if ``value`` is not a number of rows; ``name`` is the parameter.
 
     Examples
     --------
     >>> require_number_of_rows(0.02, "top")
     Traceback (most recent call last):
-    ValueError: top=0.02 must be a whole number of rows, from 1 on; for a share of them \
-give round(0.02 * len(table))
+    ValueError: top=0.02 must be a whole number of rows, at least 1; for a share of the \
+rows, use round(0.02 * len(table))
     """
     if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
         return
     is_share = isinstance(value, Real) and 0 < float(value) < 1
-    how = f"; for a share of them give round({value:g} * len(table))" if is_share else ""
-    raise ValueError(f"{name}={value!r} must be a whole number of rows, from 1 on{how}")
+    hint = (
+        f"; for a share of the rows, use round({value:g} * len(table))" if is_share else ""
+    )
+    raise ValueError(f"{name}={value!r} must be a whole number of rows, at least 1{hint}")
 
 
 def read_table(
@@ -52,23 +54,23 @@ def read_table(
     keep_frame: bool,
     allow_nan: bool = False,
 ) -> Any:
-    """``X`` (with ``y``, at fit) as a checked array or CSR matrix.
+    """Validate ``X`` (and ``y`` in fit), and return an array or CSR matrix.
 
-    ``keep_frame`` leaves a dataframe as it is, for voters that pick columns by name.
-    ``allow_nan`` leaves it to the voters to refuse missing values, for those that do not
-    tell whether they take them, such as pipelines.
+    With ``keep_frame``, a dataframe is returned as it is, for voters that select columns by
+    name. With ``allow_nan``, voters must reject missing values themselves, since some,
+    such as pipelines, do not declare whether they support them.
     """
     at_fit = not (isinstance(y, str) and y == "no_validation")
     if isinstance(X, str | PathLike):
         raise TypeError(
-            f"X is the path {str(X)!r}, and must hold rows; read them, as in "
-            f"pandas.read_parquet(path), a part at a time if there are many"
+            f"X is the path {str(X)!r}, but must be a table; read it first, as in "
+            f"pandas.read_parquet(path), in parts if it is large"
         )
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"Multilabel and multioutput targets are not supported. y has {shape[1]} "
-            f"columns; give one"
+            f"columns; give a single one"
         )
     keep_frame = keep_frame and hasattr(X, "columns")
     if keep_frame:
@@ -82,7 +84,7 @@ def read_table(
             return X
         check_consistent_length(X, y)
         if len(X) == 0:
-            raise ValueError("X has 0 rows; at least one of each class is needed")
+            raise ValueError("X has 0 rows; at least one row of each class is needed")
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         return X, y
@@ -95,14 +97,14 @@ def read_table(
         accept_sparse="csr" if tags.sparse else False,
         ensure_all_finite="allow-nan" if tags.allow_nan or allow_nan else True,
     )
-    refuse_dates(read[0] if at_fit else read)  # of a list of them, say
+    refuse_dates(read[0] if at_fit else read)  # a list of dates, for example
     return read
 
 
 def refuse_dates(X: Any) -> None:
-    """An error for dates and durations, which numpy would take for whole numbers.
+    """Raise an error for dates and durations, which numpy would convert to integers.
 
-    A missing one, NaT, would be -9e18.
+    A missing date, NaT, would become -9e18.
     """
     if hasattr(X, "columns"):
         dtypes = zip(X.columns, getattr(X, "dtypes", ()), strict=False)
@@ -113,9 +115,9 @@ def refuse_dates(X: Any) -> None:
         where = "X"
     if names:
         raise ValueError(
-            f"{where} {'hold' if len(names) > 1 else 'holds'} dates or durations; make "
-            f"numbers of them, such as days since a date (column - date) / "
-            f"numpy.timedelta64(1, 'D'), or let a voter that is a pipeline do so"
+            f"{where} {'contain' if len(names) > 1 else 'contains'} dates or durations; "
+            f"convert them to numbers, such as days since a date: (column - date) / "
+            f"numpy.timedelta64(1, 'D'), or use a pipeline that does so as the voter"
         )
 
 
@@ -125,7 +127,7 @@ def has_categories(column: Any) -> bool:
 
 
 def is_text(column: Any) -> bool:
-    """Whether a pandas or polars column holds text, and nothing else."""
+    """Whether a pandas or polars column contains text only."""
     dtype = column.dtype
     if not hasattr(dtype, "kind"):
         return str(dtype) in {"String", "Utf8"}
@@ -139,9 +141,9 @@ def is_text(column: Any) -> bool:
 
 
 def one_missing_value(X: Any) -> Any:
-    """A pandas frame with NaN wherever text or a category is missing.
+    """Replace all missing text and categories in a pandas dataframe by NaN.
 
-    There may be None or NA as well, which encoders of categories take for other values.
+    None and NA occur as well, and encoders would treat them as separate categories.
     """
     if not hasattr(X, "iloc") or not X.columns.is_unique:
         return X
@@ -164,8 +166,8 @@ def one_missing_value(X: Any) -> Any:
 
 
 def text_as_categories(X: Any) -> Any:
-    """A dataframe with its text as categories, in the order of the alphabet."""
-    if hasattr(X, "column_names"):  # Arrow's, whose columns have no names
+    """Convert text columns of a dataframe to categories, in alphabetical order."""
+    if hasattr(X, "column_names"):  # an Arrow table, whose columns have no names
         return X
     names = [name for name in X.columns if is_text(X[name])]
     if not names:
@@ -178,56 +180,56 @@ def text_as_categories(X: Any) -> Any:
 
 
 def _is_date(dtype: Any) -> bool:
-    """Whether this is numpy's, pandas' or polars' type of dates, times or durations."""
+    """Whether this is a date, time or duration dtype of numpy, pandas or polars."""
     if hasattr(dtype, "kind"):
         return dtype.kind in "mM"
     return str(dtype).startswith(("Date", "Duration", "Time"))
 
 
 def _holds_pipeline(model: Any) -> bool:
-    """Whether a voter may itself make numbers of the columns of a dataframe."""
+    """Whether a voter may be a pipeline, which encodes columns of a dataframe itself."""
     return any(hasattr(value, "steps") for value in model.get_params().values())
 
 
 def read_weights(
     sample_weight: Any, targets: NDArray[Any], classes: NDArray[Any] | None = None
 ) -> NDArray[np.float64] | None:
-    """The rows' weights scaled to a maximum of 1, or None when there are none.
+    """Validate sample weights and scale them to a maximum of 1; None if not given.
 
-    Two classes at least must have a row that counts; each of ``classes``, if they are
-    given: the labels that the targets 0, 1, ... stand for.
+    At least two classes must have a row of positive weight; all of them, if ``classes`` is
+    given: the labels of the targets 0, 1, ...
     """
     if sample_weight is None:
         return None
     weights = check_weights(sample_weight, len(targets))
     if not (weights > 0).any():
         raise ValueError(
-            "sample_weight is zero on every row; give some rows a positive weight"
+            "sample_weight is zero in every row; give some rows a positive weight"
         )
     weights = weights / weights.max()
     counted = np.unique(targets[weights > LEAST_WEIGHT])
     if len(counted) < 2:
         raise ValueError(
-            "sample_weight leaves one class only: on every row of the other it is 0, or "
-            "2**-31 of the largest or less; give rows of both classes a weight that counts"
+            "sample_weight leaves only one class: in every row of the other class, it is "
+            "0 or at most 2**-31 of the largest; give rows of both classes more weight"
         )
     if classes is not None and len(counted) < len(classes):
         lost = np.delete(classes, counted).tolist()[0]
         raise ValueError(
-            f"sample_weight leaves nothing of class {lost!r}: on every row of it, it is "
-            f"0, or 2**-31 of the largest or less; give one a weight that counts, or leave "
-            f"these rows out"
+            f"sample_weight leaves no row of class {lost!r}: in all of its rows, it is 0 "
+            f"or at most 2**-31 of the largest; give some of them more weight, or remove "
+            f"these rows"
         )
     return weights
 
 
 def check_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
-    """One weight for each of n rows, finite and not below 0, on the scale it comes in."""
+    """Validate that there is one finite, non-negative weight per row, without scaling."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape}, X has {n} rows; give "
-            f"one weight for each row"
+            f"sample_weight has shape {weights.shape}, but X has {n} rows; give one weight "
+            f"per row"
         )
     if not np.isfinite(weights).all():
         row = int(np.flatnonzero(~np.isfinite(weights))[0])
@@ -237,8 +239,8 @@ def check_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
     if (weights < 0).any():
         row = int(np.flatnonzero(weights < 0)[0])
         raise ValueError(
-            f"sample_weight is negative at row {row} ({weights[row]:g}); weights must "
-            f"be 0 or more"
+            f"sample_weight is negative in row {row} ({weights[row]:g}); weights must not "
+            f"be negative"
         )
     return weights
 
@@ -254,10 +256,10 @@ def read_unlabeled(
     allow_nan: bool = False,
     stacklevel: int = 4,
 ) -> Unlabeled | None:
-    """The unlabelled table, checked against the labelled one that ``model`` has read.
+    """Validate the unlabelled rows against the labelled ones that ``model`` has seen.
 
-    None where there is none, or where its ``weight`` is 0 and it is left alone. With
-    ``stacklevel`` the warning points at the line that called ``fit``.
+    Return None if there are none, or if they are ignored because ``weight`` is 0.
+    ``stacklevel`` makes the warning point at the call of ``fit``.
     """
     if given is None:
         return None
@@ -267,34 +269,32 @@ def read_unlabeled(
         table = np.asarray(table)
     if not table.shape:
         raise ValueError(
-            f"X_unlabeled is a {type(wrapped.X).__name__}, and not a table; read it first, "
-            f"and give its rows"
+            f"X_unlabeled is a {type(wrapped.X).__name__}, but must be a table; if it is "
+            f"in a file, read it first"
         )
     n = table.shape[0]
     if n == 0:
-        raise ValueError(
-            "X_unlabeled has 0 rows; leave it out if there are no unlabelled rows"
-        )
+        raise ValueError("X_unlabeled has 0 rows; omit it if there are no unlabelled rows")
     if wrapped is not given and n == X.shape[0]:
         raise ValueError(
-            f"X_unlabeled has {n} rows, as many as X, and so cannot be told from a table "
-            f"that a grid search or a cross-validation has cut along with X; say that it "
-            f"is whole: X_unlabeled=damvi.Unlabeled(table)"
+            f"X_unlabeled has {n} rows, as many as X, so a grid search or cross-validation "
+            f"may have split it along with X by mistake; wrap it to pass it as a whole: "
+            f"X_unlabeled=damvi.Unlabeled(table)"
         )
     if keep_frame and hasattr(X, "columns") != hasattr(table, "columns"):
         raise ValueError(
-            f"X is a {type(X).__name__} and X_unlabeled a {type(table).__name__}; give "
-            f"both in the same form"
+            f"X is a {type(X).__name__}, but X_unlabeled is a {type(table).__name__}; both "
+            f"must be of the same type"
         )
     try:
         rows = read_table(model, table, keep_frame=keep_frame, allow_nan=allow_nan)
     except ValueError as error:
-        raise ValueError(f"X_unlabeled does not go with X: {error}") from error
+        raise ValueError(f"X_unlabeled does not match X: {error}") from error
     if weight == 0:
         warnings.warn(
-            "X_unlabeled is left alone: no use of it has been seen to help reliably, so "
-            "unlabeled_weight is 0. Set it to 0.5, say, and compare, or leave X_unlabeled "
-            "out",
+            "X_unlabeled is ignored, since unlabeled_weight is 0: no use of unlabelled "
+            "rows has helped reliably. Compare with unlabeled_weight=0.5, for example, or "
+            "omit X_unlabeled",
             UserWarning,
             stacklevel=stacklevel,
         )
@@ -308,7 +308,7 @@ def new_seed(random_state: Any) -> int:
 
 
 def _take_many_classes(of_voters: Iterable[Tags]) -> bool:
-    """Whether all voters take three classes and more, as far as they say."""
+    """Whether all voters support three or more classes, according to their tags."""
     kinds = [tags.classifier_tags for tags in of_voters]
     return all(kind is None or kind.multi_class for kind in kinds)
 
@@ -316,15 +316,15 @@ def _take_many_classes(of_voters: Iterable[Tags]) -> bool:
 def check_many_classes(labels: Labels, voters: Iterable[Any]) -> None:
     if len(labels.classes) > 2 and not _take_many_classes(map(get_tags, voters)):
         raise ValueError(
-            f"Only binary classification is supported by the voters given, and y has "
-            f"{labels.n_classes} classes; take voters that know more than two, such as the "
-            f"default, or name one class against the rest, as in "
+            f"Only binary classification is supported by the voters given, but y has "
+            f"{labels.n_classes} classes; use voters that support more, such as the "
+            f"default, or fit one class against the rest: "
             f"y == {labels.classes.tolist()[0]!r}"
         )
 
 
 def set_tags(tags: Tags, of_voters: Sequence[Tags]) -> None:
-    """What all voters take, the model takes."""
+    """Set the tags of a model to what all of its voters support."""
     tags.input_tags.sparse = all(one.input_tags.sparse for one in of_voters)
     tags.input_tags.allow_nan = all(one.input_tags.allow_nan for one in of_voters)
     tags.classifier_tags.multi_class = _take_many_classes(of_voters)

@@ -1,8 +1,8 @@
-"""What K voters say of n labelled rows, and the moments of that by class and fold.
+"""Votes of K voters on n labelled rows, and their moments by class and fold.
 
 Votes on two classes are signed: int8, +1 for the positive class and -1 for the other, or
-float32 in [-1, 1]. Votes on three or more are numbers of classes (uint8), or shares of them
-(float32, of shape (n, K, C)).
+float32 in [-1, 1]. Votes on three or more classes are class numbers (uint8), or shares of
+each class (float32, of shape (n, K, C)).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.float64]
 
 BLOCK_ROWS = 1 << 16
-"""Unlabelled rows that are voted on at a time."""
+"""Number of unlabelled rows voted on at a time."""
 
 
 class AnyVotes(Protocol):
-    """What steps 2 to 4 ask of votes, in memory or not."""
+    """Interface of votes to steps 2 to 4, in memory or not."""
 
     @property
     def in_memory(self) -> bool:
-        """Whether all votes are at hand at once."""
+        """Whether all votes are in memory."""
 
     @property
     def n_classes(self) -> int: ...
@@ -56,16 +56,16 @@ class AnyVotes(Protocol):
     def moments_by_fold(
         self, strength: float, unlabeled_weight: float = 0.0, fit_intercept: bool = False
     ) -> list[ClassMoments]:
-        """The moments of each fold, with more weight on missed positives (step 2)."""
+        """Moments of each fold, with more weight on missed positives (step 2)."""
 
     def vote_by(self, found: Sequence[FoldWeights], n_jobs: int | None) -> Numbers:
-        """The vote on each row by its fold's weights and voters not trained on it."""
+        """Vote on each row by voters not trained on it, with its fold's weights."""
 
     def out_of_sample(self) -> AnyVotes:
-        """The votes on rows that the voters were not trained on, all classes alike."""
+        """Votes on rows that the voters were not trained on, with equal class weights."""
 
     def of_class(self, target: int, reweighted: bool) -> AnyVotes:
-        """The votes on rows of one class alone, which step 2 may reweight."""
+        """Votes on rows of one class, which step 2 may reweight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,29 +76,28 @@ class Votes:
     ----------
     votes : ndarray of shape (n, K) or (n, K, C)
     targets : ndarray of shape (n,)
-        The number of each row's class; of two, 1 is the positive one.
+        Class numbers of the rows; of two classes, 1 is the positive one.
     folds : ndarray of shape (n,)
-        Each row is judged by weights that were learned on the other folds. Rows of fold -1
-        are judged by nobody: what is in ``votes`` for them has no part in anything.
+        Out-of-sample votes on a fold use weights learned on the other folds. Rows of fold
+        -1 have no out-of-sample vote, and their ``votes`` are ignored.
     sample_weight : ndarray of shape (n,) or None
-        The rows' own weights, at most 1.
+        Sample weights, at most 1.
     out_of_bag : ndarray of uint8, shape (K, n / 8), or None
-        A bit for each voter and row outside its sample (see :func:`numpy.packbits`). None:
-        no voter was trained on a row that it votes on.
+        One bit for each voter and row, set if the row is not in the voter's sample (see
+        :func:`numpy.packbits`). None if voters only vote on rows they were not trained on.
     only_out_of_bag : bool
-        Whether the weights are learned from the votes on rows out of bag alone.
+        Whether the weights are learned from out-of-bag votes alone.
     class_weight : ndarray of shape (C,)
-        What a row of each class counts for when the weights are learned.
+        Weight of a row of each class when the voters' weights are learned.
     reweighted : ndarray of bool, shape (C,)
         The classes whose missed rows gain weight in step 2.
     margin : ndarray or None
-        That of the plain vote on the rows of these classes, if it is by other voters.
+        Margin of the plain vote on the rows of these classes, if other voters count in it.
     unlabeled : UnlabeledMoments or None
-        How the voters agree on unlabelled rows.
+        Agreement of the voters on unlabelled rows.
     forward : bool
-        Whether the folds are windows in the order of time, so that a row is judged by
-        weights that were learned on the folds before its own; see
-        :func:`~damvi.folds.folds_to_learn_from`.
+        Whether the folds are in time order, so that out-of-sample votes on a fold use
+        weights learned on earlier folds; see :func:`~damvi.folds.folds_to_learn_from`.
 
     Examples
     --------
@@ -138,14 +137,14 @@ class Votes:
 
     @cached_property
     def counted(self) -> NDArray[np.bool_] | None:
-        """Which votes count (n, K), when not all do."""
+        """Mask (n, K) of the votes that count; None if all do."""
         if not self.only_out_of_bag or self.out_of_bag is None:
             return None
         n = len(self.folds)
         return np.unpackbits(self.out_of_bag, axis=1, count=n).astype(bool).T
 
     def take(self, voters: NDArray[np.intp]) -> Votes:
-        """The votes of some voters alone."""
+        """Votes of these voters alone."""
         votes = self.votes[:, voters]
         return replace(
             self,
@@ -156,7 +155,7 @@ class Votes:
         )
 
     def out_of_sample(self) -> Votes:
-        """The votes on rows that the voters were not trained on, all classes alike."""
+        """Votes on rows that the voters were not trained on, with equal class weights."""
         return replace(
             self,
             only_out_of_bag=self.out_of_bag is not None,
@@ -166,9 +165,9 @@ class Votes:
         )
 
     def of_class(self, target: int, reweighted: bool) -> Votes:
-        """The votes on rows of one class alone, which step 2 may reweight.
+        """Votes on rows of one class, which step 2 may reweight.
 
-        Folds without such rows have no moments, if they are the last.
+        Trailing folds without such rows have no moments.
         """
         leaning = self.reweighted.copy()
         leaning[target] |= reweighted
@@ -178,10 +177,10 @@ class Votes:
     def with_unlabeled(
         self, voters: Any, unlabeled: Unlabeled | None, n_jobs: int | None
     ) -> Votes:
-        """With what the voters say of unlabelled rows, if there are any.
+        """Add the votes on unlabelled rows, if there are any.
 
-        Only out-of-bag votes are then learned from: votes on training rows beside those
-        on new ones would be pure optimism.
+        The weights are then learned from out-of-bag votes alone: next to votes on new rows,
+        those on training rows would be too optimistic.
         """
         if unlabeled is None:
             return self
@@ -199,10 +198,10 @@ class Votes:
         )
 
     def fit_succeeded(self) -> None:
-        """Nothing is left to clean up after a fit in memory."""
+        """Nothing to clean up after a fit in memory."""
 
     def vote_by(self, found: Sequence[FoldWeights], n_jobs: int | None) -> Numbers:
-        """The vote on each row by its fold's weights and voters not trained on it."""
+        """Vote on each row by voters not trained on it, with its fold's weights."""
         from .crossfit import out_of_bag_vote, out_of_fold_vote  # imports numba
 
         settings = self.folds, found, self.n_classes, n_jobs
@@ -216,9 +215,9 @@ class Votes:
     def moments_by_fold(
         self, strength: float, unlabeled_weight: float = 0.0, fit_intercept: bool = False
     ) -> list[ClassMoments]:
-        """The moments of each fold, with more weight on missed positives (step 2).
+        """Moments of each fold, with more weight on missed positives (step 2).
 
-        With ``fit_intercept`` they hold what moments about the means take.
+        With ``fit_intercept``, they include the sums for central moments.
         """
         positives = self._reweighted_moments(strength, self.class_weight)
         shares: list[Any] = [None] * self.n_folds
@@ -237,7 +236,7 @@ class Votes:
 
     @cached_property
     def _is_reweighted(self) -> NDArray[np.bool_]:
-        """The rows of classes that step 2 reweights."""
+        """Mask of the rows of classes that step 2 reweights."""
         return self.reweighted[self.targets]
 
     @cached_property
@@ -246,7 +245,7 @@ class Votes:
 
     @cached_property
     def _margin(self) -> Numbers:
-        """Of the plain vote, on the rows of classes that step 2 reweights."""
+        """Margin of the plain vote on the rows of classes that step 2 reweights."""
         if self.margin is not None:
             return self.margin
         rows = self._is_reweighted
@@ -256,14 +255,14 @@ class Votes:
 
     @cached_property
     def _other_moments(self) -> list[Any]:
-        """The moments that no emphasis changes, by fold."""
+        """Moments by fold of the rows that step 2 does not reweight."""
         folds = np.where(self._is_reweighted, -1, self.folds)
         rows = _Rows(*self._signed, self.targets, folds, self.counted)
         return self._moments(rows, self.sample_weight, self.class_weight)
 
     @cached_property
     def _reweighted_rows(self) -> _Rows:
-        """A copy, since they are few, and all that emphasis needs is in them."""
+        """The rows that step 2 reweights, copied since they are few."""
         rows, (votes, signs) = np.flatnonzero(self._is_reweighted), self._signed
         counted = None if self.counted is None else self.counted[rows]
         votes = np.ascontiguousarray(votes[rows])
@@ -277,7 +276,7 @@ class Votes:
         return self._moments(self._reweighted_rows, D, class_weight)
 
     def _class_shares(self, strength: float) -> list[ClassShares]:
-        """How much is voted for each of three or more classes, by fold."""
+        """Shares of the vote for each of three or more classes, by fold."""
         D = np.ones(len(self.targets)) if self.sample_weight is None else self.sample_weight
         if strength != 0:
             D = D.copy()
@@ -296,7 +295,7 @@ class Votes:
         return found
 
     def _moments(self, rows: _Rows, D: Numbers | None, class_weight: Numbers) -> list[Any]:
-        """By fold; rows of classes of equal weight are added up at once."""
+        """Moments by fold; classes of equal weight are summed together."""
         own = class_weight[rows.targets]
         taken = own[rows.folds >= 0]
         parts = []
@@ -314,16 +313,16 @@ class Votes:
 
 
 def by_voter(votes: NDArray[Any]) -> NDArray[Any]:
-    """Votes (n, K) voter by voter in memory; shares (n, K, C) as they are, row by row."""
+    """Store votes (n, K) voter by voter; leave shares (n, K, C) row by row."""
     return votes if votes.ndim == 3 else np.asfortranarray(votes)
 
 
 def signed_votes(
     votes: NDArray[Any], targets: NDArray[Any], n_classes: int
 ) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    """Votes and signs whose product is +1 where a vote is right, -1 where it is wrong.
+    """Votes and signs whose product is +1 for a correct vote and -1 for a wrong one.
 
-    A share p of the vote for the true class is 2p - 1.
+    A share p for the true class becomes 2p - 1.
     """
     if n_classes == 2:
         return votes, np.where(targets == 1, np.int8(1), np.int8(-1))
@@ -336,7 +335,7 @@ def signed_votes(
 
 
 def emphasis(margin: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
-    """What a positive's weight is multiplied by, given the margin of the plain vote."""
+    """Factor of a positive's weight in step 2, given the margin of the plain vote."""
     factor: NDArray[np.float64] = np.exp(-strength * margin)
     return factor
 
@@ -347,11 +346,11 @@ def plain_margin(
     n_classes: int,
     counted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """The margin of the plain vote on rows of the classes that step 2 reweights.
+    """Margin of the plain vote on rows of the classes that step 2 reweights.
 
-    ``votes`` are signed votes for the positive class of two (the rows are its own), numbers
-    of classes (n, K), or shares of them (n, K, C). ``counted`` (n, K) says which votes
-    count; the margin is 0 where none does. Hard votes are added up exactly.
+    ``votes`` are signed votes on positives for two classes, otherwise class numbers (n, K)
+    or shares (n, K, C). ``counted`` (n, K) masks the votes that count; the margin is 0 if
+    none does. Hard votes are summed exactly.
 
     Examples
     --------
@@ -386,5 +385,5 @@ class _Rows(NamedTuple):
     signs: NDArray[np.int8]
     targets: NDArray[Any]
     folds: NDArray[Any]
-    """-1 for rows that have no part in it."""
+    """-1 for rows to skip."""
     counted: NDArray[np.bool_] | None

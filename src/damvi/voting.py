@@ -1,7 +1,7 @@
-"""DAMVIVotingClassifier: the same steps on a pool of different models.
+"""DAMVIVotingClassifier: the paper's steps on a pool of different models.
 
-The paper's footnote allows any set of learners. Each model of the pool is one voter,
-trained once on all rows; the votes that its weight is learned from are out of fold.
+The paper notes that any set of learners can vote. Here each model of the pool is one voter,
+trained once on all rows; its weight is learned from out-of-fold votes.
 """
 
 from __future__ import annotations
@@ -76,150 +76,155 @@ N_FOLDS = 5
 PREFIT = "prefit"
 STRONG = "strong"
 DROP = "drop"
-TOO_SLOW = "not worth the time that it takes to answer"
+TOO_SLOW = "adds too little to the vote for its prediction time"
 
 
 class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
-    """A pool of different models, weighted by the diversity-aware C-bound.
+    """Weighted majority vote of a pool of different models.
 
-    Each model is trained on all rows. It is judged, calibrated and weighted by votes on
-    rows that it was not trained on (out of fold), so that accurate models that disagree
-    with each other carry the decision; see :class:`~damvi.DAMVIClassifier` for the steps
-    [1]_. The threshold and ``predict_proba`` are learned from out-of-fold votes as well.
+    Each model is trained on all rows. It is calibrated and weighted by its votes on rows
+    that it was not trained on (out of fold), so that accurate models that disagree with
+    each other carry the decision; see :class:`~damvi.DAMVIClassifier` for the steps [1]_.
+    The threshold and ``predict_proba`` are learned from out-of-fold votes as well.
 
     Parameters
     ----------
     estimators : "strong" or list of (str, classifier), default="strong"
-        The pool. "strong" is :func:`~damvi.voters.strong_pool`: forests, boosted trees and
-        linear models; those whose first two folds show that they would have no weight are
-        trained no further (``left_out_``). A voter can be set to "drop" with
-        ``set_params``.
+        The pool. "strong" is :func:`~damvi.voters.strong_pool`: boosted trees, forests and
+        linear models, with early stopping: voters without weight on the first two folds
+        are not trained further (``left_out_``). ``set_params(name="drop")`` removes a
+        voter.
     voting : {"soft", "hard"}, default="soft"
-        What a voter says: its probability p, as 2p - 1 (with three or more classes the
-        probability of each), or its decision.
+        What voters cast: "soft" is 2p - 1 for a predicted probability p (with three or
+        more classes, the probability of each class), "hard" is the predicted class.
     cv : int, splitter, iterable or "prefit", default=None
-        The folds of the votes; None is 5. ``groups`` may be given to ``fit``. Splitters may
-        leave rows unjudged, as :class:`~sklearn.model_selection.TimeSeriesSplit` does: in
-        the order of time what judges a row is learned from earlier rows (see
-        :func:`~damvi.forward_splits`). "prefit": the estimators are fitted already, and the
-        rows given to ``fit`` only set the weights.
-    calibration : {"auto", "platt", "isotonic"} or None, default="auto"
+        The folds of the out-of-fold votes; None is 5 folds. ``fit`` accepts ``groups``.
+        A splitter may leave rows in no test fold, as
+        :class:`~sklearn.model_selection.TimeSeriesSplit` does. If the folds are in time
+        order, everything that predicts a fold is learned from earlier folds (see
+        :func:`~damvi.forward_splits`). With "prefit", the estimators must already be
+        fitted, and the rows given to ``fit`` are only used to weight them.
         Calibrate soft votes before they are weighted, out of fold; "auto" chooses by the
-        number of positives.
-    reweight : bool or float, default=False
+        How to calibrate soft votes before they are weighted, out of fold. "auto" chooses
+        by the number of positives.
         Lean on the positives that the plain vote misses, as in the paper, or not; a
-        number from 0 to 1 is the strength.
-    balance : float, default=0.25
+        Whether to give more weight to the positives that the plain (equally weighted) vote
+        misses, as in the paper. A number from 0 to 1 sets the strength.
         How much more a positive counts than a negative when votes are calibrated and
-        weighted: 0 is not at all, at 1 both classes count the same, and in between the
-        log-odds of the classes are scaled down. Thresholds and probabilities are those
-        of the natural class rate in any case.
-    shrinkage : float, default=0.03
+        How far to balance the classes when votes are calibrated and weighted. With 0,
+        all rows count the same, with 1 both classes have the same total weight; in
+        between, the log-odds of the classes are scaled down. Thresholds and probabilities
+        always refer to the natural class rates.
         How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
-    fit_intercept : bool, default=True
+        How far to shrink the weights towards equal weights, in [0, 1).
         Fit a constant along with the weights. Soft votes on a rare class all lie near -1,
-        and without it the weights would be spent on that. ``threshold="vote"`` then cuts
-        where the constant tips the vote; with three or more classes there is one for each,
-        for the weights alone.
-    solver : {"exact", "slsqp", "uniform"}, default="exact"
+        Whether to fit an intercept along with the weights. Soft votes on a rare class all
+        lie near -1, and without an intercept the weights would have to make up for that.
+        ``threshold="vote"`` then includes the intercept. With three or more classes, each
+        class has its own intercept, which only affects the weights.
         How to weight the voters: the exact minimum of the C-bound, the paper's local
-        solver, or the plain vote for comparison.
-    threshold : default="auto"
+        How to weight the voters: "exact" is the exact minimum of the C-bound, "slsqp" the
+        paper's local solver, "uniform" the plain vote, for comparison.
         Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
+        The threshold on the vote: "vote" (0, as in the paper), "f1", {"fbeta": 2},
         {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
         It is tuned on out-of-fold votes; see :mod:`damvi.decision`. With three or more
-        classes, by which factor the votes for each count: "vote" (1 each), "macro_f1", or
-        a list of numbers. "auto" is "f1", or "macro_f1" with three or more classes.
-    unlabeled_weight : float, default=0
+        classes, the vote for each class is multiplied by a factor: "vote" (all 1),
+        "macro_f1", or a list of numbers. "auto" is "f1", or "macro_f1" with three or more
+        classes.
         How much the voters' disagreement on ``X_unlabeled`` counts, if ``fit`` is given
-        any, from 0 to 1 (excluded). At 0 unlabelled rows are left alone, with a warning:
-        no use of them has been seen to help reliably.
-    pos_label : label, default=None
+        Weight of the voters' disagreement on ``X_unlabeled``, in [0, 1). With 0, unlabelled
+        rows given to ``fit`` are ignored with a warning; nothing we tried with them helped
+        reliably.
         The positive class. None: the rarer one (of two equal ones, the last in order).
-        Only for two classes.
-    time_limit : float, default=None
+        The positive class. None is the rarer one, or the last if both are equally
+        frequent. Only for two classes.
         Seconds for ``fit``, on the cores that ``n_jobs`` allows. Voters are tried in the
-        order of the list, and left out where there is no time for all of their folds;
-        "strong" has more to try then than without a limit. At least one is trained, if
-        need be on some of the rows. Who took part depends on the clock;
-        ``estimators_used_`` tells. Rows must be in memory.
-    prefer : {"speed"} or None, default=None
+        Time limit of ``fit`` in seconds, on the cores that ``n_jobs`` allows. Voters are
+        tried in the order of the list, and left out if there is no time to train them on
+        all folds. "strong" has more voters with a time limit than without. At least one
+        voter is trained, if necessary on a subset of the rows. The result depends on the
+        clock; ``estimators_used_`` lists the voters trained. Not available for tables
+        beyond memory.
         "speed" makes predictions quicker: the time that voters take to answer has a price,
-        2 % of the C-bound for the time of all. Voters that are not worth theirs leave the
-        vote one by one, and the others are weighted anew. Times are measured (the least of
-        three, on up to 1,000 rows), so that who stays may differ from run to run;
-        ``estimators_used_`` tells. The figures out of fold do not know of the choice. Rows
-        must be in memory.
-    n_jobs : int, default=None
+        "speed" makes predictions faster by putting a price on the voters' prediction time:
+        2 % of the C-bound for the time of all. Voters that are not worth their price are
+        removed one by one, and the others are weighted again. Prediction times are measured
+        (the minimum of three, on up to 1,000 rows), so the selection may differ from run to
+        run; ``estimators_used_`` lists the voters kept. Out-of-fold scores do not account
+        for this selection. Not available for tables beyond memory.
         Voters trained or asked at a time. No result depends on it, unless there is a
-        ``time_limit``, or times are measured for ``prefer``.
-    random_state : int, RandomState instance or None, default=None
+        Number of voters trained, or voting, in parallel. It does not affect the result,
+        except through measured times (``time_limit`` and ``prefer``).
         The seed of the folds and of the voters. An int makes the fit repeatable;
-        on other CPUs, or with another BLAS, up to the last bits.
-    verbose : int, default=0
+        Seed of the folds and of the voters. Pass an int for reproducible results; on
+        another CPU or with another BLAS, the last bits may differ.
         1 shows a progress bar.
-
+        1 shows a progress bar.
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, in order.
-    pos_label_ : label
+        The class labels, sorted.
         The class taken as positive; None with three or more.
-    estimators_ : list of K classifiers
+        The positive class; None with three or more classes.
         The voters. They are trained on the labels 0 and 1, where 1 is ``pos_label_``; with
-        three or more classes on their places. Those that came fitted are as they came.
-    named_estimators_ : dict
+        The voters. They are trained on the labels 0 and 1, where 1 stands for
+        ``pos_label_``; with three or more classes, on positions in ``classes_``. With
+        ``cv="prefit"``, the models as given.
         The same by name.
-    weights_ : ndarray of shape (K,)
+        The voters by name.
         Their weights Q, on the simplex. Zeros are common, and skipped in prediction.
-    c_bound_ : float
+        The weights Q of the voters, non-negative with sum 1. Many are 0, and such voters
+        are skipped in prediction.
         The C-bound of the vote out of fold, 1 when the voters are no better than a coin.
-    gibbs_risk_, disagreement_ : float
+        The C-bound of the out-of-fold vote; 1 if the voters are no better than chance.
         The two quantities behind it: mean error of a voter, and diversity.
-    threshold_ : float or ndarray of shape (n_classes,)
+        The Gibbs risk (mean error of a voter) and the disagreement (diversity) behind it.
         The vote above which a row is flagged, or the factors of three or more classes.
-    tuning_ : Tuning or None
+        Rows with a vote above it are predicted positive. With three or more classes, the
+        factor of each class.
         How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
-        None if it was not, or if the rows that have a vote are of a single fold.
-    comparison_ : PlainVoteComparison or None
+        How the threshold was tuned, with a cross-fitted estimate of the score it attains.
+        None if it was not tuned, or if all rows with an out-of-fold vote are in one fold.
         The learned weights beside the plain vote, by average precision out of fold. Where
-        they are behind by more than a standard error, the plain vote is kept
-        (``comparison_.plain_kept``), and what is told of out-of-fold rows counts that in.
-        None where nothing is to be compared: with ``solver="uniform"``, one voter, or two
-        folds.
-    oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
+        The learned weights compared with the plain vote, by out-of-fold average precision.
+        If the learned weights are worse by more than a standard error, the plain vote is
+        kept (``comparison_.plain_kept``); out-of-fold scores account for this choice. None
+        if there is nothing to compare: with ``solver="uniform"``, one voter, or two folds.
         The decision function on each training row, out of fold, with weights learned on
-        other rows. NaN where ``cv`` has a row judged by nobody.
-    estimators_used_ : list of (str, classifier)
+        The decision function on the training rows, out of fold, with weights learned on
+        other rows. NaN for rows that are in no test fold of ``cv``.
         The voters before they were trained. Given as ``estimators``, with the same
-        ``random_state``, no ``time_limit`` and no ``prefer``, they make the same model, to
-        the last bit. Only of rows in memory, and not saved with the model.
-    left_out_ : dict of str to str
+        The unfitted voters that were used. Passed as ``estimators``, with the same
+        ``random_state`` and neither ``time_limit`` nor ``prefer``, they give the same
+        model, bit for bit. Only for tables in memory; not saved with the model.
         Voters that have no part, and why: those that there was no time for, of "strong"
-        those that would have had no weight by their first two folds, and those that are too
-        slow for ``prefer="speed"``. Not saved with the model.
-    slow_votes_ : dict of str to ndarray
+        Voters that were left out, with the reason: no time left, no weight in the vote on
+        the first two folds ("strong" only), or too slow for ``prefer="speed"``. Not saved
+        with the model.
         The votes of the latter on the training rows, out of fold, to compare with: they are
-        trained, and gone. Not saved with the model.
-    seconds_ : dict of str to float
+        Out-of-fold votes on the training rows of the voters that were trained, but are too
+        slow for ``prefer="speed"``. Not saved with the model.
         What the trainings of each voter took, by its name, the folds included. It is not
-        saved with the model.
-    pruning_ : Pruning
+        Training time of each voter by name, including the folds. Not saved with the
+        model.
         Only after :meth:`prune`: the price of fewer voters.
-    labels_, voters_, votes_, decision_
+        The effect of pruning on the scores; only after :meth:`prune`.
         What the parts of damvi work with: the classes (:class:`~damvi.labels.Labels`), the
-        voters, their votes on the training rows (not saved), and the threshold with what
-        was learned about it.
+        The parts of the model: the classes (:class:`~damvi.labels.Labels`), the voters,
+        their votes on the training rows (not saved with the model), and the threshold with
+        its tuning.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str
+        Number of columns seen during ``fit``.
         Only when X has column names.
-
+        Names of the columns; only if X has column names.
     Notes
     -----
     ``predict_proba`` is calibrated on out-of-fold votes, and increases with the vote.
-    ``predict`` follows the threshold, not the larger probability. A tied vote goes to the
+    ``predict_proba`` is calibrated on out-of-fold votes and increases with the vote.
+    ``predict`` follows the threshold, not the larger probability. A tie goes to the
     majority class.
-
     References
     ----------
     .. [1] A. Goyal and J. Khiari (2020), Diversity-Aware Weighted Majority Vote
@@ -323,70 +328,53 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         X_unlabeled: Any = None,
         **fit_params: Any,
     ) -> Self:
-        """Train the voters and weight them.
+        """Train the voters, weight them, and tune the threshold.
 
         Parameters
         ----------
         X : array, sparse matrix or dataframe of shape (n, n_features), or parquet
-            The voters get a dataframe as it is. A path to a parquet dataset (a file, a
-            folder, a pattern), or a :class:`~damvi.ParquetTable`, is read block by block:
-            the voters are trained on a sample of its rows, and vote on all of them.
+            Training data. Voters receive dataframes as they are. A parquet dataset (the
+            path of a file or folder, a glob pattern, or a :class:`~damvi.ParquetTable`) is
+            read block by block: voters are trained on a sample of its rows, and vote on
+            all of them.
         y : array of shape (n,)
-            Labels of 2 to 256 classes. Of a parquet dataset, the name of the column.
+            Labels of 2 to 256 classes. For a parquet dataset, the name of a column.
         sample_weight : array of shape (n,), optional
-            Only ratios matter: weights a factor 2**31 below the largest count as 0. Of
-            a parquet dataset, the name of the column.
+            Sample weights, of which only ratios matter; weights more than 2**31 times
+            smaller than the largest count as 0. For a parquet dataset, the name of a
+            column.
         X_unlabeled : array, sparse matrix, dataframe or Unlabeled, optional
-            More rows with the same columns, whose labels nobody knows; see
-            ``unlabeled_weight``. Wrapped in :class:`~damvi.Unlabeled`, no grid search
-            cuts it.
+            Unlabelled rows with the same columns; see ``unlabeled_weight``. Wrap them in
+            :class:`~damvi.Unlabeled` to keep a grid search from splitting them.
         **fit_params
-            ``groups`` for the folds: no row is judged by a model that was trained on a row
-            of its group, whatever ``cv`` is. With metadata routing on, also what the
-            voters' ``fit`` requests; values with one entry a row are cut along with the
-            rows.
+            ``groups`` for the folds: whatever ``cv`` is, models never vote on rows of a
+            group that they were trained on. With metadata routing enabled, also metadata
+            that the voters' ``fit`` requests; values with one entry per row are indexed
+            along with the rows.
 
         Returns
         -------
         self
         """
-        budget = None
-        if self.time_limit is not None:
-            clock = time.perf_counter
-            budget = Budget(self.time_limit, clock(), clock)
+        clock = time.perf_counter
+        limit = self.time_limit
+        budget = None if limit is None else Budget(limit, clock(), clock)
         named = self._named()
-        # 1. Voters, all different, and their votes on rows they were not trained on.
+
+        # 1. Train the voters, and cast their votes on rows they were not trained on.
         table = ParquetTable(X) if isinstance(X, str | PathLike) else X
         unlabeled = None
         if hasattr(table, "train_pool"):  # on disk, or on a cluster
-            only_in_memory = {
-                "X_unlabeled": X_unlabeled,
-                "time_limit": self.time_limit,
-                "prefer": self.prefer,
-            }
-            more = {name: one for name, one in only_in_memory.items() if one is not None}
             trained = self._train_on_blocks(
-                named, table, y, sample_weight, more | fit_params
+                named, table, y, sample_weight, X_unlabeled, fit_params
             )
         else:
             trained, unlabeled = self._train_in_memory(
                 named, X, y, sample_weight, X_unlabeled, fit_params, budget
             )
-        labels, targets, weights, voters, votes, split = trained[:6]
-        judge = self._judge(labels, targets, weights, split)
-        if judge.method is not None and voters.calibrators is None:
-            for k in range(len(voters)):
-                judge.calibrate(votes, k)
-            voters = voters.calibrated(list(judge.calibrators.values()))
-        cast = replace(judge.like, votes=votes)
-        self.slow_votes_ = {}
-        if self.prefer == "speed":
-            voters, cast = self._without_slow(voters, cast, X)
-        self.labels_, self.voters_, self.seconds_ = labels, voters, trained.seconds
-        self.votes_ = cast.with_unlabeled(voters, unlabeled, self.n_jobs)
-        self.row_hashes_, self.row_hash_step_ = trained.row_hashes, trained.row_hash_step
+        self._set_votes(trained, X, unlabeled)
 
-        # 2. Lean on the positives that the plain vote misses.
+        # 2. Give more weight to the positives that the plain vote misses.
         settings = Settings.of(self)
         moments = emphasize_missed_positives(
             self.votes_,
@@ -395,13 +383,14 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             settings.fit_intercept,
         )
 
-        # 3. Weights that trade accuracy for diversity, as the C-bound says.
+        # 3. Weight the voters so as to minimise the C-bound.
         weighting = minimize_c_bound(self.votes_, moments, settings, self.n_jobs)
         weighting = keep_better_vote(weighting)
 
-        # 4. Where to cut the vote, and what it means.
+        # 4. Tune the threshold, and calibrate probabilities, on the out-of-fold vote.
+        objective = self._objective(self.labels_)
         decision = choose_threshold(
-            weighting, self._objective(labels), labels.target_order, calibrates=True
+            weighting, objective, self.labels_.target_order, calibrates=True
         )
 
         set_fitted(self, decision)
@@ -417,12 +406,12 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         fit_params: dict[str, Any],
         budget: Budget | None,
     ) -> tuple[TrainedPool, Any]:
-        """Step 1 on an array, a sparse matrix or a dataframe, and the unlabelled rows."""
+        """Step 1 on an array, sparse matrix or dataframe; return unlabelled rows too."""
         refuse_missing_labels(y)
         X, y = read_table(self, X, y, keep_frame=True, allow_nan=True)
         labels, targets = Labels.read(y, self.pos_label)
         check_many_classes(labels, [voter for _, voter in named])
-        self._objective(labels)  # refused before the work
+        self._objective(labels)  # fail early on a bad threshold
         weights = read_weights(sample_weight, targets, labels.by_target)
         unlabeled = read_unlabeled(
             self,
@@ -465,13 +454,29 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         )
         return trained, unlabeled
 
+    def _set_votes(self, trained: TrainedPool, X: Any, unlabeled: Any) -> None:
+        """Set the voters and their calibrated votes, without voters that are too slow."""
+        labels, targets, weights, voters, votes, split = trained[:6]
+        judge = self._judge(labels, targets, weights, split)
+        if judge.method is not None and voters.calibrators is None:
+            for k in range(len(voters)):
+                judge.calibrate(votes, k)
+            voters = voters.calibrated(list(judge.calibrators.values()))
+        cast = replace(judge.like, votes=votes)
+        self.slow_votes_ = {}
+        if self.prefer == "speed":
+            voters, cast = self._without_slow(voters, cast, X)
+        self.labels_, self.voters_, self.seconds_ = labels, voters, trained.seconds
+        self.votes_ = cast.with_unlabeled(voters, unlabeled, self.n_jobs)
+        self.row_hashes_, self.row_hash_step_ = trained.row_hashes, trained.row_hash_step
+
     def _without_slow(
         self, voters: PoolVoters, votes: Votes, X: Any
     ) -> tuple[PoolVoters, Votes]:
-        """The voters that are worth the time they take to answer, and their votes."""
+        """Remove voters that are not worth their prediction time."""
         settings = Settings.of(self)._replace(unlabeled_weight=0.0)
         X = read_table(self, X, keep_frame=True, allow_nan=True)
-        with warnings.catch_warnings():  # of those that stay, the fit itself will tell
+        with warnings.catch_warnings():  # the fit itself warns, of the voters kept
             warnings.simplefilter("ignore")
             moments = settings.moments_by_fold(votes)
             weighting = minimize_c_bound(votes, moments, settings, self.n_jobs)
@@ -489,7 +494,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
             with progress_lines("Leaving out slow voters") as show:
                 for name in slow:
                     show(1, 1, f"Left out {name}: {TOO_SLOW}.")
-        # As if the others had never been: none of them has a part in the emphasis either.
+        # Also drops their part in the emphasis, as if they had never been in the pool.
         return voters.take(kept), replace(votes, votes=votes.take(kept).votes)
 
     def _judge(
@@ -499,7 +504,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         weights: NDArray[np.float64] | None,
         split: Split,
     ) -> Judge:
-        """What votes are calibrated and weighted by."""
+        """What calibrates the votes and measures them."""
         totals = labels.totals(targets, weights)
         class_weight = labels.class_weight(totals.weight, self.balance)
         like = Votes(
@@ -526,11 +531,12 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         weights: NDArray[np.float64] | None,
         seed: int,
     ) -> list[tuple[str, Any]]:
-        """The strong pool for this table."""
+        """Make the strong pool for this table."""
         if self._is_prefit:
             raise ValueError(
-                f"cv='prefit' weighs models that are fitted already, and estimators="
-                f"{self.estimators!r} are yet to be; give a list of (name, fitted model)"
+                f"cv='prefit' needs models that are already fitted, but estimators="
+                f"{self.estimators!r} has yet to be trained; give a list of (name, fitted "
+                f"model) pairs"
             )
         return strong_pool(
             seed,
@@ -544,7 +550,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     def _train(
         self, training: Training, judge: Judge, budget: Budget | None
     ) -> tuple[PoolVoters, NDArray[Any]]:
-        """The pool trained, or as much of it as there is time for, and calibrated votes."""
+        """Train the pool, within the time limit if any, and calibrate its votes."""
         n_tasks = len(training.rows_of) * len(training.named)
         bar: Any = progress_lines("Training voters") if self.verbose else nullcontext()
         with bar as show:
@@ -580,22 +586,30 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         table: Any,
         y: Any,
         sample_weight: Any,
-        more: dict[str, Any],
+        X_unlabeled: Any,
+        fit_params: dict[str, Any],
     ) -> TrainedPool:
-        """Step 1 on a table that is not in memory: on disk, or on a cluster."""
-        if more:
+        """Step 1 on a table beyond memory: on disk, or on a cluster."""
+        only_in_memory = {
+            "X_unlabeled": X_unlabeled,
+            "time_limit": self.time_limit,
+            "prefer": self.prefer,
+        }
+        unusable = [name for name, value in only_in_memory.items() if value is not None]
+        unusable += fit_params
+        if unusable:
             raise TypeError(
-                f"a fit on a table beyond memory does not take {', '.join(more)}; fit on "
-                f"as many of its rows as memory holds"
+                f"{', '.join(unusable)} cannot be used with a table beyond memory; fit on "
+                f"a sample of its rows that fits in memory"
             )
         n_folds = N_FOLDS if self.cv is None else self.cv
         if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer):
             raise ValueError(
-                f"cv={self.cv!r} needs all rows in memory; of a table beyond it, rows are "
-                f"dealt to folds by their numbers: give how many folds, or None"
+                f"cv={self.cv!r} needs all rows in memory; for a table beyond memory, cv "
+                f"must be the number of folds, or None"
             )
         if not 2 <= n_folds <= 100:
-            raise ValueError(f"cv={n_folds} must be a number of folds from 2 to 100")
+            raise ValueError(f"cv={n_folds} must be between 2 and 100 folds")
         trained: TrainedPool = table.train_pool(
             PoolFit(
                 named=None if isinstance(self.estimators, str) else named,
@@ -619,7 +633,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         return trained
 
     def _objective(self, labels: Labels) -> Objective:
-        """What the threshold is for."""
+        """The objective that the threshold is tuned for."""
         is_auto = isinstance(self.threshold, str) and self.threshold == "auto"
         threshold = labels.tuned_for if is_auto else self.threshold
         return parse_objective(threshold, labels.n_classes)
@@ -629,44 +643,41 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         return isinstance(self.cv, str) and self.cv == PREFIT
 
     def _named(self) -> list[tuple[str, Any]]:
-        """The voters of a list by name, checked; none of "strong", which is made at fit."""
+        """The (name, voter) pairs given, checked; empty for "strong"."""
         if isinstance(self.estimators, str) and self.estimators == STRONG:
             return []
         if not isinstance(self.estimators, list):
             raise ValueError(
                 f"estimators={self.estimators!r} must be 'strong' or a list of (name, "
-                f"classifier); one classifier, trained many times, is weighted by "
-                f"damvi.DAMVIClassifier"
+                f"classifier) pairs; to bag a single classifier, use damvi.DAMVIClassifier"
             )
         for entry in self.estimators:
             if not (
                 isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
             ):
                 raise ValueError(
-                    f"estimators is a list, and {entry!r} in it is not a pair; give each "
-                    f"voter a name, as in [('linear', LogisticRegression()), ...]"
+                    f"estimators contains {entry!r}, which is not a (name, classifier) "
+                    f"pair; write [('linear', LogisticRegression()), ...]"
                 )
             if entry[1] is None:
-                raise ValueError(
-                    f"voter {entry[0]!r} is None; set it to 'drop' to leave it out"
-                )
+                raise ValueError(f"voter {entry[0]!r} is None; use 'drop' to leave it out")
             if entry[0] == "splitter":
                 raise ValueError(
-                    "a voter is named 'splitter', which metadata routing needs for cv; "
-                    "give it another name"
+                    "no voter may be named 'splitter', which metadata routing uses for cv; "
+                    "choose another name"
                 )
         kept = [(name, voter) for name, voter in self.estimators if not _is_drop(voter)]
         if self.estimators and not kept:
-            raise ValueError("all voters are set to 'drop'; at least one must stay")
+            raise ValueError("all voters are set to 'drop'; keep at least one")
         self._validate_names([name for name, _ in self.estimators])
         return kept
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, with those of the voters as ``name__parameter``."""
+        """Get the parameters, including those of the voters as ``name__parameter``."""
         return self._get_params("estimators", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of voters as ``name__parameter``, a voter by its name.
+        """Set parameters, those of voters as ``name__parameter``, or whole voters by name.
 
         ``set_params(name="drop")`` leaves a voter out.
         """
@@ -676,9 +687,9 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         for name in params:
             if name.partition("__")[0] not in (*own, *voters):
                 raise ValueError(
-                    f"Invalid parameter {name!r}: it is neither one of the parameters "
+                    f"Invalid parameter {name!r}: it is neither a parameter "
                     f"({', '.join(own)}) nor a voter "
-                    f"({', '.join(voters) or 'those of the strong pool are made by fit'})"
+                    f"({', '.join(voters) or 'fit creates those of the strong pool'})"
                 )
         self._set_params("estimators", **params)
         return self
@@ -690,15 +701,14 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         return dict(zip(self.voters_.names, self.estimators_, strict=True))
 
     def reweigh(self, **settings: Any) -> Self:
-        """Weight the voters again by other settings, without training them again.
+        """Weight the voters again with other settings, without training them again.
 
         Parameters
         ----------
         **settings
             Any of ``reweight``, ``shrinkage``, ``fit_intercept``, ``solver``, ``threshold``
-            and ``unlabeled_weight``, which are set as by ``set_params``; the others stay.
-            The votes of the last ``fit`` are used, which a model that was saved and loaded
-            no longer has.
+            and ``unlabeled_weight``, set as by ``set_params``; the others stay as they are.
+            This uses the votes of the last ``fit``, which are not saved with the model.
 
         Returns
         -------
@@ -714,42 +724,41 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         reweight: Any = EMPHASES,
         shrinkage: Any = SHRINKAGES,
     ) -> Choice:
-        """Which settings are best by what counts for you, on out-of-sample votes.
+        """Choose settings by their out-of-sample score.
 
-        All combinations are tried on the votes of the last ``fit``; no voter is trained
-        again, and the model stays as it is: ``model.reweigh(**choice.best)`` takes the
-        best one.
+        All combinations are compared on the votes of the last ``fit``, without training
+        voters again. The model is not changed; apply the best combination with
+        ``model.reweigh(**choice.best)``.
 
         Parameters
         ----------
         metric : default="auto"
-            "average_precision", or what a threshold can be tuned for, such as "f1" or
-            {"cost": (1, 50)}. "auto" is what the threshold is tuned for, and average
-            precision if it is not tuned. With three or more classes "average_precision"
-            or "macro_f1", means over the classes.
+            "average_precision", or an objective of the threshold, such as "f1" or
+            {"cost": (1, 50)}. "auto" is the objective that the threshold is tuned for, or
+            average precision if it is not tuned. With three or more classes,
+            "average_precision" or "macro_f1", averaged over the classes.
         reweight, shrinkage : iterable of float
-            The values to try.
+            The values to compare.
 
         Returns
         -------
         Choice
-            What each combination was worth, and what the choice itself is worth on rows
-            that had no part in it.
+            The score of each combination, and a cross-fitted score of the choice itself.
         """
         return choose(self, metric, reweight=reweight, shrinkage=shrinkage)
 
     def prune(self, max_voters: int) -> Self:
-        """Keep a few voters, those that the C-bound can spare least.
+        """Keep only a few voters, those that matter most for the C-bound.
 
-        The weights are fitted anew on those kept, along a path that drops one voter after
-        the other. ``pruning_`` tells the price: C-bound, and average precision and F1 on
-        rows that had no part in the choice, by which the threshold is tuned too. What is
-        pruned after that starts from the voters that are left, and does not know that they
-        were chosen: its figures flatter.
+        Voters are dropped one at a time, and the others weighted again each time.
+        ``pruning_`` has the C-bound, and the cross-fitted average precision and F1, for
+        each number of voters; the threshold is tuned again. Pruning a second time does not
+        account for the selection made the first time, so its scores are optimistic.
 
         Parameters
         ----------
         max_voters : int
+            The number of voters to keep.
 
         Returns
         -------
@@ -759,17 +768,17 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         return self
 
     def cast_votes(self, X: Any) -> NDArray[Any]:
-        """The votes of all K voters, (n, K): +1 for ``pos_label_``, -1 for the other.
+        """Votes of all voters, of shape (n, K): +1 for ``pos_label_``, -1 for the other.
 
-        With three or more classes, their places in ``classes_``, or (n, K, n_classes)
-        for soft votes.
+        With three or more classes, hard votes are positions in ``classes_``, and soft votes
+        have shape (n, K, n_classes).
         """
         check_is_fitted(self, "weights_")
         X = read_table(self, X, keep_frame=True, allow_nan=True)
         return self.voters_.votes(X, self.n_jobs)
 
     def vote(self, X: Any) -> NDArray[np.float64]:
-        """The weighted vote for ``pos_label_``, in [-1, 1]; step 4 cuts it.
+        """Weighted vote for ``pos_label_``, in [-1, 1]; ``threshold_`` applies to it.
 
         With three or more classes, the share of the vote for each: (n, n_classes).
         """
@@ -779,41 +788,41 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         return np.clip(vote, *self.labels_.vote_limits)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The weighted vote less the threshold; above 0 means ``classes_[1]``.
+        """Weighted vote minus the threshold; positive values predict ``classes_[1]``.
 
-        A tie is 0, or the smallest positive step when ``classes_[1]`` is the majority
-        class, so that the sign always is the decision. With three or more classes, the
-        vote for each times its factor, (n, n_classes), and the largest is the decision.
+        A tie is 0, or the smallest positive step if ``classes_[1]`` is the majority class,
+        so that the sign is always the prediction. With three or more classes, the vote for
+        each class times its factor, of shape (n, n_classes); the largest is predicted.
         """
         vote = self.vote(X)
         return self.labels_.scores(vote, self.threshold_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class that wins the vote; the majority class wins a tie."""
+        """Predict the class that wins the vote; the majority class wins a tie."""
         scores = self.decision_function(X)
         return self.labels_.predict(scores)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, calibrated on out-of-fold votes."""
+        """Probability of each class, calibrated on out-of-fold votes."""
         vote = self.vote(X)
         return self.labels_.probabilities(vote, self.decision_.calibrator)
 
     @property
     def tuning_(self) -> Tuning | None:
-        """How the threshold was tuned, with an honest figure of what it gives."""
+        """How the threshold was tuned, with a cross-fitted estimate of its score."""
         check_is_fitted(self, "weights_")
         return self.decision_.tuning
 
     @property
     def comparison_(self) -> PlainVoteComparison | None:
-        """The learned weights beside the plain vote, and which of them was kept."""
+        """The learned weights compared with the plain vote, and which of them was kept."""
         check_is_fitted(self, "weights_")
         comparison: PlainVoteComparison | None = self.decision_.comparison
         return comparison
 
     @property
     def oob_decision_function_(self) -> NDArray[np.float64]:
-        """The decision function on the training rows, by those that do not know them."""
+        """The decision function on the training rows, out of fold."""
         check_is_fitted(self, "weights_")
         return self.labels_.scores(self.decision_.out_of_sample_vote, self.threshold_)
 
@@ -825,9 +834,9 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Mean of the voters' feature importances, weighted as they vote.
+        """Weighted mean of the voters' feature importances.
 
-        Voters that have none are left out.
+        Voters without feature importances are skipped.
         """
         check_is_fitted(self, "weights_")
         return weighted_importances(self.estimators_, self.weights_, scaled=True)
@@ -835,13 +844,14 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     def _route(
         self, named: list[tuple[str, Any]], fit_params: dict[str, Any]
     ) -> tuple[Any, dict[str, dict[str, Any]]]:
-        """Groups for the folds, and what else each voter asked for."""
+        """Return the groups of the rows, and the metadata of each voter's ``fit``."""
         if not routing_enabled():
             groups = fit_params.pop("groups", None)
             if fit_params:
                 raise TypeError(
-                    f"a pool takes groups, and not {', '.join(fit_params)}; its voters get "
-                    f"more with sklearn.set_config(enable_metadata_routing=True)"
+                    f"fit of a pool accepts groups, but not {', '.join(fit_params)}; "
+                    f"to pass more to voters, enable metadata routing: "
+                    f"sklearn.set_config(enable_metadata_routing=True)"
                 )
             return groups, {}
         if not fit_params:
@@ -851,7 +861,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         return routed.splitter.split.get("groups"), given
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata reaches the voters; see scikit-learn's user guide."""
+        """Get the metadata routing; see scikit-learn's user guide."""
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(
             splitter=asks_for_groups(self.cv),

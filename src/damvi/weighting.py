@@ -1,11 +1,12 @@
-"""Steps 2 and 3 of DAMVI on any votes, whoever cast them, and the vote they give.
+"""Steps 2 and 3 of DAMVI on any votes, and the resulting weighted vote.
 
-Step 2 leans on the positives that the plain vote misses. The weight of each positive is
-multiplied by exp(-margin), once, where the margin is that of the plain vote: a real number,
-so a positive that every voter misses gains a factor e, and one that all find loses it. With
-three or more classes this holds for the rows of each class below its even share.
+Step 2 gives more weight to the positives that the plain (equally weighted) vote misses.
+The weight of each positive is multiplied, once, by exp(-margin), where the margin is that
+of the plain vote: a positive that all voters miss gains a factor e, and one that all find
+loses it. With three or more classes, this holds for the rows of each class with fewer rows
+than average.
 
-Nothing here trains a voter, so other settings on the same votes cost milliseconds.
+No voter is trained here, so trying other settings on the same votes takes milliseconds.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ def emphasize_missed_positives(
     unlabeled_weight: float = 0.0,
     fit_intercept: bool = False,
 ) -> list[ClassMoments]:
-    """The moments of the votes, fold by fold, with more weight on missed positives.
+    """Step 2: moments of the votes by fold, with more weight on missed positives.
 
-    The votes multiply the weights themselves, where their rows are (``emphasis`` of
-    ``votes.py``). The paper's normalisation is left out: nothing that follows depends on
-    the scale.
+    The votes apply the weights themselves, wherever their rows are (see ``emphasis`` in
+    ``votes.py``). The paper's normalisation is omitted, since the scale does not matter for
+    the steps that follow.
 
     Parameters
     ----------
     votes : Votes
         In memory, on disk or on a cluster.
     strength : float, default=1
-        A factor of the exponent: 1 is the paper's step 2, 0 leaves all weights alone.
+        Factor of the exponent: 1 is the paper's step 2, 0 leaves all weights unchanged.
     unlabeled_weight : float, default=0
-        How much the disagreement of the voters on unlabelled rows counts.
+        Weight of the voters' disagreement on unlabelled rows.
     fit_intercept : bool, default=False
-        Whether a constant will be fitted along with the weights, which takes the mean votes
-        for each of three or more classes.
+        Whether an intercept will be fitted along with the weights; with three or more
+        classes, this needs the mean votes for each class.
 
     Examples
     --------
@@ -69,21 +70,21 @@ def emphasize_missed_positives(
 
 
 class Settings(NamedTuple):
-    """How weights are found from votes.
+    """How the weights are learned from the votes.
 
     Attributes
     ----------
     reweight : float in [0, 1], default=1
-        How much to lean on the positives that the plain vote misses: 1 is the paper's
-        step 2, 0 leaves it out.
+        Strength of the weight on positives that the plain vote misses: 1 is the paper's
+        step 2, 0 skips it.
     shrinkage : float in [0, 1), default=0
-        How far the weights are drawn towards equal ones.
+        How far the weights are shrunk towards equal weights.
     solver : {"exact", "slsqp", "uniform"}, default="exact"
     fit_intercept : bool, default=False
-        Fit a constant along with the weights: the C-bound is that of a vote in which a
-        constant has its say, for each class its own.
+        Whether to fit an intercept along with the weights, one for each class. The C-bound
+        is then that of the vote including the intercept.
     unlabeled_weight : float in [0, 1), default=0
-        The weight of unlabelled rows in the moments of the negatives.
+        Weight of unlabelled rows in the moments of the negatives.
     """
 
     reweight: float = 1.0
@@ -94,7 +95,7 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(cls, model: Any) -> Settings:
-        """The parameters of an estimator."""
+        """Settings from the parameters of an estimator."""
         return cls(
             reweight=float(model.reweight),
             shrinkage=float(model.shrinkage),
@@ -104,15 +105,15 @@ class Settings(NamedTuple):
         )
 
     def moments_by_fold(self, votes: Any) -> list[ClassMoments]:
-        """Step 2."""
+        """Step 2 with these settings."""
         return emphasize_missed_positives(
             votes, self.reweight, self.unlabeled_weight, self.fit_intercept
         )
 
     def moments(self, moments: ClassMoments) -> Moments:
-        """What the solver is given: no voter beats a coin where there are no rows.
+        """The moments that the solver is given; 0 if there are no rows.
 
-        A fold has no others if all rows that count are its own.
+        A fold has no other rows to learn from if all rows of positive weight are its own.
         """
         if moments.total <= 0:
             n_voters = moments.means()[0].size
@@ -121,13 +122,13 @@ class Settings(NamedTuple):
         return shrink(whole, self.shrinkage)
 
     def threshold(self, moments: ClassMoments, weights: Numbers) -> float:
-        """Where the vote is cut if nobody tunes it: at 0, or where the constant tips it."""
+        """The threshold if it is not tuned: 0, or that of the fitted intercept."""
         if not self.fit_intercept or moments.total <= 0:
             return 0.0
         return threshold_of(moments, weights)
 
     def c_bound(self, moments: ClassMoments, weights: Numbers) -> float:
-        """The C-bound of the vote, the constant's say included."""
+        """The C-bound of the vote, including the intercept."""
         if self.fit_intercept:
             return c_bound_with_constant(moments, weights)
         return moments.moments().c_bound(weights)
@@ -135,19 +136,18 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True)
 class PlainVoteComparison:
-    """The learned weights beside the plain vote. ``print`` it to read it.
+    """The learned weights compared with the plain vote. ``print`` shows a summary.
 
     Attributes
     ----------
     learned, plain : float
-        Average precision on rows that the voters and the weights do not know; with three
-        or more classes its mean over them.
+        Out-of-sample average precision; with three or more classes, the mean over them.
     error : float or None
-        The standard error of the difference, by bootstrap of the same rows for both; None
-        where the learned weights are not behind.
+        Standard error of the difference, by a bootstrap of the same rows for both; None if
+        the learned weights are not worse.
     plain_kept : bool
-        Whether all voters weigh the same, since the learned weights are behind by more
-        than that error.
+        Whether the plain vote was kept, because the learned weights are worse by more than
+        the standard error.
     """
 
     learned: float
@@ -159,23 +159,23 @@ class PlainVoteComparison:
         figures = f"average precision {self.learned:.3f} with learned weights"
         behind = "" if self.error is None else f" (± {self.error:.3f} between the two)"
         kept = "plain vote" if self.plain_kept else "learned weights"
-        return f"{figures}, {self.plain:.3f} with equal ones{behind}: {kept} kept"
+        return f"{figures}, {self.plain:.3f} with equal weights{behind}: {kept} kept"
 
 
 class Refitted(NamedTuple):
-    """The vote on rows by voters and weights that were both fitted anew on other rows.
+    """Vote on each fold by voters and weights that were refitted on other rows.
 
     Attributes
     ----------
     vote : ndarray of shape (n,) or (n, C)
-        NaN where nobody judged.
+        NaN for rows in no fold.
     folds : ndarray of shape (n,)
     forward : bool
         See :class:`~damvi.votes.Votes`.
     thresholds : ndarray of shape (folds,)
-        Where each fit's vote is cut, if nobody tunes it.
+        The threshold of each refit, if it is not tuned.
     plain : ndarray of the shape of ``vote``
-        The same voters' plain vote.
+        The plain vote of the same voters.
     """
 
     vote: Numbers
@@ -187,7 +187,7 @@ class Refitted(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Weighting:
-    """The weights, what they promise, and the vote that they give out of sample.
+    """The weights of the voters, and their out-of-sample vote.
 
     Attributes
     ----------
@@ -196,18 +196,20 @@ class Weighting:
     moments_by_fold : list of ClassMoments
     settings : Settings
     weights : ndarray of shape (K,)
-        On the simplex.
+        The weights Q, non-negative with sum 1.
     threshold : float
-        Where the vote is cut, if nobody tunes it: where the fitted constant tips it, or 0.
+        The threshold if it is not tuned: that of the fitted intercept, or 0.
     fold_weights : list of ndarray of shape (K,), optional
-        The weights that each fold is judged by, if they are not those that the other folds
-        lead to: where voters were chosen, these know nothing of the fold either.
+        The weights for the out-of-sample vote on each fold, if they are not simply learned
+        from the other folds: where voters were selected, the selection must not depend on
+        the fold either.
     chosen_from : Weighting, optional
-        Of the voters that these were chosen from; ``fold_weights`` are then for them.
+        The weighting of the voters that these were selected from; ``fold_weights`` then
+        refers to those.
     comparison : PlainVoteComparison, optional
-        The learned weights beside the plain vote.
+        The learned weights compared with the plain vote.
     refitted : Refitted, optional
-        What the rows are judged by, if not by these voters.
+        The out-of-sample vote of refitted models, if it is not that of these voters.
     """
 
     votes: Any
@@ -223,19 +225,19 @@ class Weighting:
 
     @property
     def folds(self) -> NDArray[Any]:
-        """The fold of each row that has a vote out of sample."""
+        """The fold of each row in the out-of-sample vote."""
         folds: NDArray[Any]
         folds = self.votes.folds if self.refitted is None else self.refitted.folds
         return folds
 
     @property
     def forward(self) -> bool:
-        """Whether these folds are windows in the order of time."""
+        """Whether these folds are in time order."""
         return bool((self.votes if self.refitted is None else self.refitted).forward)
 
     @property
     def used(self) -> Settings:
-        """The settings by which the weights can be found again."""
+        """The settings that reproduce the weights."""
         if self.comparison is not None and self.comparison.plain_kept:
             return self.settings._replace(solver="uniform")
         return self.settings
@@ -246,7 +248,7 @@ class Weighting:
 
     @cached_property
     def moments(self) -> Moments:
-        """Of the votes as they are."""
+        """Moments of the votes of all rows, which are not centred."""
         return self.total.moments()
 
     @property
@@ -263,15 +265,16 @@ class Weighting:
 
     @cached_property
     def out_of_sample_vote(self) -> Numbers:
-        """Each row's vote by voters and weights that do not know its label."""
+        """Vote on each row by voters and weights that do not depend on its label."""
         return self._vote() if self.refitted is None else self.refitted.vote
 
     @cached_property
-    def vote_to_cut(self) -> Numbers:
-        """The same, comparable with ``threshold`` where a fold has one of its own.
+    def aligned_vote(self) -> Numbers:
+        """The out-of-sample vote, shifted so that ``threshold`` applies to all folds.
 
-        Where positives are few it ranks rows of different folds less well than the vote as
-        it is, which a threshold that is tuned does better with.
+        Each fold has its own intercept. With few positives, the shifted vote ranks rows of
+        different folds less well than the original one, which is therefore used to tune
+        thresholds.
         """
         if not self.settings.fit_intercept:
             return self.out_of_sample_vote
@@ -282,14 +285,14 @@ class Weighting:
 
     @cached_property
     def others(self) -> list[ClassMoments]:
-        """For each fold, the moments of those that its weights are learned from."""
+        """For each fold, the moments that its weights are learned from."""
         return moments_of_others(self.moments_by_fold, self.votes.forward)
 
     def _vote(self, threshold: float | None = None) -> Numbers:
-        judge = self.chosen_from or self
+        source = self.chosen_from or self
         return crossfitted_vote(
-            judge.votes,
-            judge.others,
+            source.votes,
+            source.others,
             self.settings,
             self.n_jobs,
             weights=self.fold_weights,
@@ -303,10 +306,10 @@ def minimize_c_bound(
     settings: Settings,
     n_jobs: int | None = None,
 ) -> Weighting:
-    """Step 3: the weights that trade accuracy for diversity as the C-bound says.
+    """Step 3: find the weights that minimise the C-bound.
 
-    :func:`damvi.solvers.solve` finds them; they are equal, with a warning, where no voter
-    beats a coin.
+    They are found by :func:`damvi.solvers.solve`; if no voter is better than chance, they
+    are equal, with a warning.
     """
     total = sum(moments_by_fold[1:], start=moments_by_fold[0])
     weights = solve(settings.moments(total), settings.solver).weights
@@ -317,7 +320,7 @@ def minimize_c_bound(
 def moments_of_others(
     by_fold: Sequence[ClassMoments], forward: bool = False
 ) -> list[ClassMoments]:
-    """For each fold, the moments of those that its weights are learned from."""
+    """For each fold, the moments that its weights are learned from."""
     if not forward:
         total = sum(by_fold[1:], start=by_fold[0])
         return [total - fold for fold in by_fold]
@@ -329,16 +332,16 @@ def moments_of_others(
 
 
 def sum_of_folds(by_fold: Sequence[ClassMoments], folds: NDArray[np.intp]) -> ClassMoments:
-    """The moments of some folds together; those of no row, if there is none."""
+    """Sum of the moments of some folds; 0 for none."""
     kept = [by_fold[fold] for fold in folds.tolist()]
     return sum(kept[1:], start=kept[0]) if kept else by_fold[0] - by_fold[0]
 
 
 @dataclass(frozen=True, eq=False)
 class FoldWeights:
-    """Weights for a fold, learned on the others, and what they were learned from.
+    """Weights for a fold, and the moments that they were learned from.
 
-    ``weights`` are on the scale at which they minimise w'Mw - 2 m'w.
+    ``weights`` are on the scale that minimises w'Mw - 2 m'w.
     """
 
     weights: NDArray[np.float64]
@@ -351,24 +354,24 @@ def crossfit_weights(
     solver: str,
     known: Sequence[NDArray[np.float64]] | None = None,
 ) -> list[FoldWeights]:
-    """Weights for each fold, from the moments of the other folds, unless they are known."""
+    """Weights for each fold, learned from the moments of the others unless ``known``."""
     if known is None:
         return [fold_weights(moments, _solved(moments, solver)) for moments in others]
     return [fold_weights(m, Q) for m, Q in zip(others, known, strict=True)]
 
 
 def fold_weights(others: Moments, Q: NDArray[np.float64] | None) -> FoldWeights:
-    """Weights ``Q`` on the scale that fits ``others`` best; None is the plain vote."""
+    """Weights ``Q`` on the scale that best fits ``others``; None is the plain vote."""
     if Q is not None and min(others.mu1(Q), others.mu2(Q)) > 0:
         m, M = others.normalised()
         return FoldWeights(Q * (m @ Q) / (Q @ M @ Q), m, M)
-    # Nothing was learned: with M = 1 and m equal, the optimum on any voters is even.
+    # Nothing was learned: with M = I and equal m, the optimum on any voters is uniform.
     even = np.full(others.n_voters, 1 / others.n_voters)
     return FoldWeights(even, even, np.eye(others.n_voters))
 
 
 def _solved(others: Moments, solver: str) -> NDArray[np.float64] | None:
-    """Weights, or None where no voter beats a coin: of that, the fit of all rows warns."""
+    """Weights, or None if no voter is better than chance; the fit on all rows warns."""
     if solver == "uniform" or others.total <= 0:
         return None
     solution = SOLVERS[solver](others)
@@ -384,11 +387,11 @@ def crossfitted_vote(
     weights: Sequence[Numbers] | None = None,
     threshold: float | None = None,
 ) -> Numbers:
-    """The vote on each fold by what was learned from its ``others``.
+    """Vote on each fold with weights learned from the moments in ``others``.
 
-    ``weights`` are those of each fold, if they are known; else they are solved for. Where
-    a constant is fitted along with them and a ``threshold`` is given, the votes of a fold
-    are moved by what its own threshold differs from it.
+    ``weights`` are those of each fold, if they are known. If a ``threshold`` is given and
+    an intercept is fitted, the votes of each fold are shifted by the difference between its
+    own threshold and this one.
     """
     learned = [settings.moments(moments) for moments in others]
     found: list[FoldWeights] = crossfit_weights(learned, settings.solver, weights)
@@ -404,11 +407,11 @@ def crossfitted_vote(
 
 
 def set_fitted(model: Any, decision: Any) -> None:
-    """Give an estimator the attributes that steps 2 to 4 lead to."""
+    """Set the fitted attributes of an estimator, after step 4."""
     weighting: Weighting = decision.weighting
     if not np.isfinite(weighting.weights).all():
         raise RuntimeError(
-            "the weights are not numbers, which no votes can lead to; please report it, "
+            "the weights are not finite, which should be impossible; please report it, "
             "with the parameters and the shape of the table"
         )
     vars(model).update(

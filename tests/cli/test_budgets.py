@@ -76,8 +76,8 @@ def test_a_guarantee_is_told_of(folder):
     assert done.exit_code == 0
     assert "A precision of at least 0.2" in run(["info", new]).output
     for options, why in (
-        (["--guarantee", "recall=0.99", "-o", folder / "none.damvi"], "it takes 230"),
-        (["--guarantee", "recall"], "is not known"),
+        (["--guarantee", "recall=0.99", "-o", folder / "none.damvi"], "230 are needed"),
+        (["--guarantee", "recall"], "is unknown"),
         (["-o", folder / "none.damvi"], "give --guarantee too"),
     ):
         failed = run([*evaluate, *options])

@@ -184,5 +184,5 @@ def test_a_weight_that_is_rounded_to_nothing_is_none():
     y = np.arange(40) % 2
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = DAMVIVotingClassifier([("bayes", GaussianNB())], random_state=0)
-    with pytest.raises(ValueError, match=r"2\*\*-31 of the largest or less"):
+    with pytest.raises(ValueError, match=r"at most 2\*\*-31 of the largest"):
         model.fit(X, y, weights[y])

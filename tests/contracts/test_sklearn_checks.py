@@ -43,8 +43,8 @@ checks = parametrize_with_checks(VARIANTS).mark
 # A list, since older releases of scikit-learn hand pytest a generator, which it deprecates.
 @pytest.mark.slow
 @pytest.mark.parametrize(checks.args[0], list(checks.args[1]), **checks.kwargs)
-@pytest.mark.filterwarnings("ignore:No voter does better than a coin:UserWarning")
-@pytest.mark.filterwarnings("ignore:solver='slsqp' stopped before:UserWarning")
+@pytest.mark.filterwarnings("ignore:No voter is better than chance:UserWarning")
+@pytest.mark.filterwarnings("ignore:solver='slsqp' did not converge:UserWarning")
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check, request):
     reason = may_fail(estimator).get(check.func.__name__)
     if reason is not None:

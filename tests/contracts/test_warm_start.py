@@ -45,7 +45,7 @@ def test_as_many_voters_as_before_only_solves_again(table, five):
 
 
 def test_fewer_voters_are_refused(table, five):
-    message = "n_estimators=3 is below the 5 voters.*warm_start=False"
+    message = "n_estimators=3 is less than the 5 voters.*warm_start=False"
     with pytest.raises(ValueError, match=message):
         five.set_params(n_estimators=3).fit(*table)
 
@@ -59,27 +59,27 @@ def test_fewer_voters_are_refused(table, five):
     ],
 )
 def test_another_way_to_draw_is_refused(table, five, change):
-    with pytest.raises(ValueError, match="must be the same; set warm_start=False"):
+    with pytest.raises(ValueError, match="must not change; set warm_start=False"):
         five.set_params(n_estimators=8, **change).fit(*table)
 
 
 def test_other_rows_or_weights_are_refused(table, five):
     X, y = table
     five.set_params(n_estimators=8)
-    with pytest.raises(ValueError, match=r"the rows, y, sample_weight.*must be the same"):
+    with pytest.raises(ValueError, match=r"so X, y, sample_weight.*must not change"):
         five.fit(X[:-10], y[:-10])
-    with pytest.raises(ValueError, match="must be the same"):
+    with pytest.raises(ValueError, match="must not change"):
         five.fit(X, y, sample_weight=np.linspace(1, 2, len(y)))
 
 
 def test_other_labels_are_refused(table, five):
     X, y = table
-    with pytest.raises(ValueError, match="must be the same"):
+    with pytest.raises(ValueError, match="must not change"):
         five.set_params(n_estimators=8).fit(X, np.roll(y, 1))
 
 
 def test_another_positive_class_is_refused(table, five):
-    with pytest.raises(ValueError, match="must be the same"):
+    with pytest.raises(ValueError, match="must not change"):
         five.set_params(n_estimators=8, pos_label=0).fit(*table)
 
 

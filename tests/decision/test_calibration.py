@@ -217,11 +217,11 @@ def test_chances_of_many_classes_add_up_and_keep_the_class_rates():
 
 def test_bad_input_is_named():
     vote, targets = rare_votes(100)
-    with pytest.raises(ValueError, match="method='sigmoid' is not known; give 'auto'"):
+    with pytest.raises(ValueError, match="method='sigmoid' is unknown; use one of 'auto'"):
         calibrate_vote(vote, targets, method="sigmoid")
-    with pytest.raises(ValueError, match="is of class 1; all classes"):
+    with pytest.raises(ValueError, match="is of class 1; rows of every class"):
         calibrate_vote(vote, np.zeros(100))
-    with pytest.raises(ValueError, match="is of class 2; all classes"):
+    with pytest.raises(ValueError, match="is of class 2; rows of every class"):
         calibrate_vote(np.full((4, 3), 0.3), [0, 1, 0, 1])
 
 

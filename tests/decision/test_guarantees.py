@@ -111,10 +111,10 @@ def test_groups_count_once(rate):
 
 def test_what_keeps_nothing_is_said():
     few = guarantee([0.1, 0.2, 0.9], [0, 0, 1], "recall", 0.9)
-    assert "there is 1 positive, and it takes 22" in few.words
+    assert "there is 1 positive, but 22 are needed" in few.words
     with pytest.raises(ValueError, match="found on other rows"):
         guarantee([0.1, 0.2], [0, 1], "precision", 0.5)
-    with pytest.raises(ValueError, match="no vote"):
+    with pytest.raises(ValueError, match="has NaN"):
         guarantee([0.1, np.nan], [0, 1], "recall", 0.5)
     with pytest.raises(ValueError, match="between 0 and 1"):
         guarantee([0.1, 0.2], [0, 1], "recall", 1.0)
@@ -125,7 +125,7 @@ def test_what_keeps_nothing_is_said():
 
 @pytest.mark.parametrize("asked", ["recall=2", "rates=0.5", 0.9, {"recall": "x"}, {}])
 def test_promises_that_cannot_be_read(asked):
-    with pytest.raises(ValueError, match="is not known"):
+    with pytest.raises(ValueError, match="is unknown"):
         parse_guarantee(asked)
 
 

@@ -42,20 +42,23 @@ def test_what_a_threshold_stands_for(spec, kind, fields):
 @pytest.mark.parametrize(
     ("spec", "culprit"),
     [
-        ("f2", r"threshold='f2' is not known; give \"vote\""),
+        ("f2", r"threshold='f2' is unknown; use \"vote\""),
         (None, "threshold=None"),
         (True, "threshold=True"),
-        (np.nan, "not finite"),
-        (np.inf, "not finite"),
-        ({}, "not known"),
-        ({"recall": 0.9, "precision": 0.5}, "not known"),
+        (np.nan, "must be finite"),
+        (np.inf, "must be finite"),
+        ({}, "is unknown"),
+        ({"recall": 0.9, "precision": 0.5}, "is unknown"),
         ({"accuracy": 0.9}, "accuracy"),
-        ({"recall": 90}, "recall floor is 90; give a number above 0 and at most 1"),
-        ({"precision": 0}, "precision floor is 0"),
-        ({"precision": "high"}, "precision floor is 'high'"),
+        (
+            {"recall": 90},
+            "minimum recall is 90, but must be a number above 0 and at most 1",
+        ),
+        ({"precision": 0}, "minimum precision is 0"),
+        ({"precision": "high"}, "minimum precision is 'high'"),
         ({"fbeta": -1}, "beta of fbeta is -1"),
         ({"fbeta": np.inf}, "beta of fbeta is inf"),
-        ({"cost": 5}, r"the cost is 5; give \(false_alarm, miss\)"),
+        ({"cost": 5}, r"the cost is 5, but must be \(false_alarm, miss\)"),
         ({"cost": (1, -5)}, "cost of a miss must be"),
         ({"cost": (0, 5)}, "cost of a false alarm is 0"),
         ({"cost": (np.nan, 5)}, "cost of a false alarm must be"),
@@ -75,7 +78,7 @@ def test_what_a_threshold_stands_for_with_many_classes():
         parsed = parse_objective(known, 3)
         assert allows_many_classes(known)
         assert parse_objective(parsed, 3).name == "macro F1"
-        with pytest.raises(ValueError, match="not known"):
+        with pytest.raises(ValueError, match="is unknown"):
             parse_objective(parsed)
 
 
@@ -88,7 +91,7 @@ def test_what_two_classes_alone_can_have(spec):
 
 @pytest.mark.parametrize("factors", [[1, 2], [1, 2, 0], [1, 2, np.inf]])
 def test_factors_must_fit_the_classes(factors):
-    with pytest.raises(ValueError, match="give 3 finite numbers above 0"):
+    with pytest.raises(ValueError, match="must be 3 positive, finite factors"):
         parse_objective(factors, 3)
 
 

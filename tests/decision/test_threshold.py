@@ -180,7 +180,7 @@ def test_floors():
 
 def test_a_floor_out_of_reach_gives_the_closest_and_says_so():
     vote, targets = [0.1, 0.2, 0.3, 0.4], [1, 1, 0, 0]
-    with pytest.warns(UserWarning, match=r"precision floor of 0\.9.*closest has 0\.5"):
+    with pytest.warns(UserWarning, match=r"a precision of 0\.9.*closest has 0\.5"):
         threshold = tune_threshold(vote, targets, {"precision": 0.9})
     assert threshold < 0.1
 
@@ -202,17 +202,17 @@ def test_a_cost_for_each_row():
     [
         ([[0.1]], [1], None, "vote has shape"),
         ([[0.1, 0.9]], [1], None, "vote has shape"),
-        ([[0.1, 0.7, 0.2]], [3], None, "0 to 2, but .*3.* is among them"),
+        ([[0.1, 0.7, 0.2]], [3], None, "0 to 2, but contain .*3"),
         (np.full((1, 3), np.nan), [0], None, "never out of sample"),
         ([0.1, np.inf], [1, 0], None, "infinities"),
-        ([0.1, 0.2], [1, -1], None, "-1.* is among them"),
+        ([0.1, 0.2], [1, -1], None, "but contain .*-1"),
         ([0.1, 0.2], [1], None, "targets has shape"),
         ([0.1, 0.2], [1, 0], [1, -1], "not negative"),
         ([0.1, 0.2], [1, 0], [1], "sample_weight has shape"),
         ([0.1, 0.2], [1, 0], [0, 0], "no row has both"),
         ([np.nan, np.nan], [1, 0], None, "never out of sample"),
-        ([0.1, 0.2], [0, 0], None, "is of class 1; all classes"),
-        ([0.1, 0.2], [1, 0], [1, 0], "is of class 0; all classes"),
+        ([0.1, 0.2], [0, 0], None, "is of class 1; rows of every class"),
+        ([0.1, 0.2], [1, 0], [1, 0], "is of class 0; rows of every class"),
     ],
 )
 def test_bad_rows_are_named(vote, targets, weight, culprit):

@@ -236,11 +236,11 @@ def test_bad_input_is_refused():
     votes, targets, folds = boasting_votes(50)
     with pytest.raises(ValueError, match="only soft votes"):
         calibrate_votes(targets[:, None], targets, folds)
-    with pytest.raises(ValueError, match="one row, target and fold"):
+    with pytest.raises(ValueError, match="same number of rows"):
         calibrate_votes(votes, targets[1:], folds)
     with pytest.raises(ValueError, match="method='beta'"):
         calibrate_votes(votes, targets, folds, method="beta")
-    with pytest.raises(ValueError, match="must lie in"):
+    with pytest.raises(ValueError, match="must be in"):
         calibrate_votes(2 * votes, targets, folds)
-    with pytest.raises(ValueError, match="one fold only"):
+    with pytest.raises(ValueError, match="there is only one"):
         calibrate_votes(votes, targets, 0 * folds)

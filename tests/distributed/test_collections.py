@@ -144,7 +144,7 @@ def with_negative_weight(frame):
         ((da.zeros((9, 2)), da.zeros(8), None), ValueError, "y has 8 rows, and X 9"),
         ((da.zeros(9), da.zeros(9), None), ValueError, "X has 1 dimensions"),
         ((da.zeros((9, 2)), da.zeros((9, 2)), None), ValueError, "y has 2 dimensions"),
-        ((da.zeros((9, 2)), da.zeros(9), None), ValueError, "y holds one class only"),
+        ((da.zeros((9, 2)), da.zeros(9), None), ValueError, "y has only one class"),
     ],
 )
 def test_bad_input_is_told(here, given, error, message):
@@ -175,7 +175,7 @@ def test_texts_categorized_are_as_pandas_has_them(here):
     [
         ({"estimator": DecisionTreeClassifier()}, "needs all rows in memory"),
         ({"bootstrap": False}, "bootstrap=True or 'poisson'"),
-        ({"warm_start": True}, "warm_start needs a table in memory"),
+        ({"warm_start": True}, "warm_start needs all rows in memory"),
         ({"n_estimators": 0}, "n_estimators"),
     ],
 )

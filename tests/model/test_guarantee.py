@@ -159,10 +159,10 @@ def test_other_rates(plain, rate):
 def test_too_few_rows_for_a_promise(plain, table):
     few = plain.guarantee(table_of(60, seed=5), recall=0.9)
     assert few.threshold is None
-    assert "it takes 22" in str(few)
+    assert "22 are needed" in str(few)
     with pytest.raises(ValueError, match="nothing to decide by"):
         plain.with_guarantee(few)
-    with pytest.warns(UserWarning, match="and it takes 22"):
+    with pytest.warns(UserWarning, match="but 22 are needed"):
         model = damvi.fit(
             table[:300], "bad", drop=["owner"], pool="trees", guarantee={"recall": 0.9}
         )

@@ -173,9 +173,9 @@ def test_a_number_of_top_rows_that_is_none(model, top):
     unlabelled = rows.drop(columns=model.target.name)
     for table in (rows, unlabelled):
         for ask in (model.predict, partial(model.compare, model)):
-            with pytest.raises(ValueError, match=r"top=.*whole number of rows, from 1 on"):
+            with pytest.raises(ValueError, match=r"top=.*whole number of rows, at least 1"):
                 ask(table, top=top)
-    with pytest.raises(ValueError, match=r"top=.*whole number of rows, from 1 on"):
+    with pytest.raises(ValueError, match=r"top=.*whole number of rows, at least 1"):
         model.evaluate(rows, top=top)
 
 

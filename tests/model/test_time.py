@@ -89,7 +89,7 @@ def test_other_dates_are_advised_as_time():
     early["bad"] = np.where(np.arange(300) < 30, "yes", "no")
     table = prepare(early, "bad", "yes")
     assert table.times is None
-    assert "cannot be judged in the order of time" in " ".join(table.warnings)
+    assert "cannot be split in time order" in " ".join(table.warnings)
     assert "expect less of rows to come" in " ".join(table.warnings)
     with pytest.raises(ValueError, match="--shuffle"):
         fit_table(

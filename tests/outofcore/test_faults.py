@@ -69,7 +69,7 @@ def test_files_must_be_alike(tmp_path):
         ({"when": pd.Timestamp("2025-01-01")}, {}, "column 'when' .* timestamp"),
         ({"a": np.inf}, {}, "column 'a' contains infinity"),
         ({"label": None}, {}, "rows have no label"),
-        ({"label": "one"}, {}, "one class only"),
+        ({"label": "one"}, {}, "only one class"),
         ({"weight": -1.0}, {"weight": "weight"}, "finite, and 0 or more"),
         ({"weight": 0.0}, {"weight": "weight"}, "zero on every row"),
     ],
@@ -105,14 +105,14 @@ def test_settings_that_need_memory_are_refused(tmp_path):
 
     for settings, said in (
         ({"estimator": DecisionTreeClassifier()}, "needs all rows in memory"),
-        ({"bootstrap": False}, "drawn row by row"),
-        ({"warm_start": True}, "warm_start needs a table in memory"),
+        ({"bootstrap": False}, "sampled with replacement"),
+        ({"warm_start": True}, "warm_start needs all rows in memory"),
     ):
         with pytest.raises(ValueError, match=said):
             fit(path, **settings)
     with pytest.raises(TypeError, match="y must be the name of one of its columns"):
         fit(path, y=np.zeros(400))
-    with pytest.raises(TypeError, match="does not take X_unlabeled"):
+    with pytest.raises(TypeError, match="X_unlabeled cannot be used"):
         DAMVIClassifier().fit(path, "label", X_unlabeled=np.zeros((3, 6)))
     with pytest.raises(ValueError, match="max_features"):
         fit(path, estimator=FastTreeClassifier(max_features=-3))
@@ -203,7 +203,9 @@ def test_rows_to_predict_are_no_path(tmp_path):
     frame_of(400).to_parquet(tmp_path / "t.parquet")
     model = fit(tmp_path / "t.parquet")
     for path in (tmp_path / "t.parquet", "t.parquet"):
-        with pytest.raises(TypeError, match=r"X is the path '.*t\.parquet', .* rows; read"):
+        with pytest.raises(
+            TypeError, match=r"X is the path '.*t\.parquet', but must be a table; read"
+        ):
             model.predict(path)
 
 

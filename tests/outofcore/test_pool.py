@@ -143,9 +143,9 @@ def test_hard_votes_and_three_folds(tmp_path):
     [
         ({"cv": KFold(3)}, {}, "needs all rows in memory"),
         ({"cv": "prefit"}, {}, "needs all rows in memory"),
-        ({"cv": 1}, {}, "from 2 to 100"),
-        ({}, {"groups": [1]}, "does not take groups"),
-        ({}, {"X_unlabeled": np.zeros((2, 6))}, "does not take X_unlabeled"),
+        ({"cv": 1}, {}, "between 2 and 100 folds"),
+        ({}, {"groups": [1]}, "groups cannot be used"),
+        ({}, {"X_unlabeled": np.zeros((2, 6))}, "X_unlabeled cannot be used"),
         ({}, {"y": [1, 2]}, "y must be the name of one of its columns"),
         ({"threshold": {"recall": 2}}, {}, "recall"),
         ({"estimators": []}, {}, "the pool is empty"),

@@ -118,7 +118,7 @@ def test_out_of_bag_is_the_complement_of_the_draw():
 
 
 def test_more_draws_than_rows_need_replacement():
-    with pytest.raises(ValueError, match=r"max_samples=101 .*rows \(100\).*bootstrap=True"):
+    with pytest.raises(ValueError, match=r"max_samples=101 .*the 100 rows.*bootstrap=True"):
         BootstrapSampling.plan(TARGETS, max_samples=101, seed=0, replace=False)
 
 

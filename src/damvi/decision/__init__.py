@@ -1,11 +1,11 @@
-"""From a vote to a decision: thresholds that fit what errors cost, and probabilities.
+"""From a vote to a decision: thresholds for different objectives, and probabilities.
 
-It knows nothing of estimators or voters, only of arrays: the out-of-sample vote on each
-training row, the targets and, optionally, weights and folds. Targets are the numbers of
-the classes; of two, 1 is the positive class. A vote is (n,), for the positive class, or
-(n, C) for three or more classes; NaN where a row was never out of sample. A row is flagged
-when its vote is above the threshold, strictly; of three or more classes the largest vote
-times factor decides.
+These functions know nothing of estimators or voters, only of arrays: the out-of-sample
+vote on each training row, the targets and, optionally, weights and folds. Targets are class
+numbers; of two classes, 1 is the positive one. The vote has shape (n,), for the positive
+class, or (n, C) for three or more classes; it is NaN for rows that were never out of
+sample. A row is flagged (predicted positive) if its vote is strictly above the threshold;
+with three or more classes, the largest vote times factor decides.
 """
 
 from ..labels import decide

@@ -1,9 +1,9 @@
-"""From a vote to a probability that means what it says.
+"""Calibration of votes as probabilities.
 
-Two things are calibrated, both on rows that the voters have not seen: the soft votes of
-each voter before they are weighted (:func:`calibrate_votes`), and the weighted vote that is
-the result (:func:`calibrate_vote`). Each takes an increasing function of the vote; of three
-or more classes, one a class against the rest, scaled so that all add up to 1.
+Two things are calibrated, both on rows that the voters were not trained on: the soft votes
+of each voter before they are weighted (:func:`calibrate_votes`), and the resulting weighted
+vote (:func:`calibrate_vote`). Calibration is by an increasing function of the vote; with
+three or more classes, by one for each class against the rest, normalised to a sum of 1.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from .objectives import Number, Rows, read_folds, read_rows, require_all_classes
 Method = Literal["auto", "platt", "beta", "isotonic"]
 
 ENOUGH_POSITIVES = 300
-"""From how many positives on "auto" takes an isotonic curve of the weighted vote."""
+"""Number of positives from which "auto" uses isotonic regression of the weighted vote."""
 ENOUGH_FOR_ISOTONIC = 10_000
-"""Rows of the rarer class from which on "auto" takes isotonic curves of voters; see
-results/pools: with some 2,000 of them a smooth curve still was better."""
+"""Number of rows of the rarer class from which "auto" uses isotonic regression of voters;
+with about 2,000 of them, Platt scaling was still better (results/pools)."""
 TILT = 1e-3
-"""How much a probability grows at least, in proportion, as the vote goes up by 1."""
+"""Minimum relative increase of a probability as the vote increases by 1."""
 LARGEST_VOTE = 1 - 2.0**-24
-"""The largest below 1 in single precision: log-odds stay finite, about 17 at most."""
+"""The largest number below 1 in single precision, so that log-odds are at most 17."""
 MAX_STEPS = 50
 N_BINS = 1024
-"""Of like scores, which stand for many rows until the curve is nearly there."""
+"""Number of bins of similar scores, which replace the rows in the first Newton steps."""
 
 
 def shares(chances: NDArray[Any]) -> Number:
-    """Numbers of 0 or more, scaled to a sum of 1 on the last axis; even if all are 0."""
+    """Normalise numbers >= 0 to a sum of 1 on the last axis; uniform if all are 0."""
     total = chances.sum(axis=-1, keepdims=True, dtype=np.float64)
     even = np.full(chances.shape, 1 / chances.shape[-1])
     return np.divide(chances, total, out=even, where=(total > 0) | np.isnan(total))
 
 
-# The weighted vote: three ways to log-odds, each rising with the vote or level.
+# The weighted vote: three kinds of curves for the log-odds, none of them decreasing.
 
 
 @dataclass(frozen=True)
 class Line:
-    """Platt scaling: log-odds in proportion to the vote."""
+    """Platt scaling: log-odds linear in the vote."""
 
     slope: float
     intercept: float
@@ -64,7 +64,7 @@ class Line:
 class BetaCurve:
     """Beta calibration: log-odds from log s and -log(1 - s), s = (1 + vote / scale) / 2.
 
-    ``s`` is kept between ``low`` and 1 - ``high``, so unanimous votes stay finite.
+    ``s`` is clipped to [``low``, 1 - ``high``], so that unanimous votes stay finite.
     """
 
     for_votes: float
@@ -85,7 +85,7 @@ class BetaCurve:
 
 @dataclass(frozen=True)
 class Knots:
-    """Log-odds interpolated between knots, level outside them."""
+    """Log-odds interpolated between knots, constant outside them."""
 
     votes: tuple[float, ...]
     log_odds: tuple[float, ...]
@@ -94,22 +94,22 @@ class Knots:
         heights = np.array(self.log_odds)
         after = np.searchsorted(self.votes, vote, side="right")
         ceiling = heights[np.minimum(after, len(heights) - 1)]
-        # A rounded interpolation may overshoot the next knot, and would then fall there.
+        # Rounded interpolation may exceed the next knot, where the curve would decrease.
         return np.minimum(np.interp(vote, self.votes, heights), ceiling)
 
 
 def fit_line(rows: Rows) -> Line:
-    """Logistic regression on the vote, with Platt's targets; level if it would fall."""
+    """Logistic regression on the vote, with Platt's targets; constant if decreasing."""
     size = float(np.abs(rows.vote).max()) or 1.0  # squares of huge votes would overflow
     (slope,), intercept = fit_logistic([rows.vote / size], rows.positive, rows.weight)
     return Line(slope / size, intercept)
 
 
 def fit_beta(rows: Rows) -> BetaCurve:
-    """Beta calibration (Kull et al., 2017): the best of the fits that never fall."""
+    """Beta calibration (Kull et al., 2017): the best fit that does not decrease."""
     scale = max(1.0, float(np.abs(rows.vote).max()))
     up, down = (1 + rows.vote / scale) / 2, (1 - rows.vote / scale) / 2
-    # A unanimous vote is placed half as far out as the nearest that is not.
+    # A unanimous vote is placed halfway between the limit and the nearest other vote.
     low, high = (float(s[s > 0].min(initial=1.0)) / 2 for s in (up, down))
     columns = BetaCurve(1, 1, 0, scale, low, high).columns(rows.vote)
     fits = [fit_logistic(columns, rows.positive, rows.weight)]
@@ -127,7 +127,7 @@ def fit_beta(rows: Rows) -> BetaCurve:
 def fit_knots(rows: Rows) -> Knots:
     """Isotonic regression, with a knot in the middle of each level.
 
-    Each level counts one row more, of the mean rate, so that none is 0 or 1.
+    Each level has one additional row with the overall rate, so that none is 0 or 1.
     """
     votes, place = np.unique(rows.vote, return_inverse=True)
     weight, levels = _isotonic(place, rows.positive, rows.weight, len(votes))
@@ -144,7 +144,7 @@ def fit_knots(rows: Rows) -> Knots:
 
 
 def class_rate(rows: Rows) -> float:
-    """The share of positives; of rows of one class, Laplace's estimate."""
+    """Share of positives; Laplace's estimate if there is only one class."""
     rate = float(rows.weight[rows.positive].sum() / rows.total)
     if rows.positive.any() and not rows.positive.all():
         return rate
@@ -161,21 +161,20 @@ FITS: dict[str, Callable[[Rows], Line | BetaCurve | Knots]] = {
 
 @dataclass(frozen=True)
 class ProbabilityCurve:
-    """A probability for each vote for one class: plain numbers.
+    """Probability of one class as a function of the vote.
 
-    It is expit(log_odds(vote) + shift) times a slope between .997 and 1. The slope makes it
-    strictly increasing where the curve is level, or as good as level in floating point:
-    votes in [-1, 1] that differ by 1e-12 keep their order. On a larger scale of votes read
-    1e-12 times the largest.
+    It is expit(log_odds(vote) + shift) times a factor between .997 and 1. The factor makes
+    it strictly increasing where the curve is constant up to rounding: votes in [-1, 1] that
+    differ by 1e-12 keep their order. For larger votes, this is relative to the largest.
 
     Attributes
     ----------
     method : {"platt", "beta", "isotonic"}
     log_odds : Line, BetaCurve or Knots
     shift : float
-        What makes the mean probability that of the rows.
+        Makes the mean probability equal to the rate of the class.
     scale : float
-        The largest absolute vote, or 1.
+        The largest absolute vote, or 1 if that is larger.
     """
 
     method: str
@@ -190,18 +189,18 @@ class ProbabilityCurve:
 
 @dataclass(frozen=True)
 class Calibrator:
-    """A probability for each vote, as :func:`calibrate_vote` learned it; plain numbers.
+    """Maps votes to probabilities, as learned by :func:`calibrate_vote`.
 
     Attributes
     ----------
     curves : tuple of ProbabilityCurve
-        That of the positive class, or one for each of three or more classes.
+        The curve of the positive class, or of each of three or more classes.
     """
 
     curves: tuple[ProbabilityCurve, ...]
 
     def __call__(self, vote: ArrayLike) -> Number:
-        """The probability of the positive class, or of each; NaN where the vote is."""
+        """Probability of the positive class, or of each class; NaN if the vote is NaN."""
         if len(self.curves) == 1:
             return self.curves[0](vote)
         votes = np.asarray(vote, dtype=np.float64)
@@ -216,26 +215,26 @@ def calibrate_vote(
     sample_weight: ArrayLike | None = None,
     method: Method = "auto",
 ) -> Calibrator:
-    """Learn what chance of each class a vote stands for.
+    """Learn the probability of each class as a function of the vote.
 
-    The mean probability over the rows is their share of positives; of three or more classes
-    nearly so, since they are scaled to add up to 1.
+    The mean probability over the rows equals the share of positives; with three or more
+    classes approximately, because of the normalisation to a sum of 1.
 
     Parameters
     ----------
     vote : array of shape (n,), or (n, C) for three or more classes
-        Out-of-sample votes; rows with NaN are left out.
+        Out-of-sample votes; rows with NaN are ignored.
     targets : array of int, shape (n,)
-        The number of each row's class; of two classes, 1 is the positive one. In their
-        natural proportions: not resampled.
+        Class numbers; of two classes, 1 is the positive one. Rows must have the natural
+        class rates, without resampling.
     sample_weight : array of shape (n,), optional
-        How much of the population a row stands for.
+        Sample weights.
     method : {"auto", "platt", "beta", "isotonic"}, default="auto"
         "platt" is logistic regression on the vote [1]_, "beta" on the logarithms of the
-        shares of votes for and against [2]_, "isotonic" any rising curve [3]_,
+        shares of votes for and against [2]_, "isotonic" is isotonic regression [3]_,
         interpolated between the middles of its levels. "auto" is isotonic from 300
-        positives on (by what their weights are worth), and below that beta, or platt
-        where votes leave [-1, 1].
+        positives on (by effective sample size), otherwise beta, or Platt if votes are
+        outside [-1, 1].
 
     Returns
     -------
@@ -273,12 +272,12 @@ def crossfit_probability(
     sample_weight: ArrayLike | None = None,
     method: Method = "auto",
 ) -> Number:
-    """The probability of each row by a calibrator learned on the other folds.
+    """Probability of each row by a calibrator learned on the other folds.
 
-    For what is reported about probabilities: a calibrator flatters the rows it was
-    learned on. NaN where the vote is, or where the weight is 0. ``folds`` has an integer
-    a row; if they are windows in the order of time (``forward``), each is judged by those
-    before it, the first by the others. The rest is as for :func:`calibrate_vote`.
+    Use it to evaluate probabilities, since a calibrator is optimistic on the rows that it
+    was learned on. NaN for rows without a vote or of weight 0. ``folds`` is the fold of
+    each row; if the folds are in time order (``forward``), calibrators are learned on
+    earlier folds, the first on all others. See :func:`calibrate_vote` for the rest.
 
     Examples
     --------
@@ -303,13 +302,13 @@ def crossfit_probability(
 
 
 def calibrate_rows(rows: Rows, method: str = "auto") -> Calibrator:
-    """A calibrator, also from rows that lack a class, as the other folds may."""
+    """Fit a calibrator; rows may lack a class, as those of the other folds do at times."""
     return Calibrator(tuple(_fit_curve(own, method) for own in rows.against_the_rest()))
 
 
 def _fit_curve(rows: Rows, method: str) -> ProbabilityCurve:
     if method == "auto":
-        # As measured in docs/probabilities.md: with 30 positives isotonic loses up to 3 %
+        # As measured in docs/probabilities.md: with 30 positives, isotonic loses up to 3 %
         # of log loss to beta on smooth curves, with 300 less than 1 %, and gains 14 % on
         # steps.
         method = "beta" if np.abs(rows.vote).max() <= 1 else "platt"
@@ -317,21 +316,21 @@ def _fit_curve(rows: Rows, method: str) -> ProbabilityCurve:
             method = "isotonic"
     if method not in FITS:
         known = ", ".join(map(repr, FITS))
-        raise ValueError(f"method={method!r} is not known; give 'auto', {known}")
+        raise ValueError(f"method={method!r} is unknown; use one of 'auto', {known}")
     log_odds = FITS[method](rows)
     scale = max(1.0, float(np.abs(rows.vote).max()))
     return ProbabilityCurve(method, log_odds, _shift(log_odds, rows, scale), scale)
 
 
 def _shift(curve: Line | BetaCurve | Knots, rows: Rows, scale: float) -> float:
-    """What to add to the log-odds so that the mean probability is the rate."""
+    """Shift of the log-odds that makes the mean probability equal to the rate."""
     weight, rate = rows.weight / rows.total, class_rate(rows)
-    # Handed over, and not enclosed in the function, which SciPy keeps for longer.
+    # Passed as arguments rather than in a closure, which SciPy would keep alive longer.
     known = curve(rows.vote), _tilt(rows.vote, scale), weight, rate
     reach = 1.0
     while reach < 1e3 and not _excess(-reach, *known) <= 0 <= _excess(reach, *known):
         reach *= 2
-    if _excess(reach, *known) < 0:  # the tilt stays below a rate this close to 1
+    if _excess(reach, *known) < 0:  # the factor keeps it below a rate this close to 1
         return reach
     return float(brentq(_excess, -reach, reach, args=known, xtol=1e-13))
 
@@ -339,7 +338,7 @@ def _shift(curve: Line | BetaCurve | Knots, rows: Rows, scale: float) -> float:
 def _excess(
     shift: float, log_odds: Number, tilt: Number, weight: Number, rate: float
 ) -> float:
-    """How far the mean probability is above the rate."""
+    """Difference between the mean probability and the rate."""
     return float(weight @ (_chance(log_odds + shift) * tilt)) - rate
 
 
@@ -350,28 +349,28 @@ def _chance(log_odds: Number) -> Number:
 
 
 def _tilt(vote: Number, scale: float) -> Number:
-    """A factor just below 1 that rises with the vote, evenly up to the scale."""
+    """A factor just below 1 that increases with the vote, linearly up to the scale."""
     part = np.clip(vote / scale, -1e15, 1e15)
     size = np.maximum(np.abs(part), 1.0)
     rise = np.where(size > 1, np.sign(part) * (1.5 - 0.5 / size), part)
     return 1 - TILT * (1.6 - rise)
 
 
-# The votes of voters: from soft votes to calibrated ones, in single precision.
+# The votes of each voter: from soft votes to calibrated ones, in single precision.
 
 
 @dataclass(frozen=True)
 class Platt:
-    """p = 1 / (1 + exp(-(slope * log-odds + intercept))), with a slope of 0 or more."""
+    """p = 1 / (1 + exp(-(slope * log-odds + intercept))), with a non-negative slope."""
 
     slope: float
     intercept: float
 
     def __call__(self, votes: NDArray[Any]) -> NDArray[np.float32]:
         # 2p - 1 is tanh of half the log-odds.
-        turned = self.slope * log_odds(votes) + self.intercept
-        right: NDArray[np.float64] = np.tanh(turned / 2)
-        return right.astype(np.float32)
+        scores = self.slope * log_odds(votes) + self.intercept
+        calibrated: NDArray[np.float64] = np.tanh(scores / 2)
+        return calibrated.astype(np.float32)
 
 
 def log_odds(votes: NDArray[Any]) -> NDArray[np.float64]:
@@ -382,19 +381,19 @@ def log_odds(votes: NDArray[Any]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Isotonic:
-    """A vote read off an increasing line through knots, flat beyond the ends."""
+    """Linear interpolation between increasing knots, constant beyond the ends."""
 
     votes: NDArray[np.float32]
     calibrated: NDArray[np.float64]
 
     def __call__(self, votes: NDArray[Any]) -> NDArray[np.float32]:
-        right: NDArray[np.float64] = np.interp(votes, self.votes, self.calibrated)
-        return right.astype(np.float32)
+        calibrated: NDArray[np.float64] = np.interp(votes, self.votes, self.calibrated)
+        return calibrated.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class ClassCurves:
-    """One voter's shares (n, C), each read off the curve of its class; rows sum to 1."""
+    """Calibrates the shares (n, C) of a voter class by class, normalised to a sum of 1."""
 
     curves: tuple[Platt | Isotonic, ...]
 
@@ -404,7 +403,7 @@ class ClassCurves:
 
 
 def _shares_of_votes(votes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Soft votes 2p - 1 of the classes as shares that add up to 1."""
+    """Soft votes 2p - 1 for each class as shares with sum 1."""
     return shares((1 + votes.astype(np.float64)) / 2).astype(np.float32)
 
 
@@ -418,40 +417,40 @@ def calibrate_votes(
     sample_weight: NDArray[np.float64] | None = None,
     overwrite: bool = False,
 ) -> tuple[NDArray[np.float32], list[Any]]:
-    """Calibrate voters on their out-of-sample votes, each fold by what the others say.
+    """Calibrate voters on their out-of-sample votes, cross-fitted by fold.
 
-    The C-bound is a least-squares fit, so it wants honest probabilities: soft votes 2p - 1
-    such that p is the share of positives among rows of the same vote.
+    The C-bound is a least-squares fit, so it needs calibrated probabilities: soft votes
+    2p - 1 such that p is the share of positives among rows with the same vote.
 
     Parameters
     ----------
     votes : ndarray of shape (n, K), or (n, K, C) for three or more classes
-        Soft votes in [-1, 1], or shares of the classes, on rows that the voters have not
-        seen.
+        Soft votes in [-1, 1], or shares of the classes, on rows that the voters were not
+        trained on.
     targets : ndarray of shape (n,)
-        The number of each row's class; of two classes, 1 is the positive one.
+        Class numbers; of two classes, 1 is the positive one.
     folds : ndarray of shape (n,)
-        The fold of each row: 0, 1, ... Rows of -1 have no vote, and no part in it.
+        The fold of each row: 0, 1, ... Rows of fold -1 have no vote and are ignored.
     forward : bool, default=False
-        The folds are windows in the order of time: each is calibrated by what those before
-        it say, the first by the others.
+        Whether the folds are in time order: calibrators are then learned on earlier folds,
+        those of the first fold on all others.
     method : {"auto", "isotonic", "platt"}, default="auto"
-        Platt: a logistic curve in the log-odds of the vote, two numbers a voter.
-        Isotonic: any increasing function, which takes more rows to learn. "auto" takes
-        it from 10,000 rows of the rarer class on.
+        "platt" is logistic regression on the log-odds of the vote, with two parameters per
+        voter; "isotonic" any increasing function, which takes more rows to learn. "auto" is
+        isotonic from 10,000 rows of the rarer class on.
     sample_weight : ndarray of shape (n,), optional
     overwrite : bool, default=False
-        Put calibrated float32 votes (n, K) in the place of ``votes``: of very many rows,
-        there may be no room for both.
+        Whether to write the calibrated votes to ``votes`` (float32, (n, K)), to save
+        memory.
 
     Returns
     -------
     calibrated : ndarray of float32, of the shape of ``votes``
-        The votes of each fold by functions fitted on the other folds. Its own labels
-        have no part in them. 0 for rows without a vote.
+        The votes on each fold, calibrated by functions fitted on the other folds. 0 for
+        rows without a vote.
     calibrators : list of K functions
-        Fitted on all rows, for votes to come. With three or more classes one is against
-        the rest, and shares are scaled to add up to 1.
+        Fitted on all rows, for new votes. With three or more classes, each class is
+        calibrated against the rest, and shares are normalised to a sum of 1.
 
     Examples
     --------
@@ -460,8 +459,8 @@ def calibrate_votes(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(0, 0.2, 4000)
     >>> targets = (rng.random(4000) < p).astype(int)
-    >>> boasts = np.sqrt(p)[:, None]  # a voter that says a root of the truth
-    >>> votes, calibrators = calibrate_votes(2 * boasts - 1, targets, np.arange(4000) % 5)
+    >>> scores = np.sqrt(p)[:, None]  # a voter whose probabilities are too large
+    >>> votes, calibrators = calibrate_votes(2 * scores - 1, targets, np.arange(4000) % 5)
     >>> float(abs((1 + votes[:, 0]) / 2 - p).max()) < 0.05
     True
     """
@@ -471,29 +470,29 @@ def calibrate_votes(
     weights = np.where(np.asarray(folds) < 0, 0.0, weights)
     settings = folds, forward, weights, method
     if votes.ndim == 2:
-        room = votes if overwrite and votes.dtype == np.float32 else None
-        return _calibrate_columns(votes, np.asarray(targets) == 1, *settings, room)
-    right, by_class = np.empty(votes.shape, np.float32), []
+        out = votes if overwrite and votes.dtype == np.float32 else None
+        return _calibrate_columns(votes, np.asarray(targets) == 1, *settings, out)
+    calibrated, by_class = np.empty(votes.shape, np.float32), []
     for c in range(votes.shape[2]):
         against = 2 * votes[:, :, c].astype(np.float32) - 1
-        right[:, :, c], curves = _calibrate_columns(against, targets == c, *settings)
+        calibrated[:, :, c], curves = _calibrate_columns(against, targets == c, *settings)
         by_class.append(curves)
     calibrators = [ClassCurves(curves) for curves in zip(*by_class, strict=True)]
-    return _shares_of_votes(right), calibrators
+    return _shares_of_votes(calibrated), calibrators
 
 
 def _check_votes(votes: NDArray[Any], targets: Any, folds: Any, method: str) -> None:
     if votes.dtype.kind != "f":
-        raise ValueError(f"only soft votes can be calibrated; these are {votes.dtype}")
+        raise ValueError(f"only soft votes can be calibrated, but these are {votes.dtype}")
     if votes.ndim not in (2, 3) or not len(votes) == len(targets) == len(folds):
         raise ValueError(
-            f"votes of shape {votes.shape}, {len(targets)} targets and {len(folds)} folds; "
-            f"there must be one row, target and fold for each"
+            f"votes of shape {votes.shape} do not match {len(targets)} targets and "
+            f"{len(folds)} folds; all must have the same number of rows"
         )
     if method not in ("auto", "isotonic", "platt"):
-        raise ValueError(f"method={method!r} is none of 'auto', 'isotonic' and 'platt'")
+        raise ValueError(f"method={method!r} must be 'auto', 'isotonic' or 'platt'")
     if len(np.unique(np.asarray(folds)[np.asarray(folds) >= 0])) < 2:
-        raise ValueError("there is one fold only, and no other to learn from")
+        raise ValueError("calibration needs at least two folds, but there is only one")
 
 
 def _calibrate_columns(
@@ -503,14 +502,14 @@ def _calibrate_columns(
     forward: bool,
     weights: Number,
     method: str,
-    right: NDArray[np.float32] | None = None,
+    out: NDArray[np.float32] | None = None,
 ) -> tuple[NDArray[np.float32], list[Platt | Isotonic]]:
-    """Calibrate (n, K) votes on one class against the rest, in the place of ``right``."""
+    """Calibrate votes (n, K) for one class against the rest, writing to ``out``."""
     if not all((np.abs(votes[:, k]) <= 1).all() for k in range(votes.shape[1])):
-        raise ValueError("votes must lie in [-1, 1], and shares of classes in [0, 1]")
-    if right is None:
-        right = np.empty(votes.shape, dtype=np.float32, order="F")
-    unjudged = np.flatnonzero(np.asarray(folds) < 0)
+        raise ValueError("votes must be in [-1, 1], and shares of classes in [0, 1]")
+    if out is None:
+        out = np.empty(votes.shape, dtype=np.float32, order="F")
+    in_no_fold = np.flatnonzero(np.asarray(folds) < 0)
     parts = [np.flatnonzero(folds == fold) for fold in range(int(np.max(folds)) + 1)]
     others = [
         np.flatnonzero(
@@ -523,19 +522,19 @@ def _calibrate_columns(
     calibrators = []
     with one_blas_thread():
         for k in range(votes.shape[1]):
-            own = votes[:, k].astype(np.float32)  # a copy, which is in one piece
+            own = votes[:, k].astype(np.float32)  # a contiguous copy
             voter = _Voter(own, positive, weights, method, n_judged)
             for judged, rows in zip(parts, others, strict=True):
                 if len(judged):
-                    right[judged, k] = voter.fit(rows)(own[judged])
-            right[unjudged, k] = 0
+                    out[judged, k] = voter.fit(rows)(own[judged])
+            out[in_no_fold, k] = 0
             calibrators.append(voter.fit(everyone))
-    return right, calibrators
+    return out, calibrators
 
 
 @dataclass(eq=False)
 class _Voter:
-    """One voter's votes, sorted and in log-odds once for the fits on all folds."""
+    """Votes of one voter, sorted and converted to log-odds once for all folds."""
 
     votes: NDArray[np.float32]
     positive: NDArray[np.bool_]
@@ -552,35 +551,35 @@ class _Voter:
         return np.unique(self.votes, return_inverse=True)
 
     def fit(self, rows: NDArray[np.intp]) -> Platt | Isotonic:
-        """The calibrator that these rows speak for."""
+        """Fit a calibrator on these rows."""
         positive, weights = self.positive[rows], self.weights[rows]
-        if not self._takes_steps(positive):
+        if not self._uses_isotonic(positive):
             (slope,), intercept = fit_logistic([self.scores[rows]], positive, weights)
             return Platt(slope, intercept)
         votes, place = self.levels
         mass, found = _isotonic(place[rows], positive, weights, len(votes))
         share = found.x
-        # Between the ends of a flat stretch, knots say nothing.
+        # Only the ends of a constant stretch are needed as knots.
         ends = np.ones(len(share), dtype=bool)
         ends[1:-1] = (share[1:-1] != share[:-2]) | (share[1:-1] != share[2:])
         return Isotonic(votes[mass > 0][ends], np.clip(2 * share[ends] - 1, -1, 1))
 
-    def _takes_steps(self, positive: NDArray[np.bool_]) -> bool:
+    def _uses_isotonic(self, positive: NDArray[np.bool_]) -> bool:
         if self.method != "auto":
             return self.method == "isotonic"
-        # What these rows let expect of all, so that all folds take the same choice and
-        # none by its own labels.
+        # Extrapolate from these rows to all of them, so that folds agree on the method and
+        # none depends on its own labels.
         share = positive.mean() if len(positive) else 0.0
         return bool(min(share, 1 - share) * self.n_judged >= ENOUGH_FOR_ISOTONIC)
 
 
-# Isotonic and logistic regression, for both.
+# Isotonic and logistic regression, used by both.
 
 
 def _isotonic(
     place: NDArray[np.intp], positive: NDArray[np.bool_], weight: Number, n_levels: int
 ) -> tuple[Number, Any]:
-    """The weight at each level of the vote, and SciPy's regression where there is some."""
+    """Weight at each level of the vote, and SciPy's regression on levels with weight."""
     mass: Number = np.bincount(place, weight, minlength=n_levels).astype(np.float64)
     gain = np.bincount(place, weight * positive, minlength=n_levels)
     some = mass > 0
@@ -588,7 +587,7 @@ def _isotonic(
 
 
 def effective_size(weight: Number) -> float:
-    """How many rows of equal weight these are worth (Kish's effective size)."""
+    """Number of equally weighted rows with the same variance (Kish's effective size)."""
     largest = float(weight.max(initial=0.0))
     if largest == 0:
         return 0.0
@@ -597,10 +596,10 @@ def effective_size(weight: Number) -> float:
 
 
 def platt_targets(positive: NDArray[np.bool_], weight: Number) -> Number:
-    """What the labels count as: (N+ + 1) / (N+ + 2) and 1 / (N- + 2).
+    """Smoothed labels: (N+ + 1) / (N+ + 2) and 1 / (N- + 2).
 
-    As if each class had been seen once more on either side, so that curves stay finite
-    where the votes tell the classes apart. N is what the rows of a class are worth.
+    As if each class had one more row with either label, so that curves stay finite if the
+    votes separate the classes. N is the effective size of a class.
     """
     ours, others = effective_size(weight[positive]), effective_size(weight[~positive])
     return np.where(positive, (ours + 1) / (ours + 2), 1 / (others + 2))
@@ -609,9 +608,9 @@ def platt_targets(positive: NDArray[np.bool_], weight: Number) -> Number:
 def fit_logistic(
     columns: Sequence[Number], positive: NDArray[np.bool_], weight: Number
 ) -> tuple[list[float], float]:
-    """Slopes and intercept of greatest likelihood for Platt's targets [1]_.
+    """Maximum-likelihood slopes and intercept for Platt's targets [1]_.
 
-    A single slope is 0 or more, and that of a constant column 0.
+    A single slope is non-negative, and the slope of a constant column is 0.
 
     References
     ----------
@@ -630,7 +629,7 @@ def fit_logistic(
         k for k, spread in enumerate(spreads) if spread > 1e-9 * max(1, abs(centres[k]))
     ]
     z = [(columns[k] - centres[k]) / spreads[k] for k in varies]
-    # The likelihood is concave: its top has a slope above 0 only if it rises from 0.
+    # The likelihood is concave: its maximum has a positive slope only if it rises from 0.
     if not z or (len(columns) == 1 and weight @ (z[0] * (target - mean)) <= 0):
         return slopes, intercept
     at = np.append(np.zeros(len(z)), intercept)
@@ -647,9 +646,9 @@ def fit_logistic(
 def _in_bins(
     z: Sequence[Number], positive: NDArray[np.bool_], target: Number, weight: Number
 ) -> tuple[list[Number], Number, Number]:
-    """Mean scores of like rows of a class, their targets and weights.
+    """Mean scores, target and weight of the rows of a class in each bin.
 
-    Several scores are functions of one vote, so the sum of all of them tells rows apart.
+    Several scores are functions of one vote, so rows are binned by their sum.
     """
     score = np.sum(z, axis=0) if len(z) > 1 else z[0]
     low, high = score.min(), score.max()
@@ -666,7 +665,7 @@ def _in_bins(
 
 
 def _newton(z: Sequence[Number], target: Number, weight: Number, at: Number) -> Number:
-    """Slopes and intercept, by steps that are halved until they help."""
+    """Slopes and intercept by Newton's method, with step halving."""
 
     def loss_at(at: Number) -> tuple[float, Number, Number]:
         s = at[0] * z[0]
@@ -687,7 +686,7 @@ def _newton(z: Sequence[Number], target: Number, weight: Number, at: Number) -> 
         hessian = np.array([[curl @ one for one in z] for curl in curls])
         hessian = np.block([[hessian, np.c_[sides]], [np.r_[sides, bend.sum()]]])
         hessian += 1e-12 * np.trace(hessian) * np.eye(len(at))
-        # Where the loss is as good as flat, though not at the top, steps are far too long.
+        # Where the loss is nearly flat, but not at the optimum, Newton steps are too long.
         for ridge in (0.0, steepest)[: 1 + (steepest > 1e-9)]:
             step = np.linalg.solve(hessian + ridge * np.eye(len(at)), gradient)
             size, gain = 1.0, float(gradient @ step)
@@ -699,7 +698,7 @@ def _newton(z: Sequence[Number], target: Number, weight: Number, at: Number) -> 
             if size > 1e-6:
                 break
         else:
-            break  # nothing left to gain but rounding
+            break  # at the optimum, up to rounding
         at, (cost, e, p) = at - size * step, found
     return at
 

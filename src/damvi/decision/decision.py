@@ -1,8 +1,8 @@
-"""Step 4 of DAMVI, as the estimators run it: where to cut the vote, and what it means.
+"""Step 4 of DAMVI for the estimators: the threshold, and probabilities.
 
-The threshold is found at once. What else is learned from out-of-sample votes (how good
-the threshold is, and the chance that a vote stands for) waits until it is asked for, so
-that trying other weights is quick.
+The threshold is found at once. Everything else that is learned from out-of-sample votes (a
+score of the threshold, and the calibration of probabilities) is computed on demand, so that
+trying other weights is fast.
 """
 
 from __future__ import annotations
@@ -52,29 +52,29 @@ N_DRAWS = 300
 MAX_CUTS = 400
 N_GROUPS = 10
 SPREAD = 6
-"""Standard errors around a budget's threshold in which draws look for theirs."""
+"""Range of candidate thresholds for a budget of flags, in standard errors."""
 LEVEL = 0.9
-"""How much of the draws an interval holds."""
+"""Level of the intervals."""
 
 Interval = tuple[float, float]
 ByClass = float | tuple[float, ...]
-"""Of the positive class, or of each of three or more classes."""
+"""A value of the positive class, or of each of three or more classes."""
 
 
 @dataclass(eq=False, repr=False)
 class Decision:
-    """A weighted vote, cut for an objective.
+    """A weighted vote, with a threshold for an objective.
 
     Attributes
     ----------
     weighting : Weighting
-        Its ``out_of_sample_vote`` on rows, and ``votes`` with their ``targets``, weights
-        (``sample_weight``); ``folds``, and whether these are ``forward``.
+        Has the ``out_of_sample_vote``, its ``folds`` and whether these are ``forward``, and
+        the ``votes`` with their ``targets`` and ``sample_weight``.
     objective : Objective
     calibrates : bool
-        Whether votes are turned into probabilities.
+        Whether the vote is calibrated as a probability.
     order : ndarray of shape (C,)
-        The classes by their claim to a tie.
+        The classes in the order in which they win ties.
     """
 
     weighting: Any
@@ -83,24 +83,24 @@ class Decision:
     order: NDArray[np.intp]
 
     def __post_init__(self) -> None:
-        self.threshold  # noqa: B018  (warns now of a floor that is out of reach)
+        self.threshold  # noqa: B018  (warn now if a minimum cannot be reached)
 
     @classmethod
     def restored(cls, **known: Any) -> Self:
-        """What a model file tells: the results, without the votes behind them."""
+        """Restore from a model file, which has the results without the votes."""
         decision = cls.__new__(cls)
         vars(decision).update(known)
         return decision
 
     def at(self, threshold: float) -> Decision:
-        """The same vote, cut at a threshold that comes from other rows."""
+        """The same vote, with a threshold that comes from elsewhere."""
         other = copy(self)
         vars(other).update(objective=Fixed(threshold), threshold=threshold, tuning=None)
         return other
 
     @cached_property
     def threshold(self) -> Any:
-        """The vote above which a row is flagged, or the factor of each class."""
+        """Rows with a vote above it are flagged; with three or more classes, factors."""
         if isinstance(self.objective, Untuned):
             return self.weighting.threshold
         if isinstance(self.objective, Fixed):
@@ -119,39 +119,39 @@ class Decision:
     def out_of_sample_vote(self) -> NDArray[np.float64]:
         if "weighting" not in vars(self):
             raise AttributeError(
-                "the votes on the training rows of a table beyond memory are not saved "
-                "with a model; fit it again"
+                "the votes on the training rows are not saved with a model that was fitted "
+                "on a table beyond memory; fit it again"
             )
         weighting = self.weighting
         is_tuned = not isinstance(self.objective, Untuned)
         vote: NDArray[np.float64]
-        vote = weighting.out_of_sample_vote if is_tuned else weighting.vote_to_cut
+        vote = weighting.out_of_sample_vote if is_tuned else weighting.aligned_vote
         return vote
 
     @property
-    def vote_to_keep(self) -> NDArray[np.float64] | None:
-        """The vote on unseen rows, unless they are as many as a table beyond memory has."""
+    def saved_vote(self) -> NDArray[np.float64] | None:
+        """The out-of-sample vote to save; None for tables beyond memory."""
         if "weighting" not in vars(self):
             return vars(self).get("out_of_sample_vote")
         return self.out_of_sample_vote if self.weighting.votes.in_memory else None
 
     @cached_property
     def comparison(self) -> Any:
-        """The learned weights beside the plain vote, if they were compared."""
+        """The learned weights compared with the plain vote, if they were."""
         return self.weighting.comparison
 
     @cached_property
     def tuning(self) -> Tuning | None:
-        """What the threshold is worth, if it was tuned, and there are rows to tell by."""
+        """Score of the threshold, if it was tuned and there are rows to score it on."""
         if isinstance(self.objective, Fixed):
             return None
         rows = self.weighting.votes
         judged = read_rows(self.out_of_sample_vote, rows.targets, rows.sample_weight)
         folds = self.weighting.folds
-        if np.ptp(folds[judged.index]) == 0:  # of three rows, two may have no vote
+        if np.ptp(folds[judged.index]) == 0:  # few rows, most of them without a vote
             return None
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said when the threshold was found
+            warnings.simplefilter("ignore")  # already warned when the threshold was found
             return tune(
                 self.out_of_sample_vote,
                 rows.targets,
@@ -165,7 +165,7 @@ class Decision:
 
     @cached_property
     def calibrator(self) -> Calibrator | None:
-        """From the vote to a probability."""
+        """Maps the vote to a probability."""
         if not self.calibrates:
             return None
         rows = self.weighting.votes
@@ -175,16 +175,16 @@ class Decision:
 
     @property
     def metric(self) -> Any:
-        """What settings are chosen by: the threshold's objective, if it is tuned."""
+        """The metric to choose settings by: the threshold's objective, if it is tuned."""
         return AVERAGE_PRECISION if isinstance(self.objective, Fixed) else self.objective
 
     def __getstate__(self) -> dict[str, Any]:
-        # The training rows' votes stay behind, so what they are good for is learned now.
+        # The training votes are not saved, so compute what depends on them now.
         for name in ("threshold", "comparison", "tuning", "calibrator"):
             getattr(self, name)
         known = {name: value for name, value in vars(self).items() if name != "weighting"}
         known.pop("out_of_sample_vote", None)
-        vote = self.vote_to_keep
+        vote = self.saved_vote
         return known if vote is None else known | {"out_of_sample_vote": vote}
 
 
@@ -195,7 +195,7 @@ def choose_threshold(
     *,
     calibrates: bool = False,
 ) -> Decision:
-    """Step 4: where to cut the vote, by out-of-sample votes, and what the vote means.
+    """Step 4: tune the threshold on out-of-sample votes, and calibrate probabilities.
 
     Parameters
     ----------
@@ -203,37 +203,37 @@ def choose_threshold(
     objective : Objective
         See :func:`parse_objective`.
     order : ndarray of shape (C,)
-        The targets by their claim to a tie.
+        The targets in the order in which they win ties.
     calibrates : bool, default=False
-        Whether votes are turned into probabilities, once these are asked for.
+        Whether to calibrate the vote as a probability, on demand.
     """
     return Decision(weighting, objective, calibrates, order)
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What :func:`tune` found. ``print`` it to read it.
+    """Result of :func:`tune`. ``print`` shows a summary.
 
     Attributes
     ----------
     objective : str
-        What ``value`` and ``honest_value`` measure.
+        Name of the objective that ``value`` and ``honest_value`` measure.
     threshold : float or tuple of float
-        Tuned on all rows. Votes above it are flagged; of three or more classes, the factor
-        of each.
+        Tuned on all rows. Rows with a vote above it are flagged; with three or more
+        classes, the factor of each.
     value : float
-        The objective on the rows that the threshold was tuned on: too good.
+        The objective on the rows that the threshold was tuned on, which is optimistic.
     honest_value : float
-        The objective where every row is decided by a threshold tuned on other folds.
+        The cross-fitted objective: each row is decided by a threshold tuned on other folds.
     honest_recall, honest_precision, honest_f1 : float or tuple of float
-        What these decisions are worth for the positive class, or for each of three or more
-        classes. The rates say whether a floor holds.
+        Scores of the cross-fitted decisions, for the positive class or for each of three or
+        more classes. They show whether a minimum of recall or precision is met.
     threshold_interval : (float, float) or None
-        Where 90 % of bootstrap draws put the threshold, or a jackknife does if it is
-        smoothed; None for factors.
+        90 % interval of the threshold, by a bootstrap, or by a jackknife if the threshold
+        is smoothed; None for factors.
     value_interval : (float, float)
-        Where they put the honest value. Of three or more classes, and where few positives
-        are counted as expected, with the decisions taken as given.
+        90 % bootstrap interval of ``honest_value``. With three or more classes, and for
+        smoothed thresholds, it does not account for the tuning.
     """
 
     objective: str
@@ -247,7 +247,7 @@ class Tuning:
     value_interval: Interval
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain Python values, ready for JSON."""
+        """All attributes as plain Python values, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -287,19 +287,19 @@ def tune(
     smooth: bool = False,
     seed: int = 0,
 ) -> Tuning:
-    """Tune a threshold and say what it is worth on rows it was not tuned on.
+    """Tune a threshold, and score it on rows that it was not tuned on.
 
     Parameters
     ----------
     vote, targets, objective, sample_weight, order, smooth
-        As for :func:`tune_threshold`.
+        See :func:`tune_threshold`.
     folds : array of int of shape (n,), optional
-        The fold of each row. By default rows are dealt over 5 folds, class by class.
+        The fold of each row. By default, 5 stratified random folds.
     forward : bool, default=False
-        The folds are windows in the order of time: each is decided by the threshold that
-        is best for those before it, the first by that of the others.
+        Whether the folds are in time order: the threshold for a fold is then tuned on
+        earlier folds, that for the first fold on all others.
     seed : int, default=0
-        Of the folds, if they are dealt, and of the bootstrap.
+        Seed of the random folds and of the bootstrap.
 
     Returns
     -------
@@ -307,9 +307,9 @@ def tune(
 
     Notes
     -----
-    Decisions of all folds are pooled before they are judged: a mean of F scores over
-    folds depends on how the positives fall. Where the other folds hold no positive,
-    nothing is flagged.
+    Decisions of all folds are pooled before they are scored, since a mean of F scores over
+    folds depends on how the positives are distributed. If the other folds have no
+    positives, nothing is flagged.
 
     Examples
     --------
@@ -373,10 +373,10 @@ def crossfit_decisions(
     order: ArrayLike | None = None,
     smooth: bool = False,
 ) -> Classes:
-    """The class of each row, decided by the threshold that is best for the other folds.
+    """Class of each row, decided by the threshold that is best for the other folds.
 
-    What :func:`tune` judges for its honest figures. Rows without a vote or a weight get the
-    class that is first in a tie; the parameters are those of :func:`tune`.
+    These are the decisions that :func:`tune` scores. Rows without a vote or of weight 0 get
+    the class that wins ties. The parameters are those of :func:`tune`.
 
     Examples
     --------
@@ -410,10 +410,10 @@ def crossfit_thresholds(
     order: ArrayLike | None = None,
     smooth: bool = False,
 ) -> Number:
-    """For each row the threshold, or the factors, that are best for the other folds.
+    """Threshold for each row, or factors, tuned on the other folds.
 
-    What :func:`crossfit_decisions` decides by, in the shape of ``vote``; NaN for rows
-    without a vote or a weight. The parameters are those of :func:`tune`.
+    :func:`crossfit_decisions` uses these. They have the shape of ``vote``, and are NaN for
+    rows without a vote or of weight 0. The parameters are those of :func:`tune`.
 
     Examples
     --------
@@ -445,16 +445,16 @@ def _crossfit(
     return thresholds
 
 
-# How far a threshold, and its worth, would move on other rows of the same kind.
+# Bootstrap intervals of a threshold and its score.
 #
-# Rows are drawn again within each class. Of two classes, what counts of a draw is how many
-# rows of each class and fold fall between two candidate thresholds: a multinomial, drawn at
-# once and never row by row. The candidates lie just below the positives, where objectives
-# have their best threshold (a lower one only adds false alarms), or around the threshold
-# of a budget; beyond MAX_CUTS they are thinned evenly. A draw is exact while rows of the
-# same cell weigh the same; otherwise they count with their mean weight. Of three or more
-# classes the confusion table is drawn again, since to tune factors for each draw would take
-# too long.
+# Rows are resampled within each class. With two classes, all that matters of a draw is how
+# many rows of each class and fold fall between two candidate thresholds: a multinomial
+# variable, drawn at once rather than row by row. The candidates lie just below the
+# positives, where the optimum of any objective is (a lower threshold only adds false
+# alarms), or around the threshold of a budget; beyond MAX_CUTS they are thinned evenly. A
+# draw is exact if rows in the same cell have the same weight; otherwise their mean weight
+# is used. With three or more classes the confusion matrix is resampled, since tuning
+# factors for each draw would take too long.
 
 
 def _redraw_cuts(
@@ -462,8 +462,8 @@ def _redraw_cuts(
 ) -> tuple[Interval, Interval]:
     """Intervals for the threshold, and for its cross-fitted value.
 
-    Each draw is tuned on all its rows for the former. For the latter it is tuned anew
-    without each fold (on those before it, if ``forward``), and judged there.
+    For the former, each draw is tuned on all of its rows. For the latter, it is tuned
+    without each fold (on earlier folds, if ``forward``), and scored there.
     """
     rng = np.random.RandomState([seed, 7])
     aim = aim.among(rows.n_given)
@@ -492,12 +492,12 @@ def _redraw_cuts(
 
 
 def _candidates(rows: Rows, aim: Objective, wins: bool) -> Number:
-    """Thresholds from high to low, the first of which flags nothing."""
+    """Thresholds in decreasing order, the first of which flags nothing."""
     if isinstance(aim, Fixed):
         return np.array([aim.threshold])
     votes = np.unique(rows.vote)
     places = np.searchsorted(votes, np.unique(rows.vote[rows.positive]))
-    if isinstance(aim, Flags):  # it heeds no truth; draws move by the root of the number
+    if isinstance(aim, Flags):  # independent of the targets; draws vary by a square root
         flagged = aim.share * len(rows)
         reach = SPREAD * np.sqrt(flagged + 1) * np.array([-1, 1])
         ends = np.clip(len(rows) - flagged + reach, 0, len(rows) - 1).astype(np.intp)
@@ -521,12 +521,12 @@ def _flagged(
     cuts: Number,
     wins: bool,
 ) -> Number:
-    """The mass of a class above each cut, by draw and fold: (draws, folds, cuts + 1).
+    """Mass of a class above each threshold, by draw and fold: (draws, folds, cuts + 1).
 
-    The last entry is the whole mass.
+    The last entry is the total mass.
     """
-    # A row belongs to the first cut, from the top, that its vote is above (or at, if
-    # positives win ties).
+    # A row belongs to the highest threshold that its vote exceeds (or reaches, if positives
+    # win ties).
     bins = len(cuts) - np.searchsorted(cuts[::-1], vote, side="right" if wins else "left")
     cell = folds * (len(cuts) + 1) + bins
     n_cells = n_folds * (len(cuts) + 1)
@@ -545,7 +545,7 @@ def _counts(found: Number, alarms: Number, total: float) -> Counts:
 
 
 def _choose(aim: Objective, counts: Counts) -> NDArray[np.intp]:
-    """The best cut of each draw; of equals, the one that flags fewest."""
+    """The best threshold of each draw; of equally good ones, that with the fewest flags."""
     return np.argmax(best(aim.preference(counts)), axis=1)
 
 
@@ -588,7 +588,7 @@ def _redraw_counts(
 
 
 def _redraw_table(rows: Rows, decided: Classes, seed: int) -> Interval:
-    """Macro F1 of tables drawn anew, class by class."""
+    """Interval of macro F1, by resampling the confusion matrix class by class."""
     table = confusion(rows.targets, decided, rows.weight, rows.n_classes)
     rng = np.random.RandomState([seed, 11])
     drawn = np.zeros((N_DRAWS, *table.shape))

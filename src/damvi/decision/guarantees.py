@@ -1,18 +1,18 @@
-"""A threshold with a promise: a rate that it keeps on new rows, with stated confidence.
+"""Thresholds with a guarantee: a rate that holds on new rows, with stated confidence.
 
-The rows that the promise is made from must be new to the model: they trained, weighed and
-calibrated nothing. Then the votes of these rows and of rows to come are alike
-(exchangeable), and what is promised follows from counts alone, whatever the model is.
+The guarantee needs rows that are new to the model, used neither for training nor for
+weights or calibration. Then the votes on these rows and on future rows are exchangeable,
+and the guarantee follows from counts alone, whatever the model is.
 
-Recall and the false-alarm rate concern the votes of one class, and grow or fall with the
-threshold: the threshold is an order statistic of these votes, whose rank is known before
-any vote is looked at (it is where Clopper and Pearson's bound meets what was asked for).
-Precision may rise and fall with the threshold. There, thresholds are tested one after the
-other, the most promising first, each by Clopper and Pearson's bound, until the first that
-fails (learn then test); the order must come from other rows.
+Recall and the false-alarm rate depend on the votes of one class, and are monotonic in the
+threshold: the threshold is an order statistic of these votes, whose rank is known in
+advance (where the Clopper-Pearson bound meets the required level). Precision need not be
+monotonic in the threshold. There, thresholds are tested one after the other, the most
+promising first, each by the Clopper-Pearson bound, until the first that fails (learn then
+test); their order must come from other rows.
 
-Counts say so much only of rows that are independent. Of rows that come in groups, each
-group counts once, by one of its rows, drawn at random.
+This needs independent rows. If rows come in groups, each group counts once, by one of its
+rows, drawn at random.
 
 References
 ----------
@@ -44,45 +44,45 @@ COUNTED: dict[Rate, tuple[str, str]] = {
     "precision": ("precision of at least", "flagged row"),
     "false_alarm_rate": ("false-alarm rate of at most", "negative"),
 }
-"""What is promised, and the rows that carry it."""
+"""What is guaranteed, and the rows that it is based on."""
 N_CUTS = 25
-"""Thresholds that are tested for a precision, at most."""
+"""Maximum number of thresholds that are tested for a precision."""
 MOST_LOOKED_AT, HOPELESS = 1000, 2.0
-"""Thresholds that these are chosen from, and how many standard errors below the level there
-is no hope for one."""
+"""Number of thresholds that these are chosen from, and the number of standard errors below
+the level from which a threshold is not worth testing."""
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a threshold is promised to keep, or why nothing can be promised.
+    """A guarantee for a threshold, or the reason why there is none.
 
     Attributes
     ----------
     rate : {"recall", "precision", "false_alarm_rate"}
     level : float
-        The rate is at least this; a false-alarm rate at most.
+        Minimum of the recall or precision; maximum of the false-alarm rate.
     confidence : float
-        In at least this share of all draws of such rows the promise holds.
+        Probability, over draws of such rows, that the guarantee holds.
     threshold : float or None
-        Votes above it are flagged; None if the rows cannot support the promise.
+        Rows with a vote above it are flagged; None if the rows do not support a guarantee.
     positives, negatives : int
-        Of the rows that the promise comes from.
+        Number of rows of each class that the guarantee is based on.
     found, alarms : int
-        Of these, the flagged ones.
+        Number of flagged rows of each class.
     counted : int
-        Rows that carry it: positives for a recall, negatives for a false-alarm rate,
-        flagged rows for a precision; of rows in groups, groups that have such rows.
+        Number of rows that count: positives for recall, negatives for a false-alarm rate,
+        flagged rows for precision; for rows in groups, the number of groups with such rows.
     needed : int
-        How many of these it takes at least, even if all went well.
+        Minimum number of such rows for any guarantee at this level.
     by_group : bool
-        Whether groups are counted, and not rows.
+        Whether groups are counted rather than rows.
     basis : str
-        What it rests on, for people to read.
+        Description of the rows, for display.
     hashes : ndarray or None
-        Of the rows, as ``damvi.hashing.row_hashes`` gives them, so that a model that
-        decides by them knows them, and they certify nothing more of it.
+        Hashes of the rows (see ``damvi.hashing.row_hashes``). The model recognises them,
+        since they cannot certify it a second time.
     of : bytes or None
-        Which model it is of, if it is known.
+        Digest of the model that it belongs to, if known.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Guarantee:
     Of these rows 58 of 60 positives and 181 of 2,000 others are flagged.
     >>> few = guarantee(vote[:2010], targets[:2010], "recall", 0.9)
     >>> few.threshold is None, few.words.partition(": ")[2]
-    (True, 'there are 10 positives, and it takes 22')
+    (True, 'there are 10 positives, but 22 are needed')
     """
 
     rate: Rate
@@ -117,33 +117,34 @@ class Guarantee:
 
     @property
     def words(self) -> str:
-        """The promise, or that there is none, and how many rows it would take."""
-        told, row = COUNTED[self.rate]
+        """The guarantee in words, or why there is none."""
+        claim, row = COUNTED[self.rate]
         rows = counted(self.counted, row)
-        told, sure = (
-            f"{told} {self.level:g}",
+        claim, sure = (
+            f"{claim} {self.level:g}",
             f"with {100 * self.confidence:.4g} % confidence",
         )
         if self.by_group:
             rows = counted(self.counted, f"group with {row}s", f"groups with {row}s")
         if self.threshold is not None:
-            return f"{told} {sure} (by {rows})"
-        told = f"no {told} can be promised {sure}"
+            return f"{claim} {sure} (by {rows})"
+        claim = f"no {claim} can be promised {sure}"
         if self.flags_all:
-            return f"{told}: by {rows} only flagging every row keeps it"
+            return f"{claim}: by {rows}, only flagging every row would keep it"
         if self.rate == "precision":
             return (
-                f"{told}: no threshold is shown to be that precise by "
+                f"{claim}: no threshold is shown to be that precise by "
                 f"{counted(self.positives, 'positive')} and "
-                f"{counted(self.negatives, 'other')}; it takes {self.needed:,} flagged "
-                f"positives at least, and more with each false alarm"
+                f"{counted(self.negatives, 'other')}; at least {self.needed:,} flagged "
+                f"positives are needed, and more with each false alarm"
             )
         there = "there is" if self.counted == 1 else "there are"
-        return f"{told}: {there} {rows}, and it takes {self.needed:,}"
+        are = "is" if self.needed == 1 else "are"
+        return f"{claim}: {there} {rows}, but {self.needed:,} {are} needed"
 
     @property
     def price(self) -> str:
-        """What is flagged for it, among the rows that it comes from."""
+        """What is flagged among the rows that the guarantee is based on."""
         return (
             f"Of these rows {self.found:,} of {self.positives:,} positives and "
             f"{self.alarms:,} of {self.negatives:,} others are flagged."
@@ -151,7 +152,7 @@ class Guarantee:
 
     @property
     def flags_all(self) -> bool:
-        """Whether it is kept by flagging every row, which needs no model."""
+        """Whether every row is flagged, which needs no model."""
         return self.found + self.alarms == self.positives + self.negatives
 
     def __str__(self) -> str:
@@ -161,17 +162,17 @@ class Guarantee:
         return "\n".join(filter(None, (cut, self.price, self.basis)))
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain Python values, ready for JSON."""
-        told = {
+        """All attributes as plain Python values, ready for JSON."""
+        values = {
             name: value
             for name, value in vars(self).items()
             if name not in ("hashes", "of")
         }
-        return told | {"words": self.words, "price": self.price}
+        return values | {"words": self.words, "price": self.price}
 
 
 def parse_guarantee(asked: Any) -> tuple[Rate, float]:
-    """The rate and the level that a user asks to be promised.
+    """Parse the rate and level of a guarantee.
 
     Examples
     --------
@@ -192,8 +193,8 @@ def parse_guarantee(asked: Any) -> tuple[Rate, float]:
         name, level = "", np.nan
     if name not in RATES or not 0 < level < 1:
         raise ValueError(
-            f"guarantee={asked!r} is not known; name one of {', '.join(RATES)} and what it "
-            f"is to be, between 0 and 1, as in recall=0.9 (in Python {{'recall': 0.9}})"
+            f"guarantee={asked!r} is unknown; give one of {', '.join(RATES)} and its level "
+            f"between 0 and 1, as in recall=0.9 (in Python {{'recall': 0.9}})"
         )
     return name, level
 
@@ -208,33 +209,34 @@ def guarantee(
     cuts: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> Guarantee:
-    """A threshold that keeps a rate on new rows, with this confidence; or none.
+    """Find a threshold that guarantees a rate on new rows, if there is one.
 
     Parameters
     ----------
     vote : array of shape (n,)
-        Of rows that the model has never seen, like those to come. Each counts once.
+        Votes on rows that the model has never seen, drawn like future rows. All rows count
+        the same.
     targets : array of int, shape (n,)
         1 for the positive class, 0 for the other.
     rate : {"recall", "precision", "false_alarm_rate"}
-        The false-alarm rate is the share of the negatives that is flagged.
+        The false-alarm rate is the share of negatives that are flagged.
     level : float
-        What a recall or a precision is to reach, or a false-alarm rate not to exceed;
-        between 0 and 1.
+        Minimum of the recall or precision, or maximum of the false-alarm rate; between 0
+        and 1.
     confidence : float, default=0.9
     cuts : array, optional
-        For a precision, and needed there: thresholds to test, the most promising first,
-        found without these rows, as by :func:`promising_cuts`.
+        For precision only, and required there: thresholds to test, the most promising
+        first, found on other rows, as by :func:`promising_cuts`.
     groups : array of shape (n,), optional
-        Which rows belong together: each group counts once, by one of its rows. The rate is
-        then the one of rows of new groups, each group counting alike.
+        Groups of dependent rows: each group counts once, by one of its rows. The rate is
+        then that of rows of new groups, with equal weight for each group.
 
     Returns
     -------
     promise : Guarantee
-        Of the thresholds that keep the rate, the one that flags fewest rows for a recall,
-        and most for a precision or a false-alarm rate. ``threshold`` is None where the
-        rows cannot support a promise.
+        Of the thresholds that guarantee the rate, the one with the fewest flags for recall,
+        and with the most for precision or a false-alarm rate. ``threshold`` is None if the
+        rows do not support a guarantee.
 
     Examples
     --------
@@ -251,20 +253,20 @@ def guarantee(
     votes, positive = np.asarray(vote, np.float64), np.asarray(targets) == 1
     if not (votes.shape == positive.shape == (votes.size,)):
         raise ValueError(
-            f"vote has the shape {votes.shape} and targets {positive.shape}; give one of "
-            f"each for each row, of two classes"
+            f"vote has shape {votes.shape}, but targets has shape {positive.shape}; both "
+            f"must have one entry per row, for two classes"
         )
     if np.isnan(votes).any():
-        raise ValueError("some rows have no vote; leave them out")
+        raise ValueError("vote has NaN for some rows; remove these rows")
     if rate not in RATES:
-        raise ValueError(f"rate={rate!r} is not known; give {', '.join(RATES)}")
+        raise ValueError(f"rate={rate!r} is unknown; use one of {', '.join(RATES)}")
     for name, value in (("level", level), ("confidence", confidence)):
         if not 0 < value < 1:
-            raise ValueError(f"{name}={value!r}; give a number between 0 and 1")
+            raise ValueError(f"{name}={value!r} must be between 0 and 1")
     if rate == "precision" and cuts is None:
         raise ValueError(
-            "a precision needs cuts, the thresholds to test, found on other rows, as by "
-            "promising_cuts on out-of-fold votes"
+            "a guaranteed precision needs cuts: thresholds to test that were found on "
+            "other rows, as by promising_cuts on out-of-fold votes"
         )
     codes = (
         None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
@@ -277,7 +279,7 @@ def guarantee(
             n, found = len(judged), int(positive[judged].sum())
             if not n or binom.sf(found - 1, n, level) > risk:
                 counted = counted if threshold is not None else n
-                break  # what comes after the first failure is not looked at
+                break  # thresholds after the first failure must not be tested
             if threshold is None or cut < threshold:
                 threshold, counted = float(cut), n
     else:
@@ -285,7 +287,7 @@ def guarantee(
         own = np.sort(votes[one_of_each(positive == wanted, codes)])
         counted = len(own)
         beyond = most_beyond(counted, 1 - level if wanted else level, risk)
-        if beyond >= 0 and wanted:  # from this vote on, all are flagged
+        if beyond >= 0 and wanted:  # flag votes from this one on
             threshold = float(np.nextafter(own[beyond], -np.inf))
         elif beyond >= 0:
             threshold = float(own[counted - 1 - beyond])
@@ -306,7 +308,7 @@ def guarantee(
 
 
 def one_of_each(some: Mask, groups: NDArray[Any] | None) -> NDArray[np.intp]:
-    """The places of these rows; of rows in groups, of one of each, drawn at random."""
+    """Positions of these rows; with groups, of one random row of each group."""
     places = np.flatnonzero(some)
     if groups is None:
         return places
@@ -315,9 +317,9 @@ def one_of_each(some: Mask, groups: NDArray[Any] | None) -> NDArray[np.intp]:
 
 
 def most_beyond(n: int, share: float, risk: float) -> int:
-    """How many of n may lie beyond a cut where a share of at most ``share`` shall; or -1.
+    """Number of n rows that may be beyond a threshold that ``share`` of rows may exceed.
 
-    The largest number e with P(Binomial(n, share) <= e) <= risk.
+    The largest number e with P(Binomial(n, share) <= e) <= risk, or -1 if there is none.
 
     Examples
     --------
@@ -326,12 +328,12 @@ def most_beyond(n: int, share: float, risk: float) -> int:
     """
     if not n:
         return -1
-    likely = int(binom.ppf(risk, n, share))  # the smallest with at least the risk
+    likely = int(binom.ppf(risk, n, share))  # the smallest with probability >= risk
     return likely if binom.cdf(likely, n, share) <= risk else likely - 1
 
 
 def fewest(share: float, risk: float) -> int:
-    """How many rows it takes if none of them lies beyond."""
+    """Number of rows needed if none of them is beyond the threshold."""
     n = max(int(np.log(risk) / np.log1p(-share)) - 1, 1)
     while most_beyond(n, share, risk) < 0:
         n += 1
@@ -341,22 +343,22 @@ def fewest(share: float, risk: float) -> int:
 def promising_cuts(
     vote: ArrayLike, targets: ArrayLike, level: float, n_rows: int
 ) -> Floats:
-    """Thresholds in the order in which a precision is likely to be shown for them.
+    """Thresholds in the order in which they are likely to pass a test of precision.
 
     Parameters
     ----------
     vote, targets : arrays of shape (m,)
-        Of other rows than those that will be tested: out-of-fold ones, say.
+        Rows other than those that will be tested, with out-of-fold votes, for example.
     level : float
-        The precision to reach.
+        The precision to guarantee.
     n_rows : int
-        How many rows will be tested.
+        Number of rows that will be tested.
 
     Returns
     -------
     cuts : ndarray
-        The surest first, judged by how many standard errors the precision there lies above
-        the level; then ever lower ones.
+        First the threshold whose precision is the most standard errors above the level,
+        then lower and lower ones.
     """
     votes, positive = np.asarray(vote, np.float64), np.asarray(targets) == 1
     there = ~np.isnan(votes)
@@ -365,17 +367,17 @@ def promising_cuts(
         return np.empty(0)
     order = np.argsort(-votes, kind="stable")
     ranked, found = votes[order], np.cumsum(positive[order])
-    counts = np.flatnonzero(ranked[:-1] > ranked[1:]) + 1  # rows of equal vote go together
+    counts = np.flatnonzero(ranked[:-1] > ranked[1:]) + 1  # equal votes stay together
     if not len(counts):
         return np.empty(0)
     evenly = np.geomspace(1, counts[-1], MOST_LOOKED_AT)
     counts = counts[np.unique(np.searchsorted(counts, evenly.astype(np.intp)))]
-    # A prior of two rows at the level: three positives of three are no certainty.
+    # A prior of two rows at the level, since three positives of three prove little.
     precision = (found[counts - 1] + 2 * level) / (counts + 2)
     tested = counts * (n_rows / len(votes))
     sureness = (precision - level) * np.sqrt(tested / (level * (1 - level)))
-    # Higher ones are of no use, as the lowest of those that keep the level is taken, and
-    # neither are those far below it.
+    # Higher thresholds are of no use, since the lowest that passes is taken, and neither
+    # are those far below the level.
     first, likely = int(np.argmax(sureness)), np.flatnonzero(sureness > -HOPELESS)
     lower = counts[first : max(first, *likely[-1:]) + 1]
     steps = np.unique(np.linspace(0, len(lower) - 1, N_CUTS).astype(np.intp))

@@ -1,6 +1,6 @@
-"""What a threshold is for: each objective says which of two decisions it prefers.
+"""Objectives of the threshold: each defines which of two decisions is better.
 
-To add one, write a subclass of :class:`Objective` and name it in :func:`parse_objective`.
+To add one, write a subclass of :class:`Objective` and add it to :func:`parse_objective`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..labels import allows_many_classes, vote_columns, vote_shape
 from ..messages import counted
 
 Number = NDArray[np.float64]
-"""One number, or many."""
+"""A number, or an array."""
 Classes = NDArray[np.intp]
-"""Numbers of classes."""
+"""Class numbers."""
 
 SLACK = 1e-12
-"""Rates within this of a floor, or of each other, count as equal: sums are rounded."""
+"""Tolerance for rates that equal a minimum, or each other, up to rounding."""
 TINY = np.finfo(np.float64).tiny
 
 TWO_CLASSES = (
@@ -34,18 +34,18 @@ TWO_CLASSES = (
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Votes that count: out of sample (not NaN) and of a weight above 0.
+    """The votes that count: those that are not NaN and have positive weight.
 
     Attributes
     ----------
     index : ndarray of shape (n_kept,)
-        Where the rows are among those given.
+        Positions of these rows among all rows given.
     vote : ndarray of shape (n_kept,), or (n_kept, C) for three or more classes
     targets : ndarray of shape (n_kept,)
-        The number of each row's class; of two classes, 1 is the positive one.
+        Class numbers; of two classes, 1 is the positive one.
     weight : ndarray of shape (n_kept,)
-        Divided by a power of 2, which changes no ratio and no tie, so that sums stay
-        finite.
+        Sample weights, divided by a power of 2 so that sums stay finite; this affects
+        neither ratios nor ties.
     n_given : int
     """
 
@@ -68,16 +68,16 @@ class Rows:
 
     @cached_property
     def total(self) -> float:
-        """The weight of all rows."""
+        """Total weight of the rows."""
         return float(self.weight.sum())
 
     def take(self, part: NDArray[Any]) -> Rows:
-        """Some of the rows, by a mask or by their places among those kept."""
+        """A subset of the rows, by a mask or by positions among those kept."""
         index, weight = self.index[part], self.weight[part]
         return Rows(index, self.vote[part], self.targets[part], weight, self.n_given)
 
     def against_the_rest(self) -> list[Rows]:
-        """For each class that is looked for, the rows with a vote in [-1, 1] for it."""
+        """For each class of interest, the rows with a vote in [-1, 1] for it."""
         if self.n_classes == 2:
             return [self]
         return [
@@ -87,16 +87,16 @@ class Rows:
 
 
 def read_rows(vote: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
-    """Check what was given, and keep the rows that count."""
+    """Validate votes, targets and weights, and keep the rows that count."""
     votes = np.asarray(vote, dtype=np.float64)
     columns, _, classes = vote_columns(votes)
     if votes.shape != vote_shape(len(columns), len(classes)):
         raise ValueError(
-            f"vote has shape {votes.shape}; give one number a row (two classes), or one "
-            f"for each of three or more classes"
+            f"vote has shape {votes.shape}; give one number per row for two classes, or "
+            f"one for each class for three or more"
         )
     if np.isinf(votes).any():
-        raise ValueError("vote holds infinities; NaN is for rows that have no vote")
+        raise ValueError("vote contains infinities; use NaN for rows without a vote")
     missing = np.isnan(columns).any(axis=1)
     numbers = _read_targets(targets, len(votes), len(classes))
     weight = np.ones(len(votes))
@@ -107,8 +107,8 @@ def read_rows(vote: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | No
     index = np.flatnonzero(~missing & (weight > 0))
     if not len(index):
         raise ValueError(
-            "no row has both a vote and a weight above 0; votes are NaN where a row was "
-            "never out of sample, and more voters or folds leave fewer of those"
+            "no row has both a vote and positive weight; votes are NaN for rows that were "
+            "never out of sample, of which there are fewer with more voters or folds"
         )
     weight = weight[index]
     weight = np.ldexp(weight, -np.frexp(weight.max())[1])
@@ -117,24 +117,24 @@ def read_rows(vote: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | No
 
 def _read_targets(targets: ArrayLike, n: int, n_classes: int) -> Classes:
     given = _column(targets, "targets", n)
-    with np.errstate(invalid="ignore"):  # NaN is wrong, as what it becomes is
+    with np.errstate(invalid="ignore"):  # NaN is detected below
         numbers = given.astype(np.intp)
     wrong = (numbers != given) | (numbers < 0) | (numbers >= n_classes)
     if wrong.any():
         raise ValueError(
-            f"targets are the numbers of the classes, 0 to {n_classes - 1}, but "
-            f"{given[wrong][0]!r} is among them"
+            f"targets must be class numbers from 0 to {n_classes - 1}, but contain "
+            f"{given[wrong][0]!r}"
         )
     return numbers
 
 
 def require_all_classes(rows: Rows) -> None:
-    """Refuse rows that lack a class, of which nothing can be learned."""
+    """Raise an error if a class has no rows."""
     lacking = np.flatnonzero(np.bincount(rows.targets, minlength=rows.n_classes) == 0)
     if len(lacking):
         raise ValueError(
-            f"none of the {len(rows)} rows that have a vote and a weight is of class "
-            f"{lacking[-1]}; all classes are needed"
+            f"none of the {len(rows)} rows with a vote and positive weight is of class "
+            f"{lacking[-1]}; rows of every class are needed"
         )
 
 
@@ -143,12 +143,12 @@ def read_folds(folds: ArrayLike, rows: Rows) -> Classes:
     given = _column(folds, "folds", rows.n_given)[rows.index]
     known, numbers = np.unique(given, return_inverse=True)
     if len(known) < 2:
-        raise ValueError("folds has a single fold; what is judged on it has no other rows")
+        raise ValueError("folds has a single fold; cross-fitting needs at least two")
     return numbers.reshape(-1)
 
 
 def deal_folds(rows: Rows, n_folds: int, seed: int) -> Classes:
-    """Deal the rows of each class over the folds, at random and evenly."""
+    """Assign the rows of each class to folds, at random and evenly."""
     rng = np.random.RandomState([seed, 5])
     folds = np.empty(len(rows), dtype=np.intp)
     for c in reversed(range(rows.n_classes)):
@@ -158,7 +158,7 @@ def deal_folds(rows: Rows, n_folds: int, seed: int) -> Classes:
 
 
 def _column(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
-    """One value a row, or an error that says what was given."""
+    """Check that there is one value per row."""
     array = np.asarray(values)
     if array.shape != (n,):
         raise ValueError(f"{name} has shape {array.shape}, but vote has {n} rows")
@@ -167,17 +167,17 @@ def _column(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Weighted counts of decisions on two classes: numbers, or one a cut (and a draw).
+    """Weighted counts of decisions on two classes, for one or more thresholds and draws.
 
     Attributes
     ----------
     found, alarms : ndarray
-        Positives and negatives that are flagged.
+        Flagged positives and negatives.
     positives, negatives : ndarray
-        All of them.
+        All positives and negatives.
     total : float
-        The weight of all rows. It differs from positives + negatives where these are
-        counted in costs.
+        Total weight of the rows. It differs from positives + negatives if these are
+        weighted by costs.
     """
 
     found: Number
@@ -188,7 +188,7 @@ class Counts:
 
     @classmethod
     def of(cls, rows: Rows, flagged: NDArray[np.bool_], mass: Number) -> Counts:
-        """The counts of given decisions, each row counting for its ``mass``."""
+        """Counts of given decisions, in which each row counts ``mass``."""
         positive = rows.positive
         return cls(
             found=np.asarray(mass[flagged & positive].sum()),
@@ -200,12 +200,12 @@ class Counts:
 
     @property
     def recall(self) -> Number:
-        """The share of the positives that is found; 0 of none."""
+        """Share of the positives that are flagged; 0 if there are none."""
         return share(self.found, self.positives)
 
     @property
     def precision(self) -> Number:
-        """The share of positives among the flagged; 0 of none."""
+        """Share of positives among the flagged rows; 0 if there are none."""
         return share(self.found, self.found + self.alarms)
 
     def f_score(self, beta: float) -> Number:
@@ -216,10 +216,10 @@ class Counts:
 
 
 def recall_of_top(vote: Number, positive: Any, weight: Number, top: float) -> Number:
-    """The recall of the rows with the highest votes, ``top`` of the weight: (draws,).
+    """Recall of the rows with the highest votes, ``top`` of the weight: (draws,).
 
-    ``weight`` has a line for each draw of the rows. Rows of equal vote are taken in any
-    order, so hits are means over these.
+    ``weight`` has one row for each draw. Rows with equal votes are taken in random order,
+    of which this is the mean.
 
     Examples
     --------
@@ -240,21 +240,21 @@ def recall_of_top(vote: Number, positive: Any, weight: Number, top: float) -> Nu
 
 
 def share(part: Number, whole: Number) -> Number:
-    """``part / whole``, and 0 of nothing."""
+    """``part / whole``, and 0 if ``whole`` is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         found: Number = np.where(whole > 0, part / whole, 0.0)
     return found
 
 
 def confusion(targets: Classes, decided: Classes, weight: Number, n_classes: int) -> Number:
-    """The weight of the rows by class (row) and decision (column)."""
+    """Confusion matrix: weight of the rows by class (row) and decision (column)."""
     places = targets * n_classes + decided
     cells = np.bincount(places, weight, minlength=n_classes**2).astype(np.float64)
     return cells.reshape(n_classes, n_classes)
 
 
 def f1_by_class(table: Number) -> Number:
-    """F1 of each class from tables (..., C, C); 0 if it is neither there nor named."""
+    """F1 of each class from confusion matrices (..., C, C); 0 for 0/0."""
     found = np.diagonal(table, axis1=-2, axis2=-1)
     both = table.sum(axis=-1) + table.sum(axis=-2)
     score: Number = 2 * found / np.maximum(both, TINY)
@@ -263,62 +263,62 @@ def f1_by_class(table: Number) -> Number:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What all objectives share: rows count by their weight, and nothing breaks ties."""
+    """Base class: rows count by their weight, and there is no tie-breaker."""
 
     can_be_smoothed: ClassVar[bool] = False
-    """Whether expected counts may stand for the counts of rows; see ``tune_threshold``."""
+    """Whether ``smooth`` of ``tune_threshold`` applies."""
 
     @property
     def name(self) -> str:
-        """What ``value`` measures, in words."""
+        """What ``value`` measures, for display."""
         raise NotImplementedError
 
     def value(self, counts: Counts) -> Number:
-        """The figure that users read."""
+        """The score for display."""
         raise NotImplementedError
 
     def preference(self, counts: Counts) -> tuple[Number, ...]:
-        """The higher the better; each further entry settles the ties of those before."""
+        """Higher is better; each further entry breaks ties of those before it."""
         return (self.value(counts),)
 
     def masses(self, rows: Rows) -> tuple[Number, Number]:
-        """What each row counts for if it is positive, and if it is not."""
+        """Weight of each row in the counts if it is positive, and if it is negative."""
         return rows.weight, rows.weight
 
     def mass(self, rows: Rows) -> Number:
-        """What each row counts for."""
+        """Weight of each row in the counts."""
         if_positive, if_negative = self.masses(rows)
         return np.where(rows.positive, if_positive, if_negative)
 
     def among(self, n_rows: int) -> Objective:
-        """The same of so many rows, where that makes a difference."""
+        """The same objective for this number of rows, if that makes a difference."""
         return self
 
     def check(self, rows: Rows) -> None:
-        """Refuse rows of which nothing can be learned."""
+        """Raise an error if nothing can be learned from these rows."""
         require_all_classes(rows)
 
     def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
-        """The value of given decisions, and what to maximise."""
+        """The value of given decisions, and the number to maximise."""
         counts = Counts.of(rows, decided == 1, self.mass(rows))
         return float(self.value(counts)), float(self.preference(counts)[0])
 
     def rates(self, rows: Rows, decided: Classes) -> tuple[Number, Number, Number]:
-        """Recall, precision and F1 of given decisions, by the weight of the rows."""
+        """Recall, precision and F1 of given decisions, by sample weight."""
         counts = Counts.of(rows, decided == 1, rows.weight)
         return counts.recall, counts.precision, counts.f_score(1)
 
 
 @dataclass(frozen=True, eq=False)
 class MacroF1(Objective):
-    """The mean of the F1 of three or more classes."""
+    """Mean F1 of three or more classes."""
 
     @property
     def name(self) -> str:
         return "macro F1"
 
     def check(self, rows: Rows) -> None:
-        """A class may lack rows: the factors of the others are learned all the same."""
+        """Classes may have no rows: the factors of the others can still be learned."""
 
     def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
         table = confusion(rows.targets, decided, rows.weight, rows.n_classes)
@@ -326,7 +326,7 @@ class MacroF1(Objective):
         return value, value
 
     def rates(self, rows: Rows, decided: Classes) -> tuple[Number, Number, Number]:
-        """The same of each class."""
+        """Recall, precision and F1 of each class."""
         table = confusion(rows.targets, decided, rows.weight, rows.n_classes)
         found = np.diagonal(table)
         recall, precision = (share(found, table.sum(axis=axis)) for axis in (1, 0))
@@ -335,7 +335,7 @@ class MacroF1(Objective):
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Objective):
-    """A threshold taken as it is, judged by F1; 0 is the paper's sign of the vote."""
+    """A fixed threshold, scored by F1; 0 is the sign of the vote, as in the paper."""
 
     threshold: Any = 0.0
 
@@ -349,7 +349,7 @@ class Fixed(Objective):
 
 @dataclass(frozen=True, eq=False)
 class Factors(MacroF1, Fixed):
-    """The factor of each of three or more classes taken as it is, judged by macro F1."""
+    """Fixed factors for three or more classes, scored by macro F1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,10 +369,10 @@ class FBeta(Objective):
 
 @dataclass(frozen=True, eq=False)
 class Floor(Objective):
-    """One rate kept at or above ``floor``, and the other as high as that allows.
+    """Maximise recall or precision, with a minimum ``floor`` for the other (``rate``).
 
-    Where the floor cannot be reached, the closest to it. Ties go to the higher of the
-    rate that has the floor.
+    If the minimum cannot be reached, come as close as possible. Ties go to the higher
+    ``rate``.
     """
 
     rate: Literal["recall", "precision"]
@@ -384,7 +384,7 @@ class Floor(Objective):
         return f"{goal} at {self.rate} >= {self.floor:g}"
 
     def kept(self, counts: Counts) -> Number:
-        """The rate that has the floor."""
+        """The rate that has a minimum."""
         return counts.recall if self.rate == "recall" else counts.precision
 
     def reached(self, counts: Counts) -> NDArray[np.bool_]:
@@ -401,10 +401,10 @@ class Floor(Objective):
 
 @dataclass(frozen=True, eq=False)
 class Flags(Objective):
-    """As many rows flagged as can be looked into: ``number`` of every ``per`` rows.
+    """A budget of flags: flag ``number`` of every ``per`` rows.
 
-    ``per`` None is as many rows as the threshold is found on. The higher the threshold,
-    the fewer are flagged, whatever their truth: it is set by the votes alone.
+    If ``per`` is None, it is the number of rows that the threshold is tuned on. The
+    threshold depends on the votes alone, not on the targets.
     """
 
     number: float
@@ -420,9 +420,9 @@ class Flags(Objective):
 
     @property
     def share(self) -> float:
-        """Of the rows, to be flagged."""
+        """Share of the rows to flag."""
         if self.per is None:
-            raise ValueError("nobody said of how many rows these are flagged; see among()")
+            raise ValueError("the number of rows is unknown; call among() first")
         return min(self.number / self.per, 1.0)
 
     def among(self, n_rows: int) -> Flags:
@@ -436,16 +436,16 @@ class Flags(Objective):
         return (-np.abs(flagged - self.share),)
 
     def judge(self, rows: Rows, decided: Classes) -> tuple[float, float]:
-        # All votes can flag as many; the better one finds more by it.
+        # All votes flag the same number of rows, so compare how many positives they find.
         value = float(self.value(Counts.of(rows, decided == 1, rows.weight)))
         return value, value
 
 
 @dataclass(frozen=True, eq=False)
 class Cost(Objective):
-    """The mean cost a row, counted from what right decisions cost.
+    """Mean cost per row, relative to correct decisions.
 
-    ``false_alarm`` and ``miss`` are one number, or one for each of the rows given.
+    ``false_alarm`` and ``miss`` are numbers, or arrays with one entry per row.
     """
 
     can_be_smoothed: ClassVar[bool] = True
@@ -463,7 +463,7 @@ class Cost(Objective):
             if cost.ndim and len(cost) != rows.n_given:
                 raise ValueError(
                     f"the cost of a {side.replace('_', ' ')} has {len(cost)} entries for "
-                    f"{rows.n_given} rows; give one number, or one a row"
+                    f"{rows.n_given} rows; give one number, or one per row"
                 )
             sides.append(rows.weight * (cost[rows.index] if cost.ndim else cost))
         return sides[0], sides[1]
@@ -477,26 +477,25 @@ class Cost(Objective):
 
 @dataclass(frozen=True, eq=False)
 class Untuned(Fixed):
-    """The sign of the vote, or where the constant that was fitted along tips it."""
+    """The sign of the vote, including the intercept if one was fitted."""
 
 
 def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
-    """The objective that a user's ``threshold`` stands for.
+    """Parse the parameter ``threshold``.
 
     Parameters
     ----------
     threshold : str, number, tuple, dict, array or Objective
-        ``"vote"`` (the sign of the vote, less the constant that ``fit_intercept`` finds),
-        ``"f1"``, ``"fbeta"`` (beta = 2),
-        ``("fbeta", beta)`` or ``{"fbeta": beta}``; ``{"recall": floor}`` for the highest
-        precision with at least that recall, ``{"precision": floor}`` for the highest
-        recall with at least that precision; ``{"flags": 200}`` to flag 200 of as many rows
-        as are given, ``{"flags": (200, 10_000)}`` of every 10,000, ``{"flags": 0.02}``
-        (below 1) a share; ``{"cost": (false_alarm, miss)}`` for the
-        lowest cost, where each is a number or an array with one a row, or
-        ``{"cost": [[tn, fp], [fn, tp]]}``; a number is a threshold taken as it is.
-        With three or more classes: ``"vote"`` (the largest vote decides), ``"macro_f1"``,
-        or a factor for each class.
+        ``"vote"`` is the sign of the vote (including the intercept, if ``fit_intercept``),
+        ``"f1"`` maximises F1, and ``"fbeta"`` (beta = 2), ``("fbeta", beta)`` or
+        ``{"fbeta": beta}`` the F-beta score. ``{"recall": floor}`` maximises precision
+        subject to a minimum recall, ``{"precision": floor}`` recall subject to a minimum
+        precision. ``{"flags": 200}`` flags 200 of the rows given,
+        ``{"flags": (200, 10_000)}`` 200 of every 10,000, ``{"flags": 0.02}`` (below 1) a
+        share. ``{"cost": (false_alarm, miss)}`` minimises costs, which are numbers or
+        arrays with one entry per row, and so does ``{"cost": [[tn, fp], [fn, tp]]}``. A
+        number is a fixed threshold. With three or more classes: ``"vote"`` (the largest
+        vote decides), ``"macro_f1"``, or a factor for each class.
     n_classes : int, default=2
 
     Examples
@@ -519,7 +518,7 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
     if isinstance(threshold, Real) and not isinstance(threshold, bool):
         number = float(threshold)
         if not np.isfinite(number):
-            raise ValueError(f"threshold={threshold!r} is not finite; give a finite number")
+            raise ValueError(f"threshold={threshold!r} must be finite")
         return Fixed(number)
     if isinstance(threshold, str):
         plain: dict[str, Objective] = {
@@ -537,12 +536,12 @@ def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:
         if name == "fbeta":
             return FBeta(_number(wanted, "beta of fbeta", 0, np.inf))
         if name in ("recall", "precision"):
-            return Floor(name, _number(wanted, f"{name} floor", 0, 1))
+            return Floor(name, _number(wanted, f"minimum {name}", 0, 1))
         if name == "flags":
             return _parse_flags(wanted)
         if name == "cost":
             return _parse_cost(wanted)
-    raise ValueError(f"threshold={threshold!r} is not known; give {TWO_CLASSES}")
+    raise ValueError(f"threshold={threshold!r} is unknown; use {TWO_CLASSES}")
 
 
 def _parse_factors(threshold: Any, n_classes: int) -> Objective:
@@ -550,10 +549,10 @@ def _parse_factors(threshold: Any, n_classes: int) -> Objective:
     known = isinstance(given, MacroF1) or allows_many_classes(given)
     if not known or (isinstance(threshold, str) and threshold == "auto"):
         raise ValueError(
-            f"Only binary classification is supported with threshold={threshold!r}, and y "
-            f"has {n_classes} classes; give 'vote' (the largest vote decides), 'macro_f1' "
-            f"(votes count by factors that are tuned) or these factors, {n_classes} "
-            f"numbers above 0; or name one class against the rest, as in y == label"
+            f"Only binary classification is supported with threshold={threshold!r}, but y "
+            f"has {n_classes} classes; use 'vote' (the largest vote decides), 'macro_f1' "
+            f"(tuned factors of the votes) or {n_classes} positive factors, or fit one "
+            f"class against the rest: y == label"
         )
     if isinstance(given, MacroF1):
         return given
@@ -563,8 +562,8 @@ def _parse_factors(threshold: Any, n_classes: int) -> Objective:
     if len(factors) == n_classes and (np.isfinite(factors) & (factors > 0)).all():
         return Factors(factors)
     raise ValueError(
-        f"threshold={threshold!r}: of {n_classes} classes each has a factor, in the order "
-        f"of classes_; give {n_classes} finite numbers above 0"
+        f"threshold={threshold!r} must be {n_classes} positive, finite factors, one for "
+        f"each class in the order of classes_"
     )
 
 
@@ -572,7 +571,7 @@ def _number(value: Any, what: str, low: float, high: float) -> float:
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not (low < value <= high) or not np.isfinite(value):
         limits = "above 0" if high == np.inf else f"above {low} and at most {high}"
-        raise ValueError(f"the {what} is {value!r}; give a number {limits}")
+        raise ValueError(f"the {what} is {value!r}, but must be a number {limits}")
     return float(value)
 
 
@@ -587,8 +586,8 @@ def _parse_flags(spec: Any) -> Flags:
 def _parse_cost(spec: Any) -> Cost:
     if not isinstance(spec, (tuple, list, np.ndarray)) or len(spec) != 2:
         raise ValueError(
-            f"the cost is {spec!r}; give (false_alarm, miss), each a number or one a row, "
-            f"or the matrix [[tn, fp], [fn, tp]]"
+            f"the cost is {spec!r}, but must be (false_alarm, miss), each a number or one "
+            f"per row, or the matrix [[tn, fp], [fn, tp]]"
         )
     sides = [np.asarray(side, dtype=np.float64) for side in spec]
     if all(side.shape == (2,) for side in sides):
@@ -602,13 +601,13 @@ def _parse_cost(spec: Any) -> Cost:
     for name, side in zip(("a false alarm", "a miss"), sides, strict=True):
         if side.ndim > 1 or not np.isfinite(side).all() or (side < 0).any():
             raise ValueError(
-                f"the cost of {name} must be a finite number of at least 0, or an array "
-                f"with one a row"
+                f"the cost of {name} must be finite and not negative, either a number or "
+                f"an array with one entry per row"
             )
         if not side.any():
             raise ValueError(
-                f"the cost of {name} is 0, so that flagging all rows or none is best; "
-                f"give a cost above 0"
+                f"the cost of {name} is 0, so flagging all rows or none would be best; "
+                f"give a positive cost"
             )
     false_alarm, miss = (side if side.ndim else float(side) for side in sides)
     return Cost(false_alarm, miss)

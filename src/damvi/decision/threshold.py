@@ -1,9 +1,9 @@
-"""Where to cut the vote: a threshold for two classes, a factor for each of more.
+"""Tuning of the threshold for two classes, and of a factor for each of three or more.
 
-A threshold is the factor of one class against the other: it says how many votes outweigh
-those for the rest. For two classes all ways to cut the votes are looked at in one sort. For
-three or more, a rare class whose votes count for more is found more often, and flagged
-wrongly more often; the factors weigh that up for macro F1, one class at a time.
+A threshold is the factor of one class against the other. For two classes, all possible
+thresholds are compared in one sort. For three or more, a larger factor for a rare class
+finds more of its rows, with more false alarms; the factors balance this for macro F1, one
+class at a time.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ Threshold = float | NDArray[np.float64]
 
 LARGEST = float(np.finfo(np.float64).max)
 GAIN = 1e-12
-"""What counts as a better macro F1: sums are rounded."""
+"""Minimum improvement of macro F1, in view of rounding."""
 BEYOND = 2.0
-"""How far outside the switching points the outermost factors are put."""
+"""How far beyond the switching points the outermost factors are placed."""
 BELOW = 1 / 8
-"""How far below the lowest flagged vote the threshold of a budget is, as a part of the gap
-there. Of n votes, k of which are flagged, a new one is expected among the flagged with the
-chance k / (n + 1) at that vote, and (k + 1) / (n + 1) at the next."""
+"""How far the threshold of a budget is below the lowest flagged vote, as a share of the gap
+to the next. If k of n votes are flagged, a new vote exceeds the lowest flagged one with
+probability k / (n + 1), and the next one with probability (k + 1) / (n + 1)."""
 MAX_SWEEPS = 20
 
 
@@ -57,50 +57,49 @@ def tune_threshold(
     order: ArrayLike | None = None,
     smooth: bool = False,
 ) -> Any:
-    """The threshold, or the factors of three or more classes, best for an objective.
+    """Find the best threshold, or the best factors of three or more classes.
 
-    Of two classes every way to cut the votes is looked at, so no better one exists. Rows
-    of equal vote are decided together. The threshold lies in the middle between two
-    neighbouring votes; where all rows, or none, are best flagged, it is the next float
-    outside their range. Of neighbouring cuts that are equally good, the middle one is
-    taken; of several such runs the longest, then the one that flags fewest. So the
-    decisions depend on the order of the votes alone, and a weight of 2 is the same as the
-    row twice.
+    For two classes, all possible thresholds are compared, so this is the optimum. Rows with
+    equal votes are decided together. The threshold is halfway between two adjacent votes;
+    if all rows, or none, should be flagged, it is the next float outside their range. Of
+    adjacent thresholds that are equally good, the middle one is taken; of several such
+    runs, the longest, then the one with the fewest flags. So the decisions depend only on
+    the order of the votes, and a weight of 2 is equivalent to a duplicate row.
 
-    Of three or more classes one is taken after the other, and all factors that decide the
-    rows differently are tried, until no single one can be bettered. The search starts from
-    the plain vote and, a second time, from factors that even out how much is voted for
-    each class; the better end is taken.
+    For three or more classes, all factors of one class that make a difference are compared,
+    class by class, until no single factor can be improved. The search starts from equal
+    factors, and again from factors that equalise the total vote of each class; the better
+    result is taken.
 
     Parameters
     ----------
     vote : array of shape (n,) or (n, C)
-        Out-of-sample votes for the positive class, or (0 or more) for each of three or
-        more classes; rows with NaN are left out.
+        Out-of-sample votes for the positive class, or non-negative ones for each of three
+        or more classes; rows with NaN are ignored.
     targets : array of int, shape (n,)
-        The number of each row's class; of two classes, 1 is the positive one.
+        Class numbers; of two classes, 1 is the positive one.
     objective : str, number, tuple, dict, array or Objective
         See :func:`parse_objective`.
     sample_weight : array of shape (n,), optional
     order : array of int, shape (C,), optional
-        The classes by their claim to a tie; by default as they are numbered.
+        The classes in the order in which they win ties; by default 0, 1, ...
     smooth : bool, default=False
         With fewer than 300 positives, maximise the expected F score (or minimise the
         expected cost): each row counts as positive with the probability that
-        :func:`calibrate_vote` gives its vote. A few lucky positives then no longer
-        decide where to cut. The estimators tune their thresholds this way. It has no
-        effect on floors, budgets of flags and three or more classes.
+        :func:`calibrate_vote` gives its vote, so that a few lucky positives do not
+        decide the threshold. The estimators use this. Minimum rates, budgets of flags
+        and three or more classes are not affected.
 
     Returns
     -------
     threshold : float, or ndarray of shape (C,)
-        Finite. Rows with a vote above it are to be flagged, and rows at it if ``order``
-        begins with 1. Of factors only the ratios matter; that of ``order[0]`` is 1.
+        Finite. Rows with a vote above it should be flagged, and also at it if ``order``
+        starts with 1. Only ratios of factors matter; that of ``order[0]`` is 1.
 
     Warns
     -----
     UserWarning
-        If no threshold reaches a precision floor. The closest is returned.
+        If no threshold reaches a minimum precision. The closest one is returned.
 
     Examples
     --------
@@ -148,26 +147,26 @@ def is_smoothed(rows: Rows, aim: Objective) -> bool:
 def warn_if_out_of_reach(
     rows: Rows, aim: Objective, threshold: Any, order: ArrayLike | None
 ) -> None:
-    """Say so if a floor was not reached."""
+    """Warn if a minimum recall or precision was not reached."""
     if not isinstance(aim, Floor):
         return
     decided = decide(rows.vote, threshold, order)
     counts = Counts.of(rows, decided == 1, rows.weight)
     if not aim.reached(counts):
         warnings.warn(
-            f"no threshold reaches the {aim.rate} floor of {aim.floor:g} on these rows; "
-            f"the closest has {float(aim.kept(counts)):.3g}. Lower the floor, or improve "
-            f"the model",
+            f"no threshold reaches a {aim.rate} of {aim.floor:g} on these rows; the "
+            f"closest has {float(aim.kept(counts)):.3g}. Lower the minimum, or improve the "
+            f"model",
             UserWarning,
             stacklevel=3,
         )
 
 
-# Two classes: all cuts at once.
+# Two classes: all thresholds at once.
 
 
 def _best_cut(rows: Rows, aim: Objective, wins: bool) -> float:
-    """The best threshold; above all votes if no positive is known."""
+    """The best threshold; above all votes if there are no positives."""
     votes, counts = all_cuts(rows.vote, rows.positive, aim.mass(rows), rows.total)
     good = np.flatnonzero(best(aim.preference(counts)))
     if isinstance(aim, Flags):
@@ -198,7 +197,7 @@ def _middle(good: NDArray[np.intp]) -> int:
 
 
 def best(preference: tuple[Number, ...]) -> NDArray[np.bool_]:
-    """Where the preference is highest, along the last axis; rounding makes no winner."""
+    """Mask of the best entries along the last axis, up to rounding."""
     good = np.ones(preference[0].shape, dtype=np.bool_)
     for level in preference:
         slack = SLACK * np.abs(level).max(axis=-1, keepdims=True)
@@ -208,7 +207,7 @@ def best(preference: tuple[Number, ...]) -> NDArray[np.bool_]:
 
 
 def _threshold_at(cut: int, votes: Number, wins: bool, part: float = 0.5) -> float:
-    """A threshold that flags the votes from the ``cut``-th on, and no others."""
+    """A threshold that flags exactly the votes from the ``cut``-th on."""
     if cut == 0:
         return max(float(np.nextafter(votes[0], -np.inf)), -LARGEST)
     if cut == len(votes):
@@ -217,10 +216,10 @@ def _threshold_at(cut: int, votes: Number, wins: bool, part: float = 0.5) -> flo
 
 
 def between(below: Any, above: Any, wins: bool, part: float = 0.5) -> Number:
-    """Thresholds between neighbouring votes, this part of the way down.
+    """Thresholds between adjacent votes, this ``part`` of the way down.
 
-    Neighbouring floats have no middle: the threshold is then the vote that is not flagged,
-    or, where the positive class wins ties, the one that is.
+    Between adjacent floats, the threshold is the vote that is not flagged, or the one that
+    is flagged if the positive class wins ties.
     """
     middle = below * part + above * (1 - part)
     if wins:
@@ -231,9 +230,9 @@ def between(below: Any, above: Any, wins: bool, part: float = 0.5) -> Number:
 def all_cuts(
     vote: Number, positive: NDArray[np.bool_], mass: Number, total: float
 ) -> tuple[Number, Counts]:
-    """The m distinct votes, ascending, and the counts of all m + 1 ways to cut them.
+    """The m distinct votes in ascending order, and the counts for all m + 1 thresholds.
 
-    Cut j flags the distinct votes from the j-th on: all of them at 0, none at m.
+    Threshold j flags the distinct votes from the j-th on: all of them for 0, none for m.
     """
     each = [_common(mass[side]) for side in (positive, ~positive)]
     if None not in each:
@@ -253,7 +252,7 @@ def _cuts(
 
 
 def _common(mass: Number) -> float | None:
-    """What all rows count for, if it is the same."""
+    """The mass of all rows if it is the same, else None."""
     if not len(mass):
         return 0.0
     low, high = float(mass.min()), float(mass.max())
@@ -263,7 +262,7 @@ def _common(mass: Number) -> float | None:
 def _cuts_of_equals(
     vote: Number, positive: NDArray[np.bool_], each: list[Any], total: float
 ) -> tuple[Number, Counts]:
-    """The same where a class's rows count alike: a sort of values, which is faster."""
+    """:func:`all_cuts` for equal masses within each class, by a faster sort of values."""
     ranked = np.sort(vote)
     starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
     votes = ranked[starts]
@@ -279,14 +278,14 @@ def _from_the_top(mass: Number, starts: NDArray[np.intp]) -> Number:
     return np.append(np.cumsum(sums[::-1])[::-1], 0.0)
 
 
-# Three or more classes: all factors of one class at once, one class after the other.
+# Three or more classes: all factors of one class at once, class by class.
 
 
 def _best_factors(rows: Rows, order: ArrayLike | None) -> Number:
-    """The factors that are best for macro F1; even ones if nothing is known."""
+    """The best factors for macro F1; equal ones if nothing can be learned."""
     n_classes = rows.n_classes
     places = np.arange(n_classes) if order is None else np.asarray(order, np.intp)
-    # Columns by their claim to a tie, so that the first of the largest is the winner.
+    # Columns in the order in which they win ties, so that argmax returns the winner.
     votes = np.ascontiguousarray(rows.vote[:, places])
     targets = np.argsort(places)[rows.targets]
     level = votes.mean(axis=0)
@@ -301,12 +300,12 @@ def _best_factors(rows: Rows, order: ArrayLike | None) -> Number:
 def _climb(
     vote: Number, targets: Classes, weight: Number, factors: Number
 ) -> tuple[float, Number]:
-    """From these factors upwards, one class at a time; the sum of F1 reached."""
+    """Coordinate ascent from these factors; also returns the sum of F1 reached."""
     search = FactorSearch(vote, targets, weight, factors.copy())
     reached = search.sum_of_f1()
     for _ in range(MAX_SWEEPS):
         before = reached
-        for c in reversed(range(len(factors))):  # the rarest first: most to gain
+        for c in reversed(range(len(factors))):  # the rarest first, with most to gain
             value, factor = search.best_factor(c)
             if value > reached + GAIN:
                 reached = value
@@ -317,16 +316,16 @@ def _climb(
 
 
 class FactorSearch:
-    """Votes times factors, and the first two classes on each row, as factors change.
+    """Votes times factors, with the two largest of each row, updated as factors change.
 
-    With a hundred classes, all votes looked at anew for each factor of each class would
-    take minutes. What a factor can do depends on the rows that have a vote for its class,
-    and on the best of the other classes there.
+    With a hundred classes, recomputing all votes for each factor of each class would take
+    minutes. The effect of a factor depends only on the rows with a vote for its class, and
+    on the best of the other classes there.
 
     Parameters
     ----------
     vote : ndarray of shape (n, C)
-        0 or more; of equal scores the class that is numbered first wins.
+        Non-negative; of equal scores, the class with the lowest number wins.
     targets : ndarray of shape (n,)
     weight : ndarray of shape (n,)
     factors : ndarray of shape (C,)
@@ -345,7 +344,7 @@ class FactorSearch:
         self._rank(np.arange(n))
 
     def sum_of_f1(self) -> float:
-        """What the factors as they are give."""
+        """The sum of F1 with the current factors."""
         table = confusion(self.targets, self._places[0], self.weight, len(self.factors))
         return float(f1_by_class(table).sum())
 
@@ -356,7 +355,7 @@ class FactorSearch:
         self._rank(np.flatnonzero(was_there | gets_there))
 
     def _rank(self, rows: Classes) -> None:
-        """Find the first two of these rows."""
+        """Find the two largest scores of these rows."""
         scores, here = self.vote[rows] * self.factors, np.arange(len(rows))
         for place in range(2):
             first = scores.argmax(axis=1)
@@ -365,11 +364,11 @@ class FactorSearch:
             scores[here, first] = -np.inf
 
     def best_factor(self, c: int) -> tuple[float, float]:
-        """The sum of F1 at the best factor of one class, the others fixed, and the factor.
+        """The best factor of one class, the others fixed, preceded by its sum of F1.
 
-        A row turns to the class where its factor passes rival / own vote. In the order of
-        these points the rows are counted off from their rivals. Rows without a vote for
-        the class never turn.
+        A row switches to the class when the factor exceeds the rival's score / own vote.
+        Rows are counted in the order of these switching points. Rows without a vote for the
+        class never switch.
         """
         is_first = self._places[0] == c
         rival = np.where(is_first, self._places[1], self._places[0])
@@ -380,7 +379,7 @@ class FactorSearch:
         point = other / self.vote[rows, c]
         by_point = np.argsort(point, kind="stable")
         point, rows = point[by_point], rows[by_point]
-        # Cuts between rows that turn at different points; a cut at i turns the first i.
+        # Cuts between distinct switching points; cut i switches the first i rows.
         changes = np.flatnonzero(point[1:] > point[:-1]) + 1
         cuts = np.concatenate([[0], changes, [len(point)]])
         low = np.append(0.0, point)[cuts]
@@ -400,21 +399,21 @@ class FactorSearch:
         return float(value[widest]), float(np.sqrt(low[widest] * high[widest]))
 
     def _f1_of_left(self, rival: Classes, rows: Classes) -> Number:
-        """The sum of the F1 of all rivals when the first i of ``rows`` have left them.
+        """The sum of F1 of all rivals after they have lost the first i of ``rows``.
 
-        A row that leaves changes the F1 of its own rival alone, so that one pass over the
-        rows, rival by rival, finds all changes.
+        A row that switches only affects the F1 of its own rival, so one pass over the rows,
+        sorted by rival, finds all changes.
         """
         total, n_classes = self._total, len(self._total)
         right = self.weight * (rival == self.targets)
         named = np.bincount(rival, self.weight, minlength=n_classes)
         found = np.bincount(rival, right, minlength=n_classes)
         start = 2 * found / np.maximum(total + named, TINY)
-        own = rival[rows].astype(np.uint16)  # whole numbers of 16 bits are sorted fastest
+        own = rival[rows].astype(np.uint16)  # 16-bit integers are sorted fastest
         by_rival = np.argsort(own, kind="stable")
         starts = np.cumsum(np.bincount(own, minlength=n_classes))
         own = own[by_rival]
-        first = np.append(0, starts)[own]  # where the rows of the same rival begin
+        first = np.append(0, starts)[own]  # the first row with the same rival
         gone, gone_hits = (
             running - (running - values)[first]
             for values in (self.weight[rows][by_rival], right[rows][by_rival])
@@ -430,7 +429,7 @@ class FactorSearch:
 
 
 def _f1_of_joined(mass: Number, of_class: NDArray[np.bool_], total: float) -> Number:
-    """F1 of a class when the first i rows, and no others, are named it: (n + 1,)."""
+    """F1 of a class that is predicted for exactly the first i rows: (n + 1,)."""
     named = np.concatenate([[0.0], np.cumsum(mass)])
     hits = np.concatenate([[0.0], np.cumsum(mass * of_class)])
     score: Number = 2 * hits / np.maximum(total + named, TINY)

@@ -121,7 +121,7 @@ def write_estimator(writer: Writer, model: Any) -> dict[str, Json]:
     fitted = writer.state({name: known[name] for name in ATTRIBUTES if name in known})
     classes = writer.state({name: getattr(model.labels_, name) for name in CLASSES})
     learned = {name: getattr(decision, name) for name in DECIDED if name != VOTE}
-    decided = writer.state(learned | {VOTE: decision.vote_to_keep})
+    decided = writer.state(learned | {VOTE: decision.saved_vote})
     params = {}
     for param, value in model.get_params(deep=False).items():
         with writer.within(f"the parameter {param!r} of the classifier"):
@@ -263,7 +263,7 @@ def _check_known(voters: BaggedVoters | PoolVoters) -> None:
 
 def _check_decision(model: Estimator) -> None:
     decision, labels = model.decision_, model.labels_
-    tuning, vote = decision.tuning, decision.vote_to_keep
+    tuning, vote = decision.tuning, decision.saved_vote
     calibrator: Any = decision.calibrator
     _require(np.array_equal(decision.threshold, model.threshold_), "threshold_")
     comparison: Any = decision.comparison

@@ -1,4 +1,4 @@
-"""Step 1 of DAMVI: who votes. One interface, several kinds of voters."""
+"""Step 1 of DAMVI: the voters. Several kinds share one interface."""
 
 from __future__ import annotations
 

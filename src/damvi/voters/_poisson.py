@@ -1,6 +1,6 @@
-"""Kernels of the Poisson bootstrap: random numbers by key and row, made into counts.
+"""Kernels of the Poisson bootstrap: counts from random numbers by key and row.
 
-Apart from :mod:`.sampling`, since they import numba, which waits until it is needed.
+They are separate from :mod:`.sampling` because they import numba, which is slow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 
 @inlined
 def bits_of(key: Any, row: Any) -> Any:
-    """53 random bits for a row: splitmix64, whose state is a counter."""
+    """53 random bits for a row, by splitmix64 with a counter as its state."""
     x = key + np.uint64(row) * GOLDEN
     x = (x ^ (x >> S30)) * FIRST
     x = (x ^ (x >> S27)) * SECOND
@@ -28,7 +28,7 @@ def bits_of(key: Any, row: Any) -> Any:
 
 @kernel
 def draw_by_class(key: Any, start: Any, targets: Any, below: Any, times: Any) -> None:
-    """How often each row is drawn, by the rate of its class (the first if none is told)."""
+    """Draw the count of each row by the rate of its class (the only one if no targets)."""
     longest = below.shape[1]
     one_rate = len(targets) == 0
     for i in range(len(times)):
@@ -42,13 +42,13 @@ def draw_by_class(key: Any, start: Any, targets: Any, below: Any, times: Any) ->
 
 @kernel
 def draw_by_weight(key: Any, start: Any, rates: Any, several: Any, times: Any) -> None:
-    """How often each row is drawn, by a rate of its own."""
+    """Draw the count of each row by its own rate."""
     unit = 2.0**-53
     for i in range(len(times)):
         left, n = rates[i], 0
         go = np.uint64(0)
         while left > 0:
-            # A sum of Poisson numbers is one: large rates in goes, each with its stream.
+            # Poisson numbers add up: large rates are drawn in parts, each with its stream.
             rate = min(left, several)
             left -= rate
             u = bits_of(key + go * FIRST, start + i) * unit

@@ -1,4 +1,4 @@
-"""Any scikit-learn classifier as a voter, on samples of the rows."""
+"""Bagging of any scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class BaggedVoters:
     Attributes
     ----------
     estimators : list of K classifiers
-        They learned class numbers; of two, 1 is the positive class.
+        Trained on class numbers; of two classes, 1 is the positive one.
     n_without_class : ndarray of shape (C,)
-        For each class, how many samples had none of it.
+        For each class, the number of samples without it.
     """
 
     estimators: list[Any]
@@ -51,8 +51,7 @@ class BaggedVoters:
         if own_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(
                 f"{type(estimator).__name__} does not accept sample_weight; use "
-                f"bootstrap=True, which draws the rows by their weights, or another "
-                f"estimator"
+                f"bootstrap=True, which samples rows by weight, or another estimator"
             )
         if known is None:
             known = cls([], np.zeros(n_classes, np.intp))
@@ -76,7 +75,7 @@ class BaggedVoters:
 
     @property
     def classes(self) -> NDArray[np.intp]:
-        """What the models call the classes: their numbers."""
+        """The labels of the models: class numbers."""
         return np.arange(len(self.n_without_class))
 
     @property
@@ -85,18 +84,18 @@ class BaggedVoters:
 
     @property
     def takes_frames(self) -> bool:
-        """Dataframes are given to the models as they are."""
+        """Whether the models receive dataframes as they are."""
         return True
 
     def __len__(self) -> int:
         return len(self.estimators)
 
     def take(self, some: NDArray[np.intp]) -> BaggedVoters:
-        """These voters alone."""
+        """Return these voters alone."""
         return replace(self, estimators=[self.estimators[k] for k in some.tolist()])
 
     def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
-        """The votes of all voters on ``X``, (n, K), +1 and -1, or class numbers."""
+        """Votes of all voters on ``X``, (n, K): +1 and -1, or class numbers."""
         work = [delayed(self._read)(voter, X) for voter in self.estimators]
         return np.column_stack(list(in_parallel(work, n_jobs)))
 
@@ -119,9 +118,9 @@ def _train(
     fit_params: dict[str, Any],
     read: VoteReader,
 ) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
-    """A voter, its votes, and which classes its sample lacks."""
+    """Train a voter; return it with its votes and a mask of classes not in its sample."""
     rows, times = sampling.sample(k)
-    if len(rows) == 0:  # who drew nothing knows nothing, and says what a tie would
+    if len(rows) == 0:  # an empty sample: vote for class 0
         rows, times = np.flatnonzero(targets == 0)[:1], np.ones(1, np.intp)
     voter = seeded_clone(estimator, sampling.random_state(k))
     weights = times.astype(np.float64) if sampling.replace else None
@@ -131,7 +130,7 @@ def _train(
         rows, weights = np.repeat(rows, times), None
     absent = np.bincount(targets[rows], minlength=len(read.classes)) == 0
     if absent.sum() == len(absent) - 1:
-        # Many classifiers refuse a single class; a constant is all there is to learn.
+        # Many classifiers refuse a single class; use a constant instead.
         voter, fit_params = DummyClassifier(strategy="prior"), {}
     voter = fit_on_rows(voter, X, targets, rows, weights, fit_params)
     return voter, read(voter, X), absent

@@ -1,7 +1,8 @@
-"""What is spent on whom: voters trained in a given time, and the hopeless left alone.
+"""Time limits and early stopping for the training of a pool.
 
-Voters are tried in the order of the pool. What the first fold of a voter took tells what
-all of it will take, and what it voted there, whether the vote would miss it.
+Voters are tried in the order of the pool. The time that a voter takes on its first fold
+predicts its total training time, and its votes on the first folds show whether it would
+have any weight.
 """
 
 from __future__ import annotations
@@ -37,60 +38,64 @@ from .trees.estimators import FastForestClassifier, FastTreeClassifier
 from .trees.grow import grow
 
 FIRST_FOLDS = (0, 1)
-"""By which voters are left out; see results/early_stopping for what fewer would cost."""
+"""Folds that decide on early stopping; ``results/early_stopping`` compares fewer folds."""
 HOPELESS = 0.01
-"""A voter that moves a smaller share of the vote on them is left out."""
+"""Minimum share of the weighted vote on the first folds; voters below it are left out."""
 ENOUGH = 20
-"""Rows of each class that it takes to say so."""
+"""Minimum number of rows of each class in the first folds for early stopping."""
 NO_WEIGHT = "no weight in the vote on the first two folds"
 
 TRIALS = (1000, 4000)
-"""Rows on which a voter is tried before it is trained on many more. The first voter gets
-no fewer than the former, others no fewer than the latter."""
+"""Sample sizes for timing a voter before it is trained on many more rows. A voter that
+does not get all rows gets at least this many: the first voter TRIALS[0], others TRIALS[1].
+"""
 ROWS_A_SECOND = 100
-"""With more time than this allows for the rows of a fold, no trial is needed."""
+"""No trial is needed if the time left exceeds the rows of a fold divided by this."""
 LENIENT = 1.5
-"""How much more than is left a trial may promise to take: what it says is rough."""
+"""Tolerance factor for the time that a trial predicts, since it is a rough estimate."""
 SAFETY = 1.1
-"""How much longer than the first fold tells the others may take."""
+"""Safety factor for the time of the other folds, predicted from the first fold."""
 ROWS_SHARE = 0.6
-"""Of the time that is left, for a voter that gets fewer rows: as many as fit in it."""
+"""Share of the time left that a voter trained on a subset of the rows may use."""
 LEAST_SHARE = 0.15
-"""Of the limit: with less left, no other voter is tried."""
+"""Share of the time limit below which no further voter is tried."""
 SETTLE = 0.5
-"""Of the limit: with less left, and nobody quick enough, no other is looked for."""
+"""Share of the time limit: with less left and no voter fast enough so far, the fastest of
+those tried is taken."""
 PATIENCE = 0.4
-"""Of the time, after which others are tried beside the first voter that does not come."""
+"""Share of the time after which others are tried while the first voter still trains."""
 GRACE = 0.05
-"""Of the limit, that what is nearly done may overrun."""
+"""Share of the time limit by which trainings that are nearly done may exceed it."""
 REST = 15
-"""Average precisions of all rows that weights and threshold take as long as."""
+"""Time reserved for weights and threshold, in average-precision computations on all rows.
+"""
 LEAST_REST = 0.3
-"""Seconds that they take with few rows."""
+"""Minimum time reserved for weights and threshold, in seconds."""
 CALIBRATION = 10
-"""The same of a voter's calibration, until one was seen."""
+"""Assumed time of a voter's calibration, in the same unit, until one has been measured."""
 COMPILATION = 120
-"""Seconds: with less, trees of our own have no part until their kernels are compiled."""
+"""Time limit in seconds below which built-in trees are left out if not yet compiled."""
 
 
 @dataclass(eq=False)
 class Judge:
-    """What finished voters are good for, by their calibrated votes.
+    """Calibrates the votes of trained voters and measures what they add to the vote.
 
     Attributes
     ----------
     like : Votes
-        Rows, folds and weights as they will be for the votes of all.
+        Targets, folds and weights of the training rows; the votes are filled in.
     settings : Settings
     method : {"auto", "platt", "isotonic"} or None
-        How soft votes are calibrated, if they are.
+        How soft votes are calibrated; None leaves them as they are.
     row_weight : ndarray of shape (n,) or None
-        What each row counts for in that.
+        Weight of each row in the calibration.
     first_folds : sequence of int
-        By which voters are screened.
+        The folds that decide on early stopping.
     shrinkage : float
-        Of the weights by which they are; None is that of the settings. Without any, twice
-        as many voters are left out, and some are missed.
+        Shrinkage of the weights that decide on early stopping; None uses that of the
+        settings. Without shrinkage, twice as many voters are left out, some of them
+        useful.
     calibrators : dict of int to callable
     seconds : float or None
         The longest calibration so far.
@@ -107,7 +112,7 @@ class Judge:
     _first: dict[int, NDArray[Any]] = field(default_factory=dict)
 
     def calibrate(self, votes: NDArray[Any], k: int) -> None:
-        """Calibrate those of a voter that is whole, in their place."""
+        """Calibrate the votes of a fully trained voter, in place."""
         self.first_of(votes, k)
         start = time.perf_counter()
         self.calibrators[k] = None
@@ -123,16 +128,16 @@ class Judge:
         self.seconds = max(self.seconds or 0.0, time.perf_counter() - start)
 
     def average_precision(self, votes: NDArray[Any]) -> float:
-        """Of the weighted vote, on rows that neither voters nor weights know."""
+        """Average precision of the out-of-sample weighted vote."""
         cast = replace(self.like, votes=votes)
         moments = self.settings.moments_by_fold(cast)
-        with warnings.catch_warnings():  # of all voters, the fit itself will tell
+        with warnings.catch_warnings():  # the fit itself warns, of the whole pool
             warnings.simplefilter("ignore")
             found = minimize_c_bound(cast, moments, self.settings, 1)
         return self._worth(found.out_of_sample_vote)
 
     def describe(self, training: Training, k: int) -> str:
-        """A line on a voter that is whole, beside those that came before it."""
+        """One line on a fully trained voter: its score alone and with those before it."""
         name = training.named[k][0]
         alone = self._worth(training.votes[:, k].astype(np.float64))
         so_far = self.average_precision(training.votes_of(list(self.calibrators)))
@@ -145,7 +150,7 @@ class Judge:
         return float(Metric.of(self.like, AVERAGE_PRECISION)([vote] * self.like.n_folds)[0])
 
     def unit(self) -> float:
-        """Seconds of one average precision on all rows, of each class but one."""
+        """Seconds to compute the average precision on all rows, for all classes but one."""
         targets = self.like.targets
         vote = np.random.RandomState(0).uniform(size=len(targets))
         start = time.perf_counter()
@@ -154,9 +159,10 @@ class Judge:
 
     @cached_property
     def can_screen(self) -> bool:
-        """Whether anybody may be left out by its first folds.
+        """Whether voters may be left out by their votes on the first folds.
 
-        Windows in the order of time differ too much; equal weights are for all.
+        Not with folds in time order, which differ too much from each other, nor with
+        equal weights, nor with too few rows of a class.
         """
         judged = np.isin(self.like.folds, self.first_folds)
         counts = np.bincount(self.like.targets[judged], minlength=self.like.n_classes)
@@ -168,7 +174,7 @@ class Judge:
         )
 
     def first_of(self, votes: NDArray[Any], k: int) -> NDArray[Any]:
-        """A voter's votes on the first folds, calibrated by themselves."""
+        """Votes of a voter on the first folds, calibrated on these folds alone."""
         if k in self._first or not self.can_screen:
             return self._first.get(k, votes)
         rows = self._first_rows
@@ -196,7 +202,7 @@ class Judge:
     def shares_so_far(
         self, votes: NDArray[Any], voters: Sequence[int]
     ) -> NDArray[np.float64]:
-        """What each voter moves of the vote on the first folds: weight times deviation."""
+        """Share of each voter in the vote on the first folds: weight times deviation."""
         rows, weight = self._first_rows, self.like.sample_weight
         columns = np.concatenate([self.first_of(votes, k) for k in voters], axis=1)
         some = replace(
@@ -217,7 +223,7 @@ class Judge:
         return np.asarray(moved / (moved.sum() or 1.0))
 
     def screen(self, training: Training) -> None:
-        """Leave out who would have no weight, by the first folds of all."""
+        """Leave out voters with no weight in the vote on the first folds."""
         shares = self.shares_so_far(training.votes, range(len(training.named)))
         for k in np.flatnonzero(shares < HOPELESS).tolist():
             training.leave_out(k, NO_WEIGHT)
@@ -225,7 +231,7 @@ class Judge:
 
 @dataclass(frozen=True)
 class Budget:
-    """Seconds of wall time, from ``start`` on.
+    """A time limit in seconds of wall time, counted from ``start``.
 
     Examples
     --------
@@ -245,7 +251,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class _TooSlow:
-    """What a trial says where it says no: the seconds of a training on so many rows."""
+    """Result of a failed trial: the predicted seconds of a training, by number of rows."""
 
     seconds: Callable[[float], float]
 
@@ -269,9 +275,10 @@ def train_in_time(
 ) -> None:
     """Train as many voters as time allows, in threads.
 
-    At least one is trained, if need be on fewer rows, and ``say`` is told of it. Whoever
-    is left out is named in the training. What has begun cannot be stopped: if it takes far
-    longer than was foreseen, it is left to itself, and what it finds is thrown away.
+    At least one voter is trained, if necessary on fewer rows, with a warning through
+    ``say``. Voters left out are recorded in ``training.left_out``. A training that has
+    started cannot be stopped: if it takes much longer than predicted, it is no longer
+    waited for, and its result is discarded.
 
     Parameters
     ----------
@@ -280,8 +287,9 @@ def train_in_time(
     judge : Judge
     n_jobs : int, optional
     follow : callable
-        Told of the trainings as they come.
+        Called after each training; see :data:`~damvi.voters.pool.Follower`.
     say : callable
+        Called with the text of each warning.
     """
     with one_blas_thread():
         _Schedule(training, budget, judge, effective_n_jobs(n_jobs), follow, say).run()
@@ -289,10 +297,10 @@ def train_in_time(
 
 @dataclass(eq=False)
 class _Schedule:
-    """Who is trained next, and whether there is time for it.
+    """Decides which voter to train next, and whether there is enough time for it.
 
-    The folds of voters that were taken come first, one voter after the other; where a
-    thread has nothing to do, the next voter is tried on its first fold.
+    The remaining folds of accepted voters come first, one voter after the other. When a
+    thread is idle, the next voter is tried on its first fold.
     """
 
     training: Training
@@ -333,19 +341,19 @@ class _Schedule:
             told = ", ".join(f"{name!r} on {some.max_rows:,}" for name, some in whole)
             self.say(
                 f"time_limit={self.budget.limit:g} is short for {self.n_rows(ALL_ROWS):,} "
-                f"rows: some voters were trained on fewer, {told}, with all of the rarer "
-                f"classes where they are few"
+                f"rows: some voters were trained on fewer ({told}), keeping all rows of "
+                f"rare classes"
             )
 
-    # What there is to do, and how long it takes.
+    # Time estimates.
 
     @property
     def left(self) -> float:
-        """Seconds for trainings: some are kept for what comes after them."""
+        """Seconds left for training, after the time reserved for the steps that follow."""
         return self.budget.left - LEAST_REST - REST * self.unit
 
     def expected(self, k: int, fold: int) -> float:
-        """Seconds of a task, by the first fold and the pace since."""
+        """Predicted seconds of a task, from the first fold and the folds since."""
         first = self.first_seconds[k]
         rows = self._rows_used(k, fold) / self._rows_used(k, 0)
         judged = [int((self.training.folds == one).sum()) for one in (fold, 0)]
@@ -360,7 +368,7 @@ class _Schedule:
         return min(n_rows, most) if isinstance(most, int) else n_rows
 
     def has_time(self, *more: tuple[int, int]) -> bool:
-        """Whether all that was taken, and these, can be done in time."""
+        """Whether all accepted tasks and these can be finished in time."""
         tasks = [self.expected(*task) for task in (*self.queue, *more)]
         now = self.budget.clock()
         begun = [
@@ -372,7 +380,7 @@ class _Schedule:
             one.k for one in self.running.values()
         }
         work = sum(tasks) + sum(begun) + calibration * len(voters)
-        # The last task may find all other threads idle.
+        # The last task may run while all other threads are idle.
         longest = max([*tasks, *begun], default=0.0)
         needed = work / self.n_workers + longest * (1 - 1 / self.n_workers)
         return SAFETY * needed <= self.left
@@ -381,7 +389,7 @@ class _Schedule:
         return len(self.training.rows_of[fold])
 
     def total(self, seconds: Callable[[float], float]) -> float:
-        """Seconds of all trainings of a voter, where so many rows take ``seconds``."""
+        """Seconds to train a voter on all folds, given the seconds by number of rows."""
         return sum(seconds(len(rows)) for rows in self.training.rows_of.values())
 
     # Threads.
@@ -392,7 +400,7 @@ class _Schedule:
 
         def work() -> None:
             try:
-                with config_context(**config):  # which is each thread's own
+                with config_context(**config):  # scikit-learn's config is thread-local
                     self.results.put((ticket, call()))
             except BaseException as error:
                 self.results.put((ticket, error))
@@ -420,20 +428,20 @@ class _Schedule:
                 return
 
     def _may_try(self) -> bool:
-        """Whether there is time to try another voter; if there is none yet, in any case."""
+        """Whether there is time to try another voter; always if there is none yet."""
         if not (self.taken or self.running):
             return True
         if not self.taken and self._is_short and not self.n_overdue:
-            return False  # the first has all there is, until it is known what it needs
+            return False  # the first voter may need all the time; wait until it is known
         return self.left > LEAST_SHARE * self.budget.limit
 
     @property
     def _is_short(self) -> bool:
-        """Whether time is so short for the rows that trials are needed."""
+        """Whether time is so short for this many rows that trials are needed."""
         return self.left < self.n_rows() / ROWS_A_SECOND and self.n_rows() >= 8 * TRIALS[0]
 
     def _must_compile(self, k: int) -> bool:
-        """Whether its kernels must be compiled first, which no other thread outruns."""
+        """Whether the voter's kernels must be compiled first, which blocks all threads."""
         if self.budget.limit >= COMPILATION or is_compiled(grow):
             return False
         estimator = self.training.named[k][1]
@@ -443,18 +451,18 @@ class _Schedule:
             return False
         if not self.told:
             self.say(
-                f"damvi's own trees must be compiled, once on this machine, and "
-                f"time_limit={self.budget.limit:g} is too short for that: they have no "
-                f"part. Any fit without a limit compiles them"
+                f"damvi's built-in trees must be compiled once on this machine, and "
+                f"time_limit={self.budget.limit:g} is too short for that, so they are "
+                f"left out; any fit without a time limit compiles them"
             )
         self.told = True
         return True
 
     def _give_up_last(self) -> None:
-        """Of those that are not whole, the last that was taken; never the only one."""
+        """Leave out the voter accepted last that is not fully trained."""
         whole = set(self.training.whole)
         k = next(k for k in reversed(self.taken) if k not in whole)
-        self._leave_out(k, "it took longer than its first fold")
+        self._leave_out(k, "later folds took longer than the first")
 
     def _leave_out(self, k: int, why: str) -> None:
         self.training.leave_out(k, why)
@@ -463,7 +471,7 @@ class _Schedule:
             self.taken.remove(k)
 
     def _wait(self) -> None:
-        """For the next result, or until it is no use to wait any longer."""
+        """Wait for the next result, or until there is no time left to wait."""
         while True:
             patience = self._patience()
             try:
@@ -474,12 +482,12 @@ class _Schedule:
                     continue
                 if self.training.whole:
                     self._let_go()
-                else:  # another may be tried beside it, and whoever comes is welcome
+                else:  # try another voter beside it, and take whichever is done first
                     self.n_overdue, self.until = 1, None
                 return
         one = self.running.pop(ticket, None)
         if one is None or self.training.named[one.k][0] in self.training.left_out:
-            return  # nobody waits for it any more
+            return  # its voter has been left out meanwhile
         if isinstance(found, BaseException):
             raise found
         if isinstance(found, _TooSlow):
@@ -493,17 +501,17 @@ class _Schedule:
             self._keep(one.k, one.fold, found)
 
     def _patience(self) -> float | None:
-        """Seconds to wait for those that are trained now; None is as long as it takes."""
+        """Seconds to wait for the running trainings; None to wait until they are done."""
         if self.training.whole:
             return max(0.0, self.left + GRACE * self.budget.limit)
         if not self.taken and self.waiting and self.until is not None:
             return max(0.0, self.until - self.budget.clock())
-        return None  # there must be one
+        return None  # at least one voter is needed
 
     def _let_go(self) -> None:
-        """Wait no longer for those that are trained now; their threads end on their own."""
+        """Stop waiting for running trainings; their threads end on their own."""
         for one in self.running.values():
-            self._leave_out(one.k, "it was not ready in time")
+            self._leave_out(one.k, "not trained in time")
         self.running.clear()
         for k in {k for k, _ in self.queue}:
             self._leave_out(k, "no time left for all of its folds")
@@ -514,16 +522,16 @@ class _Schedule:
     # Voters.
 
     def _try(self, k: int) -> Trained | _TooSlow:
-        """The first fold of a voter, unless a trial says that there is no time for it."""
+        """Train the first fold of a voter, unless a trial shows that time is too short."""
         estimator = self.training.named[k][1]
         few, some = TRIALS
         if not self._is_short or isinstance(estimator, SomeRows):
             return train_task(*self.training.task(k, 0))
-        # In proportion to the rows is more than it takes, so if that is little, fine.
+        # Time proportional to the rows is an overestimate: if that fits, all is well.
         took = self._trial(k, few)
         seconds = _growth([(few, took)])
         if self._is_too_long(seconds):
-            # Not the first time: then libraries are loaded, and kernels compiled.
+            # Discard the first time, which includes imports and compilation.
             took = min(took, self._trial(k, few))
             seconds = _growth([(few, took)])
             if self.n_rows() > 2 * some and not self._is_too_long(lambda n: took):
@@ -544,14 +552,14 @@ class _Schedule:
         return self.budget.clock() - begun
 
     def _too_slow(self, k: int, seconds: Callable[[float], float]) -> None:
-        """Leave a voter out by what its trial said, or let it have fewer rows."""
+        """Give a voter fewer rows, or leave it out, by the time that its trial predicts."""
         is_first = k == self.first
         if is_first and self.waiting and self._is_too_long(lambda n: seconds(TRIALS[0])):
             self.on_few_rows[k] = self.total(lambda n: seconds(TRIALS[0]))
             self._leave_out(k, f"too slow even on {TRIALS[0]:,} rows")
             self.first = None
             if self.left < SETTLE * self.budget.limit:
-                # Nobody has time enough, it seems: the quickest of those that were tried.
+                # No voter seems fast enough: take the fastest of those tried.
                 k = min(self.on_few_rows, key=self.on_few_rows.__getitem__)
                 del self.training.left_out[self.training.named[k][0]]
                 self.first = k
@@ -572,8 +580,8 @@ class _Schedule:
             self._leave_out(k, f"too slow: about {total:.0f} s")
 
     def _share(self, k: int) -> float:
-        """Of what is left, for a voter that does not get all rows: half until the first
-        has its own."""
+        """Share of the time left for a voter with fewer rows, halved until the first voter
+        is accepted."""
         settled = k == self.first or self.first in self.taken
         return ROWS_SHARE if settled else ROWS_SHARE / 2
 
@@ -586,7 +594,7 @@ class _Schedule:
         self._start(k, 0, 0.0, partial(self._try, k))
 
     def _tried(self, k: int, found: Trained) -> None:
-        """Take a voter with all folds, or not, by what its first fold took and voted."""
+        """Accept a voter or leave it out, by the time that its first fold took."""
         self.first_seconds[k] = found
         rest = [(k, fold) for fold in self.training.to_do(k) if fold != 0]
         if not self.has_time(*rest):
@@ -605,7 +613,7 @@ class _Schedule:
                 self._with_fewer_rows(k, max(TRIALS[0], fewer))
                 return
         self.taken.append(k)
-        # Those by which it is judged come first.
+        # The folds for early stopping come first.
         self.queue.extend(sorted(rest, key=lambda task: task[1] not in FIRST_FOLDS))
         self._keep(k, 0, found)
 
@@ -625,7 +633,7 @@ class _Schedule:
 
 
 def _growth(points: Sequence[tuple[int, float]]) -> Callable[[float], float]:
-    """Seconds by rows, from trials: in proportion, on a line, or by a power above 1."""
+    """Seconds by number of rows, from trials: proportional, linear, or a power above 1."""
     (n, seconds) = points[-1]
     if len(points) == 1:
         return lambda rows: seconds * rows / n

@@ -1,4 +1,4 @@
-"""A table's columns as voters take them: numbers, ranks, splines, pairs, rates."""
+"""Transformers of a table's columns for voters: numbers, ranks, splines, pairs, rates."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from .trees.features import (
 Floats = NDArray[np.float64]
 
 MOST_CATEGORIES = 100
-"""Of a column, that linear models tell apart; the rarest share a place."""
+"""Maximum number of categories per column in linear models; the rarest share one."""
 KNOTS = (-1.0, 0.0, 1.0)
-"""Normal scores at which a spline may bend."""
+"""Knots of the splines, as normal scores."""
 LEAST_VALUES = 10
-"""A column with no more has no splines."""
+"""Columns with at most this many distinct quantiles have no splines."""
 FOLDS = 5
-"""In which rates are learned from the rows of the others."""
+"""Number of folds for cross-fitted rates."""
 
 
 class NumberEncoder(TransformerMixin, BaseEstimator):
-    """Dataframes (pandas, polars) as arrays, a category as its number.
+    """Convert dataframes (pandas, polars) to arrays, with categories as numbers.
 
-    Categories that were not there at fit become -1, missing values NaN. A column without
-    any value at fit becomes 0, since some models stumble over it. Of sparse tables it
-    makes the one kind that all models know.
+    Categories that were not seen in ``fit`` become -1, missing values NaN. Columns without
+    any value in ``fit`` become 0, since some models fail on them. Sparse tables become CSR
+    matrices, which all models accept.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         """Learn the categories."""
         is_frame = hasattr(X, "columns")
         if is_frame:
-            needs_reading(X)  # refuses columns of the same name
+            needs_reading(X)  # raises an error for duplicate column names
         self.categories_: Categories | None = Categories.learn(X) if is_frame else None
         numbers = FrameTable(X, self.categories_)[:] if self.categories_ else X
         self.empty_: NDArray[np.bool_] = np.zeros(X.shape[1], dtype=bool)
@@ -73,7 +73,7 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The numbers."""
+        """Convert the columns to numbers."""
         check_is_fitted(self)
         if sparse.issparse(X):
             return sparse.csr_matrix(X)
@@ -91,24 +91,24 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
 
 
 def numeric_columns(X: Any) -> list[Any]:
-    """The columns that hold amounts."""
+    """The numeric columns."""
     if not hasattr(X, "columns"):
         return list(range(X.shape[1]))
     return [name for name in X.columns if not is_categorical(X[name])]
 
 
 def categorical_columns(X: Any) -> list[Any]:
-    """The columns of a dataframe that hold categories."""
+    """The categorical columns of a dataframe."""
     if not hasattr(X, "columns"):
         return []
     return [name for name in X.columns if is_categorical(X[name])]
 
 
 class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Amounts as normal scores of their ranks, which no outlier can stretch.
+    """Replace numbers by the normal scores of their ranks, which are robust to outliers.
 
-    Ranks come from 100 quantiles, of at most 10,000 rows. Missing values become 0, the
-    middle.
+    Ranks are based on 100 quantiles of at most 10,000 rows. Missing values become 0, the
+    median.
 
     Examples
     --------
@@ -126,12 +126,12 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """The scores."""
+        """Compute the normal scores."""
         check_is_fitted(self)
         return self.scores(X)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """The same, as an array whatever scikit-learn is told to hand out."""
+        """Normal scores as an array, whatever output scikit-learn is configured for."""
         X = np.asarray(X, dtype=np.float64)
         scores = np.empty(X.shape)
         for j, (values, heights) in enumerate(self.knots_):
@@ -140,7 +140,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _knots(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Values in order, and their normal scores; equal quantiles share a mean score."""
+    """Sorted values and their normal scores; equal quantiles share their mean score."""
     ranks = np.linspace(0.01, 0.99, 100)
     if len(column) == 0:
         return np.zeros(1), np.zeros(1)
@@ -151,10 +151,9 @@ def _knots(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
 
 
 class RankSplines(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Normal scores of ranks, and how far they are above some knots.
+    """Normal scores of ranks, and their excess over some knots.
 
-    A linear model of these is a sum of curves, one for each column, which bend at the
-    knots.
+    A linear model of these is a sum of curves, one for each column, that bend at the knots.
 
     Examples
     --------
@@ -166,7 +165,7 @@ class RankSplines(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the quantiles, and which columns have enough of them."""
+        """Learn the quantiles, and which columns have enough distinct ones."""
         self.ranks_: RankScaler = RankScaler().fit(X)
         self.bent_: NDArray[np.bool_] = np.array(
             [len(values) > LEAST_VALUES for values, _ in self.ranks_.knots_], dtype=bool
@@ -174,11 +173,11 @@ class RankSplines(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """The scores of all columns, then knot by knot what is above it."""
+        """The scores of all columns, then their excess over each knot."""
         check_is_fitted(self)
         scores = self.ranks_.scores(X)
         bent = scores[:, self.bent_]
-        # In its place, since the parts together would take as much memory again.
+        # Write in place, since concatenating the parts would double the memory.
         made = np.empty((len(scores), self._n_features_out))
         made[:, : scores.shape[1]] = scores
         for number, knot in enumerate(KNOTS):
@@ -193,15 +192,15 @@ class RankSplines(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 class PairColumns(TransformerMixin, BaseEstimator):
-    """The columns, and the differences, products and ratios of pairs of the useful ones.
+    """The columns, with differences, products and ratios of pairs of the useful ones.
 
-    Trees cut one column at a time, and find such pairs only by many cuts. Useful is what
-    20 small trees of LightGBM gain most by, on the training rows alone.
+    Trees split one column at a time, and need many splits for such pairs. The useful
+    columns are those with the largest gain in 20 small LightGBM trees on the training rows.
 
     Parameters
     ----------
     n_columns : int, default=6
-        So many are paired, each with each.
+        Number of columns to pair with each other.
     random_state : int, optional
     """
 
@@ -210,7 +209,7 @@ class PairColumns(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Choose the columns."""
+        """Select the columns."""
         from lightgbm import LGBMClassifier
 
         trees = LGBMClassifier(
@@ -245,7 +244,7 @@ class PairColumns(TransformerMixin, BaseEstimator):
 
 
 def scaled_table(amounts: Any = None, *, centre: bool = True) -> Any:
-    """Amounts by a transformer, or filled in and scaled; an indicator for each category.
+    """Transform or scale numeric columns, and one-hot encode categorical ones.
 
     Examples
     --------
@@ -269,20 +268,20 @@ def scaled_table(amounts: Any = None, *, centre: bool = True) -> Any:
     table = ColumnTransformer(
         [("amounts", amounts, numeric_columns), ("names", names, categorical_columns)]
     )
-    # Whatever scikit-learn is told to hand out elsewhere.
+    # Whatever output scikit-learn is configured for.
     return table.set_output(transform="default")
 
 
-# Very many categories as rates of the classes, learned from a voter's own rows.
+# Columns with very many categories as class rates, learned from a voter's own rows.
 #
-# A rate is shrunk towards that of all rows: the fewer rows a category has, and the less the
-# categories differ beyond chance, the more. Where labels are coin flips nothing is left of
-# it. The rows that a rate is learned from do not see it: ``fit_transform``, which pipelines
-# call, gives each row the rates of the other folds.
+# Rates are shrunk towards the overall rate: the more so, the fewer rows a category has, and
+# the less the categories differ beyond chance. With random labels nothing is left of them.
+# Rates are cross-fitted: in ``fit_transform``, which pipelines call, each row gets the
+# rates of the other folds.
 
 
 def many_categories(X: Any) -> list[Any]:
-    """The columns of a dataframe that have more categories than can be told apart."""
+    """Columns of a dataframe with more than 100 categories."""
     if not hasattr(X, "columns") or hasattr(X, "column_names"):  # an Arrow table
         return []
     return [
@@ -294,37 +293,37 @@ def many_categories(X: Any) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """The rates of classes in the categories of a column.
+    """Class rates by category of a column.
 
     Attributes
     ----------
     hashes : ndarray of uint64, shape (K,)
-        Of the categories, in order; the categories themselves are not kept.
+        Sorted hashes of the categories, which are not stored themselves.
     rates : ndarray of shape (K + 2, R)
-        Of each category; of missing values; and of all rows, for categories that were not
-        there. R is the number of classes but one: the first has what is left.
+        Rates of each category, of missing values, and of all rows, for unknown categories.
+        R is the number of classes minus one: the first class has the rest.
     """
 
     hashes: NDArray[np.uint64]
     rates: Floats
 
     def __call__(self, column: Any) -> Floats:
-        """The rates of each row, (n, R)."""
+        """Rates for each row, (n, R)."""
         labels, codes = labels_and_codes(column, column.name)
         places = places_of(self.hashes, labels, codes)
         return self.rates[np.append(places, len(self.hashes))[codes]]
 
 
 class RateEncoder(TransformerMixin, BaseEstimator):
-    """Each column of more than 100 categories as the rates of the classes in them.
+    """Replace columns with more than 100 categories by the class rates of the categories.
 
-    All others stay as they are. There is a rate for each class but the first; a category
-    that was not there at fit has those of all rows.
+    All other columns are unchanged. There is a rate for each class but the first; unknown
+    categories get the rates of all rows.
 
     Parameters
     ----------
     random_state : int, optional
-        Of the five folds in which ``fit_transform`` learns the rates of the others.
+        Seed of the five folds by which ``fit_transform`` cross-fits the rates.
 
     Examples
     --------
@@ -342,7 +341,7 @@ class RateEncoder(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the rates of all rows."""
+        """Learn the rates from all rows."""
         shares = _class_shares(y)
         self.rates_: dict[str, Rates] = {}
         for name in many_categories(X):
@@ -354,7 +353,7 @@ class RateEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any, **params: Any) -> Any:
-        """Learn the rates, and give each row those that the other folds have."""
+        """Learn the rates, and give each row those learned on the other folds."""
         self.fit(X, y)
         if not self.rates_:
             return X
@@ -369,7 +368,7 @@ class RateEncoder(TransformerMixin, BaseEstimator):
         return _replaced(X, made)
 
     def transform(self, X: Any) -> Any:
-        """The table with rates in the place of these columns."""
+        """Replace the columns by rates."""
         check_is_fitted(self)
         if not self.rates_:
             return X
@@ -385,17 +384,17 @@ class RateEncoder(TransformerMixin, BaseEstimator):
 
 
 def _class_shares(y: Any) -> Floats:
-    """A column of 0 and 1 for each class but the first, whose rate the others tell."""
+    """Indicators of each class but the first, whose rate follows from the others."""
     classes, places = np.unique(np.asarray(y), return_inverse=True)
     return np.asarray(np.eye(len(classes))[places][:, 1:])
 
 
 def _rates(codes: NDArray[Any], n_labels: int, shares: Floats) -> Floats:
-    """Of each label, of missing values (code -1), and of all rows: (n_labels + 2, R).
+    """Rates of each label, of missing values (code -1) and of all rows: (n_labels + 2, R).
 
-    The labels' true rates are taken to vary around that of all rows by a variance t, which
-    is what the observed ones vary beyond chance (the moments of DerSimonian and Laird). A
-    label of n rows is then trusted by n t / (n t + p (1 - p)).
+    The true rates of the labels are assumed to vary around the overall rate with variance
+    t, estimated by how much the observed rates vary beyond chance (DerSimonian and Laird).
+    The rate of a label with n rows then has weight n t / (n t + p (1 - p)).
     """
     places = np.where(codes < 0, n_labels, codes)
     counts = np.bincount(places, minlength=n_labels + 2).astype(np.float64)
@@ -416,7 +415,7 @@ def _rates(codes: NDArray[Any], n_labels: int, shares: Floats) -> Floats:
 
 
 def _splits(y: NDArray[Any], seed: int | None) -> list[tuple[Any, Any]]:
-    """Folds that know as much of each class as they can."""
+    """Stratified folds, as far as possible."""
     least = np.unique(y, return_counts=True)[1].min()
     if least < 2:
         n_folds = min(FOLDS, len(y))
@@ -427,7 +426,7 @@ def _splits(y: NDArray[Any], seed: int | None) -> list[tuple[Any, Any]]:
 
 
 def _replaced(X: Any, made: dict[Any, Floats]) -> Any:
-    """The dataframe without these columns, and with their rates at its end."""
+    """Remove these columns from a dataframe, and append their rates."""
     names = rate_names(list(map(str, X.columns)), {n: r.shape[1] for n, r in made.items()})
     columns = {
         name: rates[:, c]
@@ -440,12 +439,12 @@ def _replaced(X: Any, made: dict[Any, Floats]) -> Any:
         parts = [pl.Series(name, column) for name, column in columns.items()]
         return X.drop(list(made)).with_columns(parts)
     others = X.drop(columns=list(made))
-    others.columns = others.columns.map(str)  # names of one kind, as scikit-learn asks for
+    others.columns = others.columns.map(str)  # scikit-learn needs names of one type
     return others.assign(**columns)
 
 
 def rate_names(columns: list[str], widths: dict[Any, int]) -> dict[Any, list[str]]:
-    """What the rates of some columns are called; none has the name of another column."""
+    """Names of the rate columns, different from all other columns."""
     taken: set[str] = set(columns)
     names: dict[Any, list[str]] = {}
     for name, width in widths.items():

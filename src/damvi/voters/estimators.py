@@ -1,6 +1,6 @@
-"""What is asked of voters, and scikit-learn's estimators as such.
+"""The interface of voters, and scikit-learn's estimators as voters.
 
-How an estimator is seeded, weighted and fitted, and what its answers are as votes.
+How an estimator is seeded, weighted and fitted, and how its predictions become votes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
 class Voters(Protocol):
-    """A set of trained voters of one kind: trees, bagged classifiers, ...
+    """Interface of a set of trained voters of one kind: trees, bagged classifiers, ...
 
-    Votes for the positive one of two classes are +1 and -1 (int8). Of three classes or
-    more, they are class numbers (uint8). :class:`VoteReader` has soft votes, too.
+    With two classes, hard votes are +1 for the positive class and -1 for the other (int8);
+    with three or more, class numbers (uint8). See :class:`VoteReader` for soft votes.
     """
 
     @classmethod
@@ -52,21 +52,21 @@ class Voters(Protocol):
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[Self, Any]:
-        """The ``known`` voters and new ones up to ``n_voters``, with all votes on ``X``.
+        """Train voters up to ``n_voters``, in addition to those ``known``, and cast votes.
 
-        ``targets`` are class numbers, from 0; of two classes, 1 is the positive one. With
-        replacement, voters see how often each row was drawn; without, they see the rows'
-        own ``sample_weight``.
+        ``targets`` are class numbers from 0; of two classes, 1 is the positive one. With
+        replacement, voters are weighted by how often each row was drawn; without, by
+        ``sample_weight``. Returns all voters, and their votes on ``X``.
         """
 
     def __len__(self) -> int: ...
 
     @property
     def takes_frames(self) -> bool:
-        """Whether dataframes are left as they are, for their names and categories."""
+        """Whether voters use the names and categories of dataframes."""
 
     def take(self, some: NDArray[np.intp]) -> Self:
-        """These voters alone, by their numbers."""
+        """Return the voters with these numbers."""
 
     @property
     def estimators(self) -> list[Any]:
@@ -74,31 +74,31 @@ class Voters(Protocol):
 
     @property
     def n_without_class(self) -> NDArray[np.intp]:
-        """For each class, how many voters have seen none of it, and never vote for it."""
+        """For each class, the number of voters trained without it."""
 
     def votes(self, X: Any, n_jobs: int | None = None) -> Any:
-        """The votes of all K voters on ``X``, (n, K)."""
+        """Votes of all K voters on ``X``, (n, K)."""
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """The weighted sum of the votes on ``X``; voters of weight 0 are not asked.
+        """Weighted sum of the votes on ``X``; voters of weight 0 are skipped.
 
-        Of three classes or more: the weight behind each, (n, C).
+        With three or more classes, the weight for each class, (n, C).
         """
 
 
 def check_can_vote(name: str, estimator: Any) -> None:
-    """Refuse what is no classifier."""
+    """Raise an error if this is not a classifier."""
     if not hasattr(estimator, "predict") or is_regressor(estimator):
         raise ValueError(
-            f"voter {name!r} ({type(estimator).__name__}) is not a classifier, and "
-            f"only classifiers can vote"
+            f"voter {name!r} ({type(estimator).__name__}) is not a classifier; only "
+            f"classifiers can vote"
         )
 
 
 def seeded_clone(estimator: Any, seed: int) -> Any:
-    """A clone with every random state, nested ones too, set to ``seed``."""
+    """A clone with every random state, including nested ones, set to ``seed``."""
     estimator = clone(estimator)
     names = [
         name
@@ -116,10 +116,10 @@ def fit_on_rows(
     weights: NDArray[np.float64] | None,
     params: Mapping[str, Any],
 ) -> Any:
-    """The estimator fitted on some rows, as a classifier of all the class numbers.
+    """Fit an estimator on some of the rows, as a classifier of all class numbers.
 
-    ``weights`` has one entry for each of ``rows``. ``params`` go to ``fit``; values with
-    one entry for each row of ``X`` are taken there.
+    ``weights`` has one entry for each of ``rows``. ``params`` are passed to ``fit``; values
+    with one entry for each row of ``X`` are indexed by ``rows``.
     """
     if isinstance(estimator, SomeRows):
         some, factor = estimator.draw(targets[rows])
@@ -128,10 +128,10 @@ def fit_on_rows(
             weights = factor if weights is None else factor * weights[some]
         elif weights is not None:
             weights = weights[some]
-        # A voter is the classifier itself: what it was trained on, it need not know.
+        # The voter is the classifier itself, without the wrapper.
         return fit_on_rows(estimator.estimator, X, targets, rows, weights, params)
     own_params = params_of_rows(params, rows, len(targets))
-    # Some models insist on labels 0, 1, ... without gaps, and not all classes are here.
+    # Some models need labels 0, 1, ... without gaps, but a class may be missing here.
     present, numbers = np.unique(targets[rows], return_inverse=True)
     numbers = numbers.astype(targets.dtype)
     _fit_weighted(estimator, take_rows(X, rows), numbers, weights, own_params)
@@ -142,7 +142,7 @@ def fit_on_rows(
 def params_of_rows(
     params: Mapping[str, Any], rows: NDArray[np.intp], n_rows: int
 ) -> dict[str, Any]:
-    """The same for some of the rows: values with one entry a row are taken there."""
+    """Parameters of ``fit`` for some rows: values with one entry per row are indexed."""
     return {
         name: take_rows(value, rows) if _is_per_row(value, n_rows) else value
         for name, value in params.items()
@@ -158,7 +158,7 @@ def _is_per_row(value: Any, n_rows: int) -> bool:
 
 
 def weight_name(estimator: Any) -> str | None:
-    """What ``fit`` calls the rows' weights, in a pipeline those of its last step."""
+    """The name of ``sample_weight`` in ``fit``; in a pipeline, that of the last step."""
     if isinstance(estimator, SomeRows):
         return weight_name(estimator.estimator)
     if has_fit_parameter(estimator, "sample_weight"):
@@ -182,7 +182,7 @@ def _fit_weighted(
         return estimator.fit(X, y, **params)
     if name == "sample_weight" or not routing_enabled():
         return estimator.fit(X, y, **{name: weights}, **params)
-    if params:  # routed to the steps as they ask, and the weights with them
+    if params:  # routed to the steps that request them, and the weights as well
         return estimator.fit(X, y, sample_weight=weights, **params)
     with config_context(enable_metadata_routing=False):
         return estimator.fit(X, y, **{name: weights})
@@ -193,13 +193,13 @@ def _has(name: str) -> Any:
 
 
 class Relabelled(ClassifierMixin, BaseEstimator):
-    """A fitted classifier of the labels 0, 1, ... that stand for ``classes``.
+    """A fitted classifier of the labels 0, 1, ..., relabelled as ``classes``.
 
     Parameters
     ----------
     estimator : fitted classifier
     classes : array
-        In the order of the estimator's own.
+        The new labels, in the order of the estimator's classes.
 
     Examples
     --------
@@ -219,44 +219,44 @@ class Relabelled(ClassifierMixin, BaseEstimator):
         return True
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row."""
+        """Predict the label of each row."""
         numbers = np.asarray(self.estimator.predict(X)).ravel().astype(np.intp)
         return self.classes_[numbers]
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> Any:
-        """The probabilities of ``classes_``."""
+        """Probabilities of ``classes_``."""
         return self.estimator.predict_proba(X)
 
     @_has("decision_function")
     def decision_function(self, X: Any) -> Any:
-        """The scores of ``classes_``, or of the second of two."""
+        """Scores of ``classes_``, or of the second of two."""
         return self.estimator.decision_function(X)
 
     @property
     def feature_importances_(self) -> Any:
-        """Those of the estimator, if it has any."""
+        """Feature importances of the estimator, if it has any."""
         return self.estimator.feature_importances_
 
 
 class SomeRows(ClassifierMixin, BaseEstimator):
-    """A classifier that learns from some of the rows it is given, for want of time.
+    """A classifier that is trained on a subset of the rows, to save time.
 
-    All rows of the rarer classes are kept, as long as they are at most half of
-    ``max_rows``; those of the largest are drawn, and weighted back to their number. A
-    classifier that takes no ``sample_weight`` gets all classes in proportion.
+    All rows of the rarer classes are kept if they are at most half of ``max_rows``; rows of
+    the largest class are sampled, and weighted to make up for it. If the classifier does
+    not accept ``sample_weight``, all classes are sampled in proportion.
 
     Parameters
     ----------
     estimator : classifier
     max_rows : int, default=10000
     random_state : int, default=0
-        The seed of the draw.
+        Seed of the sample.
 
     Attributes
     ----------
     estimator_ : classifier
-        Fitted. A pool keeps this alone.
+        The fitted classifier. A pool keeps only this.
 
     Examples
     --------
@@ -274,7 +274,7 @@ class SomeRows(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def draw(self, y: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
-        """Numbers of rows in order, and how many each stands for, if that can be told."""
+        """Sorted row numbers, and the number of rows that each represents, if weighted."""
         _, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
         if len(y) <= self.max_rows:
             return np.arange(len(y)), None
@@ -295,7 +295,7 @@ class SomeRows(ClassifierMixin, BaseEstimator):
         return some, (counts / kept)[numbers[some]] if weighted else None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Draw rows, and fit the classifier on them."""
+        """Sample rows, and fit the classifier on them."""
         self.classes_, numbers = np.unique(y, return_inverse=True)
         weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
         rows = np.arange(len(numbers))
@@ -305,17 +305,17 @@ class SomeRows(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row."""
+        """Predict the label of each row."""
         return self.estimator_.predict(X)
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: Any) -> Any:
-        """The probabilities of ``classes_``."""
+        """Probabilities of ``classes_``."""
         return self.estimator_.predict_proba(X)
 
     @available_if(lambda self: hasattr(self.estimator, "decision_function"))
     def decision_function(self, X: Any) -> Any:
-        """The scores of ``classes_``, or of the second of two."""
+        """Scores of ``classes_``, or of the second of two."""
         return self.estimator_.decision_function(X)
 
     def __sklearn_tags__(self) -> Tags:
@@ -328,20 +328,20 @@ class SomeRows(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class VoteReader:
-    """The votes of fitted classifiers, whatever they answer with.
+    """Turns the predictions of fitted classifiers into votes.
 
-    A hard vote is a decision, in a byte: of two classes +1 or -1, of more the class
-    number. A soft vote is, of two classes, 2p - 1, where p is the probability of the
-    second class; of more, the probability of each. A class that the model has never met
-    gets none. The scores of a model that only has a ``decision_function`` are read as
-    log-odds, which keeps its ranking and is what Platt's calibration starts from. A model
-    with neither casts its hard vote.
+    A hard vote is a predicted class, in one byte: +1 or -1 for two classes, the class
+    number for more. A soft vote is 2p - 1 for two classes, where p is the probability of
+    the second class; for more, the probability of each class, which is 0 for classes that
+    the model has not seen. If a model only has a ``decision_function``, its scores are
+    used as log-odds, which keeps the ranking and suits Platt scaling. A model with neither
+    casts hard votes.
 
     Attributes
     ----------
     classes : ndarray of shape (C,)
-        What the models call the classes, in the order of their numbers. Of two classes,
-        the second is the positive one; three or more are sorted.
+        The models' labels, in the order of the class numbers. Of two classes, the second is
+        the positive one; three or more are sorted.
     voting : {"hard", "soft"}
 
     Examples
@@ -360,7 +360,7 @@ class VoteReader:
     voting: Voting
 
     def __call__(self, model: Any, X: Any) -> NDArray[Any]:
-        """The votes of one model: (n,), or (n, C) where they are soft and C > 2."""
+        """Votes of one model: (n,), or (n, C) for soft votes on C > 2 classes."""
         if self.voting == "hard":
             return self._decisions(model, X)
         if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
@@ -399,7 +399,7 @@ class VoteReader:
         return found
 
     def empty(self, n_rows: int, n_voters: int) -> NDArray[Any]:
-        """Room for the votes of all voters, voter by voter in memory if (n, K)."""
+        """An uninitialised array for the votes of all voters; (n, K) is stored by voter."""
         n_classes = len(self.classes)
         shares = vote_shape(n_rows, n_classes)[1:] if self.voting == "soft" else ()
         dtype = np.float32 if self.voting == "soft" else hard_votes(n_classes).dtype
@@ -408,24 +408,24 @@ class VoteReader:
     def weighted_sum(
         self, votes: Iterable[NDArray[Any]], weights: Iterable[float]
     ) -> NDArray[np.float64]:
-        """The sum of several voters' votes; of C > 2 classes, what each gets, (n, C)."""
+        """Weighted sum of the voters' votes; for C > 2 classes, of each class, (n, C)."""
         total: Any = 0.0
         for weight, vote in zip(weights, votes, strict=True):
             total = total + weight * self._as_numbers(vote)
         return np.asarray(total)
 
     def _as_numbers(self, votes: NDArray[Any]) -> NDArray[np.float64]:
-        """Votes to add up: as they are, or for each class 1 where it was voted for."""
-        if votes.dtype == np.uint8:  # numbers of classes
+        """Votes as summable numbers; class numbers become indicators of each class."""
+        if votes.dtype == np.uint8:  # class numbers
             votes = np.equal.outer(votes, np.arange(len(self.classes)))
         return votes.astype(np.float64)
 
 
 def in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
-    """The results of joblib's ``delayed`` calls in order, by the backend in force."""
+    """Results of joblib's ``delayed`` calls in order, with the active backend."""
     try:
         parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    except ValueError:  # ray's backend, for one, only gives all results at once
+    except ValueError:  # some backends, such as ray's, cannot return a generator
         parallel = Parallel(n_jobs=n_jobs, prefer="threads")
     return iter(parallel(work))
 
@@ -433,10 +433,10 @@ def in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
 def weighted_importances(
     estimators: Sequence[Any], weights: NDArray[np.float64], *, scaled: bool
 ) -> NDArray[np.float64]:
-    """The mean of the voters' feature importances, weighted as they vote.
+    """Weighted mean of the voters' feature importances.
 
-    ``scaled``: models count in units of their own, so each is scaled to sum to 1, and
-    those that have none are left out.
+    With ``scaled``, those of each model are scaled to a sum of 1, since models use
+    different units, and models without importances are skipped.
     """
     known = [getattr(voter, "feature_importances_", None) for voter in estimators]
     if all(importances is None for importances in known):
@@ -445,7 +445,7 @@ def weighted_importances(
     total: Any = 0.0
     asked = 0.0
     for weight, importances in zip(weights, known, strict=True):
-        if importances is None:  # a constant voter (one class in its sample) uses none
+        if importances is None:  # a constant voter, trained on one class, uses no feature
             continue
         scale = float(np.sum(importances)) if scaled else 1.0
         total = total + weight * np.asarray(importances) / (scale or 1.0)

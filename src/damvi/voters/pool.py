@@ -1,4 +1,4 @@
-"""A pool of different models as voters: trained fold by fold, or already fitted."""
+"""Pools of different models as voters, trained fold by fold or already fitted."""
 
 from __future__ import annotations
 
@@ -31,32 +31,33 @@ from .estimators import (
 Named = Sequence[tuple[str, Any]]
 Calibrator = Callable[[NDArray[Any]], NDArray[np.float32]]
 Follower = Callable[["Training", int, bool], None]
-"""Told which voter of a training was trained once more, and whether it is whole."""
+"""Called after each training with the Training, the number of the voter, and whether that
+voter is now fully trained."""
 FEW_ROWS = 10
-"""On which a voter is tried once it is trained."""
+"""Rows on which a newly trained model is tried out."""
 TIMED_ROWS, TIMES = 1000, 3
-"""How many rows a voter is asked for, and how often, to see how long it takes."""
+"""Rows and repetitions for measuring how long a voter takes to predict."""
 ALL_ROWS = -1
-"""In place of a fold, for the model that is trained on everything."""
+"""Stands in for a fold number: the model trained on all rows."""
 MANY_ROWS = 20_000
-"""With as many, what one training leaves behind is worth the time to clear up."""
+"""Training set size from which memory is released before each training."""
 
 
 @dataclass(frozen=True, eq=False)
 class PoolVoters:
-    """Different models, by name, each one voter.
+    """A pool of different models; each is one voter.
 
     Attributes
     ----------
     names : tuple of str
     estimators : list of K classifiers
     classes : ndarray of shape (C,)
-        What the models call the classes, in the order of the targets. Of two classes, the
-        second is the positive one.
+        The models' labels, in the order of the targets. With two classes, the second is
+        the positive one.
     voting : {"hard", "soft"}
-        What the votes are; see :class:`~damvi.voters.VoteReader`.
+        The kind of votes; see :class:`~damvi.voters.VoteReader`.
     calibrators : sequence of K functions, optional
-        From a voter's soft votes to calibrated ones.
+        Each maps a voter's soft votes to calibrated ones.
 
     Examples
     --------
@@ -96,18 +97,18 @@ class PoolVoters:
         n_jobs: int | None = None,
         seconds: dict[str, float] | None = None,
     ) -> tuple[PoolVoters, NDArray[Any], NDArray[np.int32]]:
-        """Train the pool on all rows, with each voter's votes by models of the folds.
+        """Train the pool on all rows, and cast out-of-fold votes on them.
 
         Parameters
         ----------
         named : sequence of (str, classifier)
-            They are cloned, and every random state in them set from ``seed`` and the
-            name, so that a voter is the same in any pool.
+            The voters. They are cloned, and each random state is derived from ``seed`` and
+            the name, so that a voter is the same in any pool.
         X : array, sparse matrix or dataframe
-            The models get its rows as they are.
+            Passed to the models as it is.
         targets : array of shape (n,)
-            Class numbers from 0, which is what the models learn; of two, 1 is the
-            positive class.
+            Class numbers from 0, the labels that the models learn; with two classes, 1 is
+            the positive one.
         n_classes : int, default=2
         seed : int
         cv : int, splitter or iterable of (train, test), default=5
@@ -115,26 +116,26 @@ class PoolVoters:
         groups : array of shape (n,), optional
         voting : {"hard", "soft"}, default="soft"
         sample_weight : array of shape (n,), optional
-            For the models' ``fit``; if weights differ, all models must take them. Rows
-            of weight 0 train nobody.
+            Passed to the models' ``fit``; unless all weights are equal, every model must
+            accept them. Rows of weight 0 are not used for training.
         fit_params : dict of dict, optional
-            For each name, what else to give to ``fit``. Values with one entry a row are
-            taken along with the rows.
+            Further parameters of ``fit``, by name of the voter. Values with one entry per
+            row are indexed along with the rows.
         n_jobs : int, optional
-            Models trained at a time, in threads (``joblib.parallel_config`` can choose
-            processes). No result depends on it. Each model runs on one thread, unless
-            its own ``n_jobs`` asks for more: leave that at 1 here.
+            Number of models trained in parallel, in threads (``joblib.parallel_config``
+            can select processes). It does not affect the results. Each model runs on one
+            thread unless its own ``n_jobs`` says otherwise: leave that at 1.
         seconds : dict, optional
-            Filled with what the trainings of each voter took, by its name.
+            Filled with the training time of each voter, by name.
 
         Returns
         -------
         voters : PoolVoters
         votes : ndarray of shape (n, K), or (n, K, C) for soft votes of C > 2 classes
-            Out of fold: each row's by models that were trained without its fold. Rows that
-            nobody judges have none that counts.
+            Out-of-fold votes: those on a row are cast by models trained without its fold.
+            Undefined for rows that are in no fold.
         folds : ndarray of shape (n,)
-            The fold of each row, -1 for those that nobody judges.
+            The fold of each row, -1 for rows that are in none.
         """
         training = Training.of(
             named,
@@ -154,11 +155,11 @@ class PoolVoters:
 
     @classmethod
     def prefit(cls, named: Named, *, classes: Any, voting: Voting = "soft") -> PoolVoters:
-        """Models that are fitted already, as they are.
+        """Use models that are already fitted.
 
-        Nothing tells which rows they were trained on: give them others to vote on.
-        ``classes`` are their labels, in the order of the targets: of two, the positive
-        one comes second.
+        It is unknown which rows they were trained on, so have them vote on others.
+        ``classes`` holds their labels in the order of the targets: with two classes, the
+        positive one comes second.
 
         Examples
         --------
@@ -173,18 +174,18 @@ class PoolVoters:
             with blamed(f"voter {name!r}"):
                 check_is_fitted(model)
             known = np.asarray(getattr(model, "classes_", classes)).tolist()
-            # Of more than two, a model may have missed some.
+            # With more than two classes, a model may have missed some.
             lost = len(classes) == 2 and any(label not in known for label in classes)
             if lost or any(label not in classes for label in known):
                 raise ValueError(
-                    f"voter {name!r} was fitted on the classes {known}, but y has "
-                    f"{np.sort(classes).tolist()}; give labels of the same kind"
+                    f"voter {name!r} was fitted on the classes {known}, but y has the "
+                    f"classes {np.sort(classes).tolist()}; both must be the same"
                 )
         models = [model for _, model in named]
         return cls(names, models, np.asarray(classes), voting)
 
     def calibrated(self, calibrators: Sequence[Calibrator]) -> PoolVoters:
-        """The same voters, with their soft votes calibrated by these functions."""
+        """Return the same voters, with their soft votes calibrated by these functions."""
         if self.voting != "soft":
             raise ValueError("hard votes cannot be calibrated; use voting='soft'")
         if len(calibrators) != len(self):
@@ -193,14 +194,14 @@ class PoolVoters:
 
     @property
     def takes_frames(self) -> bool:
-        """Dataframes are given to the models as they are."""
+        """Whether the models receive dataframes as they are."""
         return True
 
     def __len__(self) -> int:
         return len(self.names)
 
     def take(self, some: NDArray[np.intp]) -> PoolVoters:
-        """These voters alone."""
+        """Return a pool of these voters alone."""
 
         def taken(values: Sequence[Any]) -> list[Any]:
             return [values[k] for k in some.tolist()]
@@ -214,11 +215,11 @@ class PoolVoters:
 
     @property
     def n_without_class(self) -> NDArray[np.intp]:
-        """None of them, as far as is known."""
+        """Number of voters trained without rows of each class; 0, as far as is known."""
         return np.zeros(len(self.classes), np.intp)
 
     def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
-        """The votes of all voters on ``X``, (n, K), or (n, K, C)."""
+        """Votes of all voters on ``X``, of shape (n, K) or (n, K, C)."""
         return by_voter(np.stack(list(self._ask(range(len(self)), X, n_jobs)), axis=1))
 
     def weighted_vote(
@@ -230,10 +231,10 @@ class PoolVoters:
         return self._read.weighted_sum(votes, weights[asked])
 
     def seconds_a_row(self, X: Any) -> NDArray[np.float64]:
-        """What each voter takes to answer for a row, where it is asked of many at once.
+        """Prediction time of each voter per row, measured on many rows at once.
 
-        The least of several times on the same rows, since whatever else the machine does
-        only ever adds to it. One thread.
+        The minimum of several measurements on the same rows, since other processes can
+        only add to it. On one thread.
         """
         n = X.shape[0]
         rows = np.linspace(0, n - 1, min(n, TIMED_ROWS)).astype(np.intp)
@@ -273,7 +274,7 @@ def out_of_fold_votes(
     n_jobs: int | None = None,
     seconds: dict[str, float] | None = None,
 ) -> NDArray[np.float32]:
-    """The soft votes of :meth:`PoolVoters.train`, without models to keep."""
+    """Soft votes as in :meth:`PoolVoters.train`, without training the final models."""
     training = Training.of(
         named,
         X,
@@ -291,32 +292,32 @@ def out_of_fold_votes(
 
 @dataclass(eq=False)
 class Training:
-    """A pool in training: who learns from which rows, and what came of it so far.
+    """The state of a pool's training: tasks to do, and results so far.
 
     Attributes
     ----------
     named : list of (str, classifier)
-        In the order in which they are trained.
+        The voters, in training order.
     X : array, sparse matrix or dataframe
     targets : ndarray of shape (n,)
     read : VoteReader
     rows_of : dict of int to ndarray
-        The training rows of each fold, and those of :data:`ALL_ROWS`, unless nobody wants
-        models to keep.
+        The training rows of each fold, and those of :data:`ALL_ROWS` if the final models
+        are wanted.
     folds : ndarray of shape (n,)
     weights : ndarray of shape (n,) or None
     fit_params : dict of dict
     seed : int
     votes : ndarray of shape (n, K) or (n, K, C)
-        Out of fold, as far as they are known.
+        Out-of-fold votes, as far as they have been cast.
     models : dict of int to classifier
-        Those of all rows. Models of folds are not kept.
+        Models trained on all rows. Models of folds are not kept.
     done : set of (int, int)
-        The voters and folds that were trained.
+        The (voter, fold) pairs that have been trained.
     left_out : dict of str to str
-        Names of voters that are not trained further, and why.
+        Names of the voters that are not trained further, with the reason.
     seconds : dict of str to float
-        What the trainings of each voter took.
+        Training time of each voter.
     """
 
     named: list[tuple[str, Any]]
@@ -349,7 +350,7 @@ class Training:
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Training:
-        """A training yet to begin; see :meth:`PoolVoters.train`."""
+        """Set up a training; see :meth:`PoolVoters.train` for the parameters."""
         check_pool(named)
         weights = _weights_for(named, sample_weight)
         train, folds, _ = split_rows(cv, X, targets, groups, seed=seed)
@@ -360,14 +361,14 @@ class Training:
             rows_of = {fold: rows[weights[rows] > 0] for fold, rows in rows_of.items()}
         refuse_single_class([rows_of[fold] for fold in range(len(train))], targets)
         votes = read.empty(len(targets), len(named))
-        votes[folds < 0] = 0  # nobody judges these
+        votes[folds < 0] = 0  # these rows are in no fold
         params = fit_params or {}
         return cls(
             list(named), X, targets, read, rows_of, folds, weights, params, seed, votes
         )
 
     def task(self, k: int, fold: int) -> tuple[Any, ...]:
-        """What :func:`train_task` needs to train this voter on the rows of a fold."""
+        """Arguments of :func:`train_task` to train this voter for a fold."""
         name, estimator = self.named[k]
         return (
             name,
@@ -384,14 +385,14 @@ class Training:
         )
 
     def to_do(self, k: int) -> list[int]:
-        """The folds on which this voter is yet to be trained, the most rows first."""
+        """Folds for which this voter is not trained yet, largest training set first."""
         if self.named[k][0] in self.left_out:
             return []
         left = [fold for fold in self.rows_of if (k, fold) not in self.done]
         return sorted(left, key=lambda fold: (-len(self.rows_of[fold]), fold))
 
     def keep(self, k: int, fold: int, trained: Trained) -> bool:
-        """Note what came of a task, and tell whether it was the voter's last."""
+        """Store the result of a task; return whether the voter is now fully trained."""
         name = self.named[k][0]
         self.seconds[name] = self.seconds.get(name, 0.0) + trained.seconds
         self.done.add((k, fold))
@@ -402,17 +403,17 @@ class Training:
         return name not in self.left_out and not self.to_do(k)
 
     def votes_of(self, voters: Sequence[int]) -> NDArray[Any]:
-        """The votes of some voters alone."""
+        """Votes of these voters alone."""
         return by_voter(self.votes[:, list(voters)])
 
     def leave_out(self, k: int, why: str) -> None:
-        """Train a voter no further."""
+        """Stop training a voter, and drop its model."""
         self.left_out[self.named[k][0]] = why
         self.models.pop(k, None)
 
     @property
     def whole(self) -> list[int]:
-        """The voters that have all of their votes, and their model if it is wanted."""
+        """The voters that are trained for all folds, and on all rows if wanted."""
         names = [name for name, _ in self.named]
         return [
             k
@@ -422,7 +423,7 @@ class Training:
 
     @property
     def voters(self) -> PoolVoters:
-        """Those that are trained."""
+        """The pool of fully trained voters."""
         whole = self.whole
         return PoolVoters(
             tuple(self.named[k][0] for k in whole),
@@ -433,9 +434,9 @@ class Training:
 
 
 class Trained(NamedTuple):
-    """A model of all rows, or a fold's votes: nobody needs both; and what it took.
+    """Result of a task: the model of all rows or the votes on a fold, and the time taken.
 
-    ``seconds`` are those of the fit, ``vote_seconds`` those of the votes.
+    ``seconds`` is the time of ``fit``, ``vote_seconds`` that of the votes.
     """
 
     model: Any
@@ -445,13 +446,13 @@ class Trained(NamedTuple):
 
 
 class Screen(Protocol):
-    """Who tells, after the first folds of all voters, which are not worth the rest."""
+    """Early stopping: leaves out voters after the first folds."""
 
     @property
     def first_folds(self) -> Sequence[int]: ...
 
     def screen(self, training: Training) -> None:
-        """Leave them out."""
+        """Leave out voters, by their votes on the first folds."""
 
 
 def train_all(
@@ -460,16 +461,17 @@ def train_all(
     screen: Screen | None = None,
     follow: Follower | None = None,
 ) -> None:
-    """Train everybody on all folds, but for those that ``screen`` leaves out.
+    """Train all voters on all folds, except those that ``screen`` leaves out.
 
-    It waits for the first folds of all, so that nothing depends on ``n_jobs``.
+    Early stopping waits until all voters are trained on the first folds, so that the
+    result does not depend on ``n_jobs``.
     """
     everyone = range(len(training.named))
     if screen is not None:
         first = [(k, fold) for fold in screen.first_folds for k in everyone]
         _train_tasks(training, first, n_jobs, follow)
         screen.screen(training)
-    # One voter after the other, so that the first are there to be looked at.
+    # Voter by voter, so that the first ones can be reported early.
     tasks = [(k, fold) for k in everyone for fold in training.to_do(k)]
     _train_tasks(training, tasks, n_jobs, follow)
 
@@ -501,7 +503,7 @@ def train_task(
     read: VoteReader,
     seed: int,
 ) -> Trained:
-    """One training of one voter; see :class:`Training`."""
+    """Train one voter for one fold, or on all rows; see :class:`Training`."""
     start = time.perf_counter()
     if len(rows) >= MANY_ROWS:
         give_memory_back()
@@ -510,7 +512,7 @@ def train_task(
     took = time.perf_counter() - start
     with blamed(f"voter {name!r} failed on {_place(fold)}"), one_openmp_thread():
         if fold == ALL_ROWS:
-            # Where its numbers overflowed, now is the time to say so.
+            # Have it vote once, so that numerical overflow is reported by fit.
             read(model, take_rows(X, rows[:FEW_ROWS]))
             return Trained(model, None, took, 0.0)
         vote = read(model, take_rows(X, judged))
@@ -528,9 +530,10 @@ def train_voter(
     params: Mapping[str, Any],
     seed: int,
 ) -> Any:
-    """A clone of a voter, fitted on some rows: those that train for a fold, or all.
+    """Fit a clone of a voter on the training rows of a fold, or on all rows.
 
-    ``weights`` has one entry for each of ``rows``, ``params`` for each row of ``X``.
+    ``weights`` has one entry for each of ``rows``; ``params`` has one for each row of
+    ``X``.
     """
     with blamed(f"voter {name!r} failed on {_place(fold)}"), one_openmp_thread():
         model = seeded_clone(estimator, seed_of(seed, name))
@@ -542,14 +545,14 @@ def _place(fold: int) -> str:
 
 
 def seed_of(seed: int, name: str) -> int:
-    """A seed for the voter of this name, whatever its place in the pool."""
+    """Seed of a voter by its name, independent of its position in the pool."""
     digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
     return int.from_bytes(digest[:4], "little") >> 1
 
 
 @contextmanager
 def blamed(where: str) -> Iterator[None]:
-    """Errors within, of the same kind as far as callers tell kinds apart, with a place."""
+    """Prefix the message of any error with ``where``, keeping common error types."""
     try:
         yield
     except Exception as error:
@@ -560,13 +563,13 @@ def blamed(where: str) -> Iterator[None]:
 
 
 def check_pool(named: Named) -> tuple[str, ...]:
-    """The names of the voters; an error if they cannot be told apart, or cannot vote."""
+    """Check that all voters can vote and have different names; return the names."""
     names = tuple(name for name, _ in named)
     if not names:
-        raise ValueError("the pool is empty; give at least one (name, classifier)")
+        raise ValueError("the pool is empty; give at least one (name, classifier) pair")
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"the voters' names must differ; {twice} appear more than once")
+        raise ValueError(f"voter names must be unique; {twice} appear more than once")
     for name, estimator in named:
         check_can_vote(name, estimator)
     return names
@@ -575,13 +578,13 @@ def check_pool(named: Named) -> tuple[str, ...]:
 def _weights_for(
     named: Named, sample_weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
-    """The weights, or None where they are all the same."""
+    """The sample weights, or None if all are equal; check that all voters accept them."""
     if sample_weight is None or np.ptp(sample_weight) == 0:
         return None
     for name, estimator in named:
         if weight_name(estimator) is None:
             raise ValueError(
                 f"voter {name!r} ({type(estimator).__name__}) does not accept "
-                f"sample_weight; leave it out of the pool, or fit without weights"
+                f"sample_weight; remove it from the pool, or fit without weights"
             )
     return sample_weight

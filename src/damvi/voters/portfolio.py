@@ -1,4 +1,4 @@
-"""A strong, diverse pool of models from what is installed, for any table."""
+"""The strong pool: diverse models that work on any table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOOSTERS = {
     "xgboost": "xgboost",
     "catboost": "catboost",
 }
-"""Voters that join if their package is there."""
+"""Voters that need an optional package."""
 DEFAULT = {
     "lightgbm",
     "extra_trees",
@@ -32,29 +32,29 @@ DEFAULT = {
     "lightgbm_pairs",
     "balanced_forest",
 }
-"""Who votes where nobody asks for more: with the others at four times the price, the vote
-gains about .002 AP (``results/portfolio``)."""
+"""The pool without a time limit. The extended pool takes four times as long, for about
+.002 more AP (``results/portfolio``)."""
 EXTENDED = {"random_forest", "forest", "xgboost", "catboost"}
 INSTEAD_OF_LIGHTGBM = {"hist_boosting"}
 DENSE_ONLY = {"hist_boosting", "lightgbm_pairs", "spline_linear"}
 INSTEAD_OF_DENSE_ONLY = {"random_forest", "linear", "balanced_linear"}
 FEW = 5
-"""Rows that a leaf of boosted trees needs; the usual 20 are many of a rare class."""
+"""Minimum rows in a leaf of boosted trees; the usual 20 are too many for a rare class."""
 LEARNING_RATE = 0.05
-"""Of boosted trees."""
+"""Learning rate of boosted trees."""
 RARE = 0.01
-"""Below this share of the rarest class, LightGBM starts from even odds.
+"""Share of the rarest class below which LightGBM starts from even odds.
 
-From a start at the class rate p, a tree's Newton step moves a leaf of positives by up to
-1 / p in log-odds, times the learning rate: at 1 % by 5, past even odds in one tree, since
-the start is log(1 / p) = 4.6 away. What few rows got wrong there is not made good again,
-for their second derivative p (1 - p) is gone by then. The leaves of XGBoost and of
-scikit-learn's boosting are bounded by an L2 penalty of 1, and CatBoost starts from even
-odds always: none of them breaks down.
+Starting from the class rate p, the Newton step of one tree moves a leaf of positives by up
+to 1 / p in log-odds, times the learning rate: by 5 at a rate of 1 %, which is past even
+odds in a single tree, since the start is only log(1 / p) = 4.6 away. The mistakes made
+there are never corrected, because the second derivative p (1 - p) has vanished by then.
+XGBoost and scikit-learn's boosting bound their leaves by an L2 penalty of 1, and CatBoost
+always starts from even odds, so they do not have this problem.
 """
 LEAST_HESSIAN = 0.1
-"""Sum of second derivatives, p (1 - p), that a leaf needs: a leaf's step is its sum of
-first derivatives divided by it. LightGBM's default, 0.001, allows any step."""
+"""Minimum sum of second derivatives, p (1 - p), in a leaf. A leaf's step is its sum of
+first derivatives divided by this sum; LightGBM's default of 0.001 allows any step."""
 
 
 def strong_pool(
@@ -66,44 +66,45 @@ def strong_pool(
     rates: bool = False,
     extended: bool = False,
 ) -> list[tuple[str, Any]]:
-    """Models that are good together, as (name, classifier): what adds most comes first.
+    """Make a pool of strong, diverse models, ordered by what they add to the vote.
 
-    Boosted trees (LightGBM, on the columns as they are and on pairs of them too), a linear
-    model of splines, extra-trees, and a forest with balanced classes; without LightGBM,
-    scikit-learn's boosting. All take missing values, and dataframes with
-    categories. Who is in it, and why, is in ``results/portfolio``.
+    The pool has boosted trees (LightGBM, on the columns and on pairs of columns), a linear
+    model of splines, extra-trees, and a forest with balanced classes. Without LightGBM,
+    scikit-learn's boosting takes its place. All models accept missing values and
+    dataframes with categories. ``results/portfolio`` has the measurements behind the
+    selection.
 
     Parameters
     ----------
     random_state : int, optional
-        A seed for each model.
+        Seed of each model.
     y : array of shape (n,), optional
-        The labels to learn. Where a class is rarer than 1 %, LightGBM starts from even
-        odds instead of the class rates, from which it would break down. Without it, no
-        class is taken to be that rare.
+        The labels to learn. If a class is rarer than 1 %, LightGBM starts from even odds
+        instead of the class rates, from which it would diverge. None assumes that no class
+        is that rare.
     sample_weight : array of shape (n,), optional
-        If rows count differently, so do classes.
+        Sample weights, which count in the class rates.
     sparse : bool, default=False
-        For sparse tables: leave out what needs dense ones, and have linear models of the
-        columns as they are instead, scaled without centring.
+        For sparse tables: replace models that need dense input by linear models of the
+        columns, scaled without centring.
     rates : bool, default=False
-        For dataframes with columns of more than 100 categories: each model is a pipeline
-        that learns, from its own training rows, the rates of the classes in them; see
+        For dataframes with columns of more than 100 categories: make each model a pipeline
+        that encodes these columns by class rates, learned from its own training rows; see
         :class:`~damvi.voters.RateEncoder`.
     extended : bool, default=False
-        For those who have time: more models after the others, which stay as they are. The
-        vote gets a little better, for four times the price.
+        Add more models at the end. The vote gets slightly better, and training takes four
+        times as long.
 
     Returns
     -------
     list of (str, classifier)
-        Each on one thread, so that several can be trained side by side.
+        Each runs on one thread, so that several can be trained in parallel.
 
     Notes
     -----
-    The time of all of them grows with rows times columns (and a logarithm). Models that
+    Training time is proportional to rows times columns, up to a logarithm. Models that
     compare rows with rows, such as nearest neighbours and support vector machines, are
-    left out for that; add your own to the list.
+    not included for that reason; you can add your own to the list.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def strong_pool(
     >>> pool = [*pool, ("bayes", GaussianNB())]
     """
     is_rare = y is not None and _share_of_rarest(y, sample_weight) < RARE
-    # In the order of what they add to the vote for their price.
+    # Ordered by what they add to the vote, relative to their training time.
     makers: dict[str, Callable[[int | None], Any]] = {
         "lightgbm": _lightgbm(is_rare),
         "hist_boosting": _hist_boosting,

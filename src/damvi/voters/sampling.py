@@ -1,8 +1,8 @@
-"""Which rows each voter is trained on, and how many times: the bootstrap, by two methods.
+"""The training sample of each voter: which rows, and how often each of them.
 
-:class:`BootstrapSampling` draws a given number of rows (or, without replacement, a
-subsample); :class:`PoissonSampling` decides row by row, so that parts of a table can be
-drawn from wherever they are.
+:class:`BootstrapSampling` draws a given number of rows, with or without replacement;
+:class:`PoissonSampling` draws each row independently, so that parts of a table can be
+sampled separately.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from ..labels import ClassTotals
 DRAWS_AT_A_TIME = 2**16
 GOLDEN = 0x9E3779B97F4A7C15
 SEVERAL = 16.0
-"""A row that is drawn more often than this on average is drawn in several goes."""
+"""Rows with a higher mean count than this are drawn in several parts."""
 MOST_STEPS = 80
-"""Draws of a row in one go, at most: at that rate, one in 10**29 would be more."""
+"""Maximum count of a row per part, exceeded with probability 1e-29 at this rate."""
 
 
 class Sampling(ABC):
-    """The sample of each voter: a function of (seed, voter) and of nothing else.
+    """The sample of each voter, which depends only on the seed and the voter's number.
 
-    So voters can be trained in any order and anywhere, more can be added later, and
-    who was out of bag need not be stored.
+    So voters can be trained in any order and anywhere, more can be added later, and it
+    need not be stored which rows are out of bag.
     """
 
     n_rows: int
     seed: int
     replace: bool
-    """Whether voters see how often a row was drawn, or else its own weight."""
+    """Whether voters are weighted by counts; if not, by the rows' own weights."""
 
     @property
     @abstractmethod
     def most_rows(self) -> int:
-        """As many different rows as a voter is likely to see."""
+        """Maximum number of distinct rows that a voter is likely to see."""
 
     @abstractmethod
     def _times(self, voter: int) -> NDArray[Any]:
-        """How many times each row was drawn, in as few bytes as that takes."""
+        """How many times each row was drawn, in as few bytes as possible."""
 
     def counts(self, voter: int) -> NDArray[np.intp]:
         """How many times each row was drawn for this voter."""
@@ -59,34 +59,34 @@ class Sampling(ABC):
         return rows, times[rows].astype(np.intp, copy=False)
 
     def out_of_bag(self, voter: int) -> NDArray[np.bool_]:
-        """The rows that this voter has not seen."""
+        """Mask of the rows that are not in this voter's sample."""
         return self._times(voter) == 0
 
     def out_of_bag_bits(self, n_voters: int) -> NDArray[np.uint8]:
-        """A bit for each voter and row that it has not seen, (K, n / 8), rows packed."""
+        """Bits (K, n / 8), packed by row: set if the row is not in the voter's sample."""
         bits = np.empty((n_voters, -(-self.n_rows // 8)), dtype=np.uint8)
         for k in range(n_voters):
             bits[k] = np.packbits(self.out_of_bag(k))
         return bits
 
     def random_state(self, voter: int) -> int:
-        """A seed for the voter's own randomness, apart from its sample."""
+        """A seed for the training of the voter, independent of its sample."""
         return random_state_of(self.seed, voter)
 
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """Rows to draw from together: the whole table, or some of it."""
+    """Rows that are sampled together: the whole table, or a part of it."""
 
     n_rows: int
     n_draws: int
     rows: NDArray[np.intp] | None = None
-    """Their numbers; None for the whole table."""
+    """Their row numbers; None for the whole table."""
     cumulative: NDArray[np.float64] | None = None
-    """Running sum of their weights; None when they are all equal."""
+    """Cumulative sum of their weights; None if all are equal."""
 
     def draw(self, rng: np.random.Philox, replace: bool) -> Iterator[NDArray[np.intp]]:
-        """Numbers of rows, repeated as often as they were drawn, a few at a time."""
+        """Row numbers, repeated as often as they were drawn, in blocks."""
         for picks in self._picks(rng, replace):
             yield picks if self.rows is None else self.rows[picks]
 
@@ -102,7 +102,7 @@ class Stratum:
                 yield (heights * self.n_rows).astype(np.intp)
         else:
             heights = _uniform(rng, self.n_draws)
-            heights.sort()  # the searches then walk through memory in order
+            heights.sort()  # so that the searches access memory in order
             heights *= self.cumulative[-1]
             picks = np.searchsorted(self.cumulative, heights, side="right")
             yield picks.clip(max=self.n_rows - 1)
@@ -136,19 +136,19 @@ class BootstrapSampling(Sampling):
         stratified: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> BootstrapSampling:
-        """Samples of rows of these classes.
+        """Plan the samples of rows of these classes.
 
         ``max_samples`` is a fraction of the number of rows, or a number of draws. With
-        replacement, ``sample_weight`` drives the draw; without, it does not, but rows
-        of weight 0 are never drawn. ``stratified`` draws within each class, in
-        proportion to its rows and at least one.
+        replacement, rows are drawn in proportion to ``sample_weight``; without, uniformly,
+        except for rows of weight 0. ``stratified`` samples each class separately, in
+        proportion to its rows but at least one.
         """
         n = len(targets)
         n_draws = _n_draws(max_samples, n)
         if not replace and n_draws > n:
             raise ValueError(
-                f"max_samples={max_samples} asks for more draws without replacement "
-                f"than there are rows ({n}); lower it, or set bootstrap=True"
+                f"max_samples={max_samples} is more than the {n} rows, which is impossible "
+                f"without replacement; reduce it, or set bootstrap=True"
             )
         if not stratified and sample_weight is None:
             return cls(n, (Stratum(n, n_draws),), replace, seed)
@@ -171,7 +171,7 @@ class BootstrapSampling(Sampling):
 
     @property
     def most_rows(self) -> int:
-        """As many rows as a voter can see."""
+        """Maximum number of distinct rows that a voter can see."""
         return min(self.n_rows, self._n_draws)
 
     @property
@@ -179,24 +179,24 @@ class BootstrapSampling(Sampling):
         return sum(stratum.n_draws for stratum in self.strata)
 
     def out_of_bag(self, voter: int) -> NDArray[np.bool_]:
-        """The rows that this voter has not seen."""
+        """Mask of the rows that are not in this voter's sample."""
         unseen = np.ones(self.n_rows, dtype=np.bool_)
         for picks in self._drawn(voter):
             unseen[picks] = False
         return unseen
 
     def _times(self, voter: int) -> NDArray[np.uint8] | NDArray[np.intp]:
-        """The counts in a byte each, which the caches hold longer, or as they need."""
+        """Counts in one byte each, which is faster, or in more if needed."""
         times = np.zeros(self.n_rows, dtype=np.uint8)
         for picks in self._drawn(voter):
             np.add.at(times, picks, np.uint8(1))
         if times.sum(dtype=np.int64) == self._n_draws:
             return times
-        # Some row was drawn 256 times or more, and its byte went round.
+        # Some row was drawn 256 times or more, and its byte overflowed.
         return np.bincount(np.concatenate([*self._drawn(voter)]), minlength=self.n_rows)
 
     def _drawn(self, voter: int) -> Iterator[NDArray[np.intp]]:
-        """The rows drawn for this voter, a few at a time."""
+        """The rows drawn for this voter, in blocks."""
         rng = _bits(self.seed, voter, purpose=0)
         for stratum in self.strata:
             yield from stratum.draw(rng, self.replace)
@@ -204,25 +204,25 @@ class BootstrapSampling(Sampling):
 
 @dataclass(frozen=True, eq=False)
 class PoissonSampling(Sampling):
-    """A Poisson bootstrap: each row's count depends on (seed, voter, row number) alone.
+    """A Poisson bootstrap: a row's count depends only on (seed, voter, row number).
 
-    A row of weight w is drawn a Poisson number of times, on average as often as in a
-    bootstrap of ``max_samples``. So the sample of any part of a table is the same on
-    whatever machine the part is, and a table and its parts agree.
+    A row of weight w is drawn a Poisson number of times, with the same mean as in a
+    bootstrap of ``max_samples``. So the sample of a part of a table is the same on any
+    machine, and the same as in the sample of the whole table.
 
     Attributes
     ----------
     n_rows : int
-        Rows of this part.
+        Number of rows of this part.
     rates : ndarray of shape (C,)
-        Average number of draws of a row of weight 1, class by class.
+        Mean count of a row of weight 1, for each class.
     targets : ndarray of uint8, shape (n_rows,), or None
-        The rows' class numbers; None when all have one rate.
+        Class numbers of the rows; None if all classes have the same rate.
     weights : ndarray of shape (n_rows,), or None
-        From 0 to 1; None when they are all 1.
+        Weights in [0, 1]; None if all are 1.
     seed : int
     start : int
-        The number of the part's first row in the whole table.
+        Number of this part's first row in the whole table.
 
     Examples
     --------
@@ -253,9 +253,9 @@ class PoissonSampling(Sampling):
         sample_weight: NDArray[np.float64] | None = None,
         totals: ClassTotals | None = None,
     ) -> PoissonSampling:
-        """Samples of rows of these classes.
+        """Plan the samples of rows of these classes.
 
-        ``totals`` is that of the whole table, if these rows are but a part of it.
+        ``totals`` are those of the whole table, if these rows are only a part of it.
         """
         targets = targets.astype(np.uint8, copy=False)
         if totals is None:
@@ -271,7 +271,7 @@ class PoissonSampling(Sampling):
 
     @property
     def most_rows(self) -> int:
-        """Hardly ever does a voter see more."""
+        """Number of distinct rows that a voter hardly ever exceeds."""
         if self.weights is None and self.targets is None:
             mean = self.n_rows * min(1.0, float(self.rates[0]))
         else:
@@ -292,7 +292,7 @@ class PoissonSampling(Sampling):
         return many
 
     def _row_rates(self) -> NDArray[np.float64]:
-        """How often each row is drawn on average."""
+        """Mean count of each row."""
         rates = np.full(self.n_rows, self.rates[0])
         if self.targets is not None:
             rates = self.rates[self.targets]
@@ -301,21 +301,20 @@ class PoissonSampling(Sampling):
 
 @dataclass(frozen=True, eq=False)
 class GroupSampling(Sampling):
-    """Whole groups: a row is drawn as often as its group is.
+    """Samples of whole groups: a row is drawn as often as its group.
 
-    So a voter that has not seen a row has seen no other of its group. A group counts as of
-    the rarest class that is in it, for draws by class.
+    So out-of-bag votes on a row come from voters that have seen no row of its group. In
+    stratified samples, the class of a group is the rarest one in it.
 
     Attributes
     ----------
     drawn : Sampling
-        Of groups in place of rows.
+        The sampling of groups, in place of rows.
     group_of : ndarray of shape (n,)
-        The number of each row's group.
+        Group number of each row.
     weights : ndarray of shape (n,), or None
-        By which the count of a row is multiplied, and rounded up or down at random, so that
-        on average it is in proportion. Without replacement, rows of weight 0 are left out,
-        and no more.
+        Factors of the counts, which are then rounded up or down at random, so that the mean
+        is exact. Without replacement, they only exclude rows of weight 0.
 
     Examples
     --------
@@ -344,7 +343,7 @@ class GroupSampling(Sampling):
         sample_weight: NDArray[np.float64] | None = None,
         **settings: Any,
     ) -> GroupSampling:
-        """Samples of groups by the ``plan`` of another sampling."""
+        """Plan the samples of groups by the ``plan`` of another sampling."""
         group_of, classes = read_groups(groups, targets)
         if isinstance(max_samples, (int, np.integer)):
             max_samples = max(1, round(int(max_samples) * len(classes) / len(targets)))
@@ -358,12 +357,12 @@ class GroupSampling(Sampling):
 
     @property
     def most_rows(self) -> int:
-        """A guess: groups may be of any size."""
+        """An estimate, since groups may be of any size."""
         share = self.drawn.most_rows / self.drawn.n_rows
         return min(self.n_rows, math.ceil(1.1 * share * self.n_rows))
 
     def out_of_bag(self, voter: int) -> NDArray[np.bool_]:
-        """The rows of groups that this voter has not seen, whatever the rows weigh."""
+        """Mask of the rows of groups not in this voter's sample, whatever their weight."""
         return self.drawn.out_of_bag(voter)[self.group_of]
 
     def _times(self, voter: int) -> NDArray[np.intp]:
@@ -372,7 +371,7 @@ class GroupSampling(Sampling):
             return times
         wanted = times * self.weights
         floor = np.floor(wanted)
-        # Not the bits of any voter's own draw: seeds are below 2**32.
+        # Different from the bits of any voter's own sample, since seeds are below 2**32.
         bits = _bits(self.seed + 2**32, voter, purpose=0)
         up = _uniform(bits, self.n_rows) < wanted - floor
         return (floor + up).astype(np.intp)
@@ -381,7 +380,7 @@ class GroupSampling(Sampling):
 def poisson_rates(
     totals: ClassTotals, max_samples: float | int, stratified: bool
 ) -> NDArray[np.float64]:
-    """Average number of draws of a row of weight 1: one for all, or one for each class."""
+    """Mean count of a row of weight 1: one for all rows, or one for each class."""
     n, mass = totals.n_rows, totals.weight
     n_draws = _n_draws(max_samples, n)
     if not stratified:
@@ -391,7 +390,7 @@ def poisson_rates(
 
 
 def random_state_of(seed: int, voter: int) -> int:
-    """A seed for the voter's own randomness."""
+    """A seed for the training of the voter."""
     return int(_bits(seed, voter, purpose=1).random_raw() >> 33)
 
 
@@ -401,18 +400,18 @@ def _n_draws(max_samples: float | int, n_rows: int) -> int:
 
 
 def _bits(seed: int, voter: int, purpose: int) -> np.random.Philox:
-    """Raw bits of a counter-based generator: the same in every release of numpy."""
+    """Raw bits of a counter-based generator, the same in every release of numpy."""
     return np.random.Philox(key=np.array([seed, 2 * voter + purpose], np.uint64))
 
 
 def _uniform(rng: np.random.Philox, n: int) -> NDArray[np.float64]:
-    """Random numbers from 0 to 1, of 53 bits each."""
+    """Uniform random numbers in [0, 1), of 53 bits each."""
     bits = rng.random_raw(n) >> np.uint64(11)
     return np.ldexp(bits.astype(np.float64), -53)
 
 
 def _cumulative(rates: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """For each rate, the 53-bit numbers below which 0, 1, ... draws are meant, (C, J)."""
+    """For each rate, the cumulative distribution of counts as 53-bit integers, (C, J)."""
     table = []
     for rate in rates.tolist():
         chance = below = math.exp(-rate)
@@ -426,7 +425,7 @@ def _cumulative(rates: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def _mix(x: int) -> int:
-    """Every bit of a number spread over all (the finish of splitmix64)."""
+    """Mix the bits of a number (the finaliser of splitmix64)."""
     mask = (1 << 64) - 1
     x &= mask
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & mask

@@ -159,10 +159,10 @@ def test_numpy_integers_are_numbers_of_features():
 def test_other_columns_never_reach_the_kernels(table):
     X, y = table
     model = DAMVIClassifier(n_estimators=3, random_state=0, warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match="the columns"):
+    with pytest.raises(ValueError, match="must not change"):
         model.set_params(n_estimators=5).fit(np.hstack([X, X]), y)
     model = DAMVIClassifier(n_estimators=3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         model.fit(X[:, :2], np.zeros(len(y)))
     with pytest.raises(ValueError, match="grown on 6"):
         model.predict(X[:, :2])

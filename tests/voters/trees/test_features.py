@@ -113,9 +113,7 @@ def test_numbers_that_were_categories_may_come_as_text(table):
 def test_what_is_no_value_is_refused_by_name_with_the_cure(table, value):
     colour, amount, y = table
     X = pandas_frame(colour, amount).assign(note=pd.Series([value] * len(y)))
-    with pytest.raises(
-        ValueError, match=r"'note' does not hold numbers.*astype\('category'\)"
-    ):
+    with pytest.raises(ValueError, match=r"'note' is not numeric.*astype\('category'\)"):
         fitted(X, y)
 
 
@@ -159,13 +157,13 @@ def test_another_kind_of_column_at_predict_is_refused_by_name(table):
     colour, amount, y = table
     model = fitted(pandas_frame(colour, amount), y)
     numbers = pd.DataFrame({"colour": 1.0, "amount": amount})
-    with pytest.raises(ValueError, match="'colour' had categories at fit"):
+    with pytest.raises(ValueError, match="'colour' had categories in fit"):
         model.predict(numbers)
 
 
 @pytest.mark.parametrize(
     ("chosen", "message"),
-    [(["hue"], r"names \['hue'\]"), ([5], "must lie in 0 to 1"), ([True], "mask of shape")],
+    [(["hue"], r"has \['hue'\]"), ([5], "from 0 to 1"), ([True], "mask of shape")],
 )
 def test_bad_categorical_features_are_named(table, chosen, message):
     colour, amount, y = table

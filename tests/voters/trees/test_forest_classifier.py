@@ -112,7 +112,7 @@ def test_without_a_bootstrap_each_tree_sees_all_rows_and_their_weights(tables):
     forest = some.fit(X, y).trees_.forest
     assert (forest.weights[forest.roots[:-1]].sum(axis=1) == len(y) // 2).all()
     np.testing.assert_array_equal(forest.weights.sum(axis=1), forest.rows)
-    with pytest.raises(ValueError, match="set bootstrap=True"):
+    with pytest.raises(ValueError, match="needs bootstrap=True"):
         model.set_params(balanced=True).fit(X, y)
 
 

@@ -15,8 +15,8 @@ from damvi.voters.trees.grow import (
     ROWS,
     TABLE_END,
     grow,
+    make_subtree_table,
     room_for_tables,
-    settle,
 )
 
 from .reference import grow_slowly
@@ -384,7 +384,7 @@ def test_the_table_of_a_subtree_begins_where_the_one_around_it_ends():
     tables, level = np.zeros((8, 3), dtype=np.int64), 0
     for floor, size in enumerate([16, 4, 1]):
         rows = np.arange(7, 7 + size, dtype=np.uint32)
-        level = settle(codes, tags, rows, floor, tables, level, block, own)
+        level = make_subtree_table(codes, tags, rows, floor, tables, level, block, own)
         # They move with their weights and are numbered anew.
         assert block[rows, 0].tolist() == list(range(7, 7 + size))
         assert own[rows].tolist() == [100 * row for row in range(7, 7 + size)]

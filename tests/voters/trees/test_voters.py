@@ -186,7 +186,7 @@ def test_fifty_classes_and_missing_values():
 def test_more_classes_than_a_byte_holds_are_refused_with_a_cure():
     y = np.repeat(np.arange(257), 3)
     for model in (FastTreeClassifier(), FastForestClassifier(2)):
-        with pytest.raises(ValueError, match=r"257 classes, and at most 256 .* merge"):
+        with pytest.raises(ValueError, match=r"257 classes, but at most 256 .* merge"):
             model.fit(y[:, np.newaxis], y)
         assert len(model.fit(y[3:, np.newaxis], y[3:]).classes_) == 256
 

@@ -1,1 +1,1 @@
-"""The built-in trees: features binned once for all voters, grown and asked by kernels."""
+"""The built-in trees: features are binned once for all voters, and kernels do the rest."""

@@ -1,4 +1,4 @@
-"""Features in one byte: bins found once, class by class, and shared by all voters."""
+"""Features in one byte: bins that are learned once, class by class, for all voters."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .features import Categories, FrameTable
 
 MAX_BINS = 255
 BLOCK_CELLS = 2**17
-"""Cells of a table that are made dense at a time."""
+"""Number of cells of a table that are made dense at a time."""
 SAMPLE_ROWS = 2**16
-"""Rows that set the edges of features with more values than bins, as many of each class."""
+"""Rows that determine the bins of features with many values, equally many of each class."""
 ROWS_TO_HASH = 2**18
 RARE_CUTS = 64
-"""Quantiles of their own that all classes but the common one share."""
+"""Number of quantiles for all classes but the most frequent one, which share them."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """How to read a table as codes, one byte a cell, learned once for all trees."""
+    """Encodes a table as codes of one byte per cell, learned once for all trees."""
 
     categories: Categories | None
     binning: Binning
@@ -53,23 +53,23 @@ class Features:
         return cls(categories, Binning.learn(table, signs, categorical, seed, n_jobs))
 
     def table(self, X: Any) -> Any:
-        """``X`` as something to read numbers from by blocks of rows."""
-        if X.shape[1] != len(self):  # the kernels trust it, and check no index
+        """Wrap ``X`` for reading numbers in blocks of rows."""
+        if X.shape[1] != len(self):  # the kernels do not check indices
             raise ValueError(
-                f"X has {X.shape[1]} columns, the trees were grown on {len(self)}; a fit "
-                f"that failed half way leaves a model unusable: fit it again"
+                f"X has {X.shape[1]} columns, but the trees were grown on {len(self)}; if "
+                f"a later fit failed, fit the model again"
             )
         if self.categories is None:
             return X
         if not hasattr(X, "columns"):
             raise ValueError(
-                "the model was fitted on a dataframe with categories or named columns; "
-                "give it a dataframe with the same columns"
+                "the model was fitted on a dataframe with categories or column names; give "
+                "it a dataframe with the same columns"
             )
         return FrameTable(X, self.categories)
 
     def encode(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint8]:
-        """The codes of all of ``X``."""
+        """The codes of a whole table."""
         return self.binning.encode(self.table(X), n_jobs)
 
     def __len__(self) -> int:
@@ -78,20 +78,20 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Binning:
-    """From features to codes: 0 is missing (or an unknown category), then 1, 2, ...
+    """Maps features to codes: 0 for missing or unknown categories, then 1, 2, ...
 
     Attributes
     ----------
     cuts : ndarray
-        For each feature in turn, the upper edges of its bins in order (without the
-        last), or its categories in order.
+        For each feature in turn, the sorted upper edges of its bins (without the last), or
+        its sorted categories.
     starts : ndarray of shape (d + 1,)
-        Where each feature's cuts start.
+        Position of each feature's first cut.
     category_codes : ndarray
-        The code of each cut, where it is a category.
+        The code of each cut that is a category.
     categorical : ndarray of shape (d,), uint8
     n_codes : ndarray of shape (d,)
-        Codes of each feature, 0 included.
+        Number of codes of each feature, including 0.
     """
 
     cuts: Floats
@@ -102,7 +102,7 @@ class Binning:
 
     @cached_property
     def histogram_starts(self) -> NDArray[np.uint32]:
-        """Where each feature starts in a histogram of all features, and its length."""
+        """Start of each feature in a histogram of all features, and its length."""
         return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.uint32)
 
     @classmethod
@@ -114,13 +114,12 @@ class Binning:
         seed: int,
         n_jobs: int | None = None,
     ) -> Binning:
-        """Find the bins of a table, at most 255 a feature.
+        """Learn the bins of a table, at most 255 per feature.
 
-        A feature with at most 255 values keeps them all. Beyond, the edges are
-        quantiles taken class by class, so that a few positives in a tail keep bins of
-        their own. Of more than 255 categories, the rarest share a code. ``signs`` are
-        -1 for the common class and 1 (2, 3, ...) for the others, and 0 for rows that do
-        not count.
+        A feature with at most 255 values keeps them all. With more, the edges are quantiles
+        taken class by class, so that a few positives in a tail still get their own bins. Of
+        more than 255 categories, the rarest share a code. ``signs`` are -1 for the most
+        frequent class, 1 (2, 3, ...) for the others, and 0 for rows to ignore.
         """
         distinct = Distinct(X.shape[1])
         for block in _blocks_that_count(X, signs):
@@ -140,7 +139,7 @@ class Binning:
         counts: dict[int, Counter[float]],
         categorical: NDArray[np.bool_],
     ) -> Binning:
-        """Bins from the values seen, or from edges where they are too many.
+        """Make bins from the values seen, or from edges if there are too many values.
 
         ``counts`` has the categories of each categorical feature.
         """
@@ -164,7 +163,7 @@ class Binning:
         )
 
     def encode(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint8]:
-        """The codes of a table, one byte a cell."""
+        """The codes of a table, one byte per cell."""
         codes = np.empty(X.shape, dtype=np.uint8)
         calls = (partial(self.encode_rows, X, rows, codes[rows]) for rows in row_slices(X))
         for _ in in_threads(calls, n_jobs):
@@ -172,7 +171,7 @@ class Binning:
         return codes
 
     def encode_rows(self, X: Any, rows: slice, out: NDArray[np.uint8]) -> None:
-        """The codes of some rows, few enough to be made dense."""
+        """The codes of a few rows, which are made dense."""
         block = dense(X[rows])
         encode(block, self.cuts, self.starts, self.category_codes, self.categorical, out)
 
@@ -185,8 +184,8 @@ def signs_that_count(
 ) -> NDArray[np.int16]:
     """-1 for the first of two classes, or the largest of more; 1, 2, ... for the others.
 
-    The rarest come first; rows of weight 0 have a 0. ``sizes`` are the rows of each class
-    that count in a table of which these rows are a part.
+    Rarer classes come first; rows of weight 0 have 0. If these rows are part of a larger
+    table, ``sizes`` are the numbers of its rows with positive weight in each class.
     """
     counts = np.ones(len(labels), bool) if sample_weight is None else sample_weight > 0
     order = np.arange(n_classes)[::-1]
@@ -200,7 +199,7 @@ def signs_that_count(
 
 
 def row_slices(X: Any) -> Iterator[slice]:
-    """Slices of rows, of a few megabytes at most once they are dense."""
+    """Slices of rows, each of a few megabytes at most when dense."""
     n_rows, n_features = X.shape
     step = max(1, BLOCK_CELLS // max(n_features, 1))
     for start in range(0, n_rows, step):
@@ -208,7 +207,7 @@ def row_slices(X: Any) -> Iterator[slice]:
 
 
 def blocks(X: Any) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Slices of rows and their values, one at a time."""
+    """Slices of rows with their values, one at a time."""
     for rows in row_slices(X):
         yield rows, dense(X[rows])
 
@@ -225,7 +224,7 @@ def dense(X: Any) -> NDArray[np.float64]:
 
 
 class Distinct:
-    """The distinct values of each feature, up to 255. Mergeable over blocks of rows."""
+    """The distinct values of each feature, up to 255. Can be merged over blocks of rows."""
 
     def __init__(self, n_features: int) -> None:
         self._values = np.empty((n_features, MAX_BINS + 1))
@@ -235,7 +234,7 @@ class Distinct:
         collect_distinct(block, self._values, self._counts)
 
     def merge(self, other: Distinct) -> None:
-        """Add the values that another has seen."""
+        """Add the values seen by another."""
         for f in range(len(self._counts)):
             own = slice(f, f + 1)
             found = np.ascontiguousarray(other._values[f, : other._counts[f], np.newaxis])
@@ -260,20 +259,20 @@ def _blocks_that_count(X: Any, signs: NDArray[np.integer[Any]]) -> Iterator[Floa
 
 
 def midpoints(values: Floats) -> Floats:
-    """Edges half way between sorted values, as in CART."""
+    """Edges halfway between sorted values, as in CART."""
     low, high = values[:-1], values[1:]
     with np.errstate(over="ignore", invalid="ignore"):
         middle = low + (high - low) / 2
-    # Between neighbouring numbers, infinities, or numbers further apart than any number is
-    # large, there is no middle to be had.
+    # There is no number halfway between adjacent floats, infinities, or values whose
+    # difference overflows.
     return np.where((middle >= low) & (middle < high), middle, low)
 
 
 def sample_rows(members: NDArray[np.int64], seed: int, size: int) -> NDArray[np.int64]:
-    """The ``size`` members with the smallest hashes, in order.
+    """The ``size`` members with the smallest hashes, sorted.
 
-    The sample of a union is the sample of the samples' union, so it can be found part
-    by part, whatever the parts.
+    The sample of a union is the sample of the union of samples, so it can be found part by
+    part, however the table is divided.
     """
     if len(members) <= size:
         return members
@@ -309,9 +308,9 @@ def _sampled_edges(
 
 
 def edges_of(samples: list[Floats], n_jobs: int | None = None) -> list[Floats]:
-    """The edges of each column, from a sample of the common class and of each other."""
+    """The edges of each column, from samples of the most frequent and each other class."""
     common, *rare = samples
-    if len(rare) > 1:  # the common class is then but one of many
+    if len(rare) > 1:  # the most frequent class is then one of many
         common = np.concatenate([common, *rare])
     find = (
         partial(class_quantile_edges, common[:, j], *(sample[:, j] for sample in rare))
@@ -323,11 +322,11 @@ def edges_of(samples: list[Floats], n_jobs: int | None = None) -> list[Floats]:
 def class_quantile_edges(common: Floats, *rare: Floats) -> Floats:
     """At most 254 edges: around quantiles of each rare class, then of the common values.
 
-    An edge lies half way to the next value of any class. NaN has none. Of very many rare
-    classes, the first have a quantile each.
+    An edge is halfway to the next value of any class. NaN is ignored. With very many rare
+    classes, only the first have quantiles, one each.
     """
     common, *others = (np.sort(side[~np.isnan(side)]) for side in (common, *rare))
-    # Sorted lists one after the other, which a stable sort merges.
+    # A stable sort merges sorted lists efficiently.
     values = np.sort(np.concatenate([common, *others]), kind="stable")
     values = np.concatenate([values[:1], values[1:][values[1:] != values[:-1]]])
     if len(values) <= MAX_BINS:
@@ -344,7 +343,7 @@ def class_quantile_edges(common: Floats, *rare: Floats) -> Floats:
 
 
 def _quantiles(values: Floats, n: int) -> Floats:
-    """``n`` values spread evenly over a sorted list, or all when there are fewer."""
+    """``n`` values spread evenly over a sorted list, or all if there are fewer."""
     if len(values) <= n:
         return values
     return values[((np.arange(n) + 0.5) / n * len(values)).astype(np.int64)]
@@ -353,7 +352,7 @@ def _quantiles(values: Floats, n: int) -> Floats:
 def count_categories(
     blocks: Iterator[Floats], features: NDArray[Any]
 ) -> dict[int, Counter[float]]:
-    """How often each category of each feature is there; one pass over the rows."""
+    """Frequencies of the categories of each feature, in one pass over the rows."""
     counts: dict[int, Counter[float]] = {int(f): Counter() for f in features}
     for block in blocks if counts else ():
         for f, counter in counts.items():
@@ -370,7 +369,7 @@ def _category_codes(counter: Counter[float]) -> tuple[Floats, NDArray[np.uint8]]
     codes = np.arange(1, len(seen) + 1)
     if len(seen) > MAX_BINS:
         counts = np.array([counter[value] for value in seen.tolist()])
-        # Stable: of equally frequent categories the first keep their own code.
+        # Of equally frequent categories, the first keep their own code.
         frequent = np.argsort(-counts, kind="stable")[: MAX_BINS - 1]
         codes = np.full(len(seen), MAX_BINS)
         codes[np.sort(frequent)] = np.arange(1, MAX_BINS)
@@ -378,7 +377,7 @@ def _category_codes(counter: Counter[float]) -> tuple[Floats, NDArray[np.uint8]]
 
 
 class EdgeSketch:
-    """Distinct values, counts of categories, and a sample of the rows of each class.
+    """Sketch of a table for binning: distinct values, category counts, sampled rows.
 
     Parameters
     ----------
@@ -399,9 +398,9 @@ class EdgeSketch:
         self.samples: list[Sample] = [Sample(d, size) for _ in range(max(n_classes, 2))]
 
     def add(self, block: Floats, signs: NDArray[np.integer], start: int) -> None:
-        """Look at some rows, the first of which has the number ``start`` in the table.
+        """Add rows, the first of which has number ``start`` in the table.
 
-        ``signs`` are those of :meth:`~damvi.voters.trees.binning.Binning.learn`.
+        For ``signs``, see :meth:`~damvi.voters.trees.binning.Binning.learn`.
         """
         some = np.flatnonzero(signs)
         counted = block if len(some) == len(block) else np.ascontiguousarray(block[some])
@@ -417,7 +416,7 @@ class EdgeSketch:
             sample.add(block, hashes, signs == sign)
 
     def merge(self, other: EdgeSketch) -> EdgeSketch:
-        """This sketch, with what another has seen."""
+        """Merge another sketch into this one, and return it."""
         self.distinct.merge(other.distinct)
         for f, more in other.counts.items():
             self.counts[f].update(more)
@@ -426,14 +425,14 @@ class EdgeSketch:
         return self
 
     def __sizeof__(self) -> int:
-        """Its arrays: whoever moves sketches about asks."""
+        """Size of the arrays, for schedulers that move sketches between workers."""
         sampled = sum(
             sample.values.nbytes + sample.hashes.nbytes for sample in self.samples
         )
         return sampled + self.distinct.nbytes
 
     def binning(self, n_jobs: int | None = None) -> Binning:
-        """The bins of all that was seen."""
+        """The bins of all rows seen."""
         crowded = np.flatnonzero(self.distinct.crowded & ~self.categorical)
         edges = {}
         if len(crowded):
@@ -453,7 +452,7 @@ class Sample:
     def add(
         self, block: Floats, hashes: NDArray[np.uint64], taken: NDArray[np.bool_]
     ) -> None:
-        if len(self.hashes) == self.size:  # only rows below the largest can enter
+        if len(self.hashes) == self.size:  # only rows with smaller hashes can enter
             taken = taken & (hashes < self.hashes.max())
         rows = np.flatnonzero(taken)
         if not len(rows):
@@ -468,7 +467,7 @@ class Sample:
 
 @kernel
 def collect_distinct(block: Any, values: Any, counts: Any) -> None:
-    """Insert a block into the sorted lists of distinct values, while there is room."""
+    """Insert a block into the sorted lists of distinct values, up to their capacity."""
     room = values.shape[1]
     for f in range(block.shape[1]):
         m = counts[f]
@@ -500,8 +499,8 @@ def encode(
         for i in range(n_rows):
             column[i] = block[i, f]
             place[i] = start
-        # The number of cuts below each value, by halving: all rows a step at a time,
-        # which the processor does several at once.
+        # The number of cuts below each value, by binary search: all rows take each step
+        # together, which is vectorised.
         n = end - start
         while n > 0:
             half = (n + 1) // 2

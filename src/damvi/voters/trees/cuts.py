@@ -1,26 +1,27 @@
-"""The best cut of one feature in a node, and the rows of a node as keys.
+"""The best cut of a feature at a node, and the rows of a node as keys.
 
-As a row moves from the right of a cut to its left, the sums of squares that the Gini
-impurity asks for change by one class alone, so a cut costs the same for any number of
-classes: with the squares of the class weights on the left, L, and their products with
-those of the node, P, the squares on the right are N - 2 P + L. Two classes need less: the
-weight on the left and that of the positives in it. ``factors`` tell the two cases apart:
-what a unit of weight of each class adds to the products, which is the class's weight in
-the node, or, where there are two, 0 and 1, so that "products" are the positives.
+When a row moves from the right of a cut to its left, the sums of squares in the Gini
+impurity change in one class only, so a cut costs the same for any number of classes: with L
+the sum of squared class weights on the left, P their product with the class weights of the
+node, and N the sum of squares of the node, the sum of squares on the right is N - 2 P + L.
+Two classes need less: the weight on the left, and that of the positives in it. ``factors``
+distinguish the two cases: they are what a unit of weight of each class adds to P, which is
+the weight of the class in the node, or 0 and 1 for two classes, so that P is the weight of
+the positives.
 
-Small nodes look at keys in order, large ones at counts: the weight of each class in each
-bin. A key is code, class, place and weight in one number, and a feature's keys in the order
-of their codes are all that a small node has to know of it. Where all features are tried at
-each split, every node below needs all of them in order, so a node of few rows sorts them
-once, and a split deals the keys of each feature out to its children, in order still. Nodes
-are grown depth first, so one block serves all subtrees.
+Small nodes use sorted keys, large ones counts: the weight of each class in each bin. A key
+packs code, class, place and weight into one number, and the keys of a feature, sorted by
+code, are all that a small node needs. If all features are tried at each split, all nodes of
+a subtree need them all sorted, so a node with few rows sorts them once, and a split
+partitions the keys of each feature stably. Nodes are grown depth first, so one block of
+memory serves all subtrees.
 
-A random cut needs neither: it looks at the codes of a feature once for the least and the
-greatest, and once more for what lies on either side.
+Random cuts need neither: one pass over the codes of a feature finds the smallest and
+largest, and another the sums on either side.
 
-Weights are whole numbers, so that every sum is exact and no result depends on the order of
-the rows. The kernels are given whole arrays and places in them, not slices: to make a slice
-takes as long as to look at a dozen rows.
+Weights are integers, so all sums are exact and no result depends on the order of the rows.
+The kernels take whole arrays with positions rather than slices: making a slice takes as
+long as processing a dozen rows.
 """
 
 from __future__ import annotations
@@ -33,28 +34,28 @@ from ..._kernels import inlined, kernel
 from .forest import CATEGORIES, N_CODES, goes_left
 
 CODE_SHIFT, CLASS_SHIFT, PLACE_SHIFT = 55, 47, 37
-"""A key is code, class, place among the rows, weight; a row's tag is class and weight."""
+"""A key packs code, class, place among the rows, and weight; a tag class and weight."""
 CLASS_MASK, PLACE_MASK, WEIGHT_MASK = 2**8 - 1, 2**10 - 1, 2**37 - 1
 BELOW_CODE = 2**CODE_SHIFT - 1
 
 SORTED_ROWS = PLACE_MASK + 1
 SORTED_CELLS = 2**18
-"""The block of sorted keys stays in the caches."""
+"""Maximum size of the block of sorted keys, so that it stays in the caches."""
 
-# What is known of a cut after each bin: the squares on the left, the products with the
-# node, the weight on the left, the products with the missing, and the rows on the left.
+# Sums after each bin: the squares on the left, the products with the node, the weight on
+# the left, the products with the missing values, and the number of rows on the left.
 SQUARES, PRODUCTS, WEIGHT, MIXED, N_ROWS, SUMS = 0, 1, 2, 3, 4, 5
-# What is known of a node: its weight, the squares of its class weights, the weight of the
-# last class, and its rows.
+# Facts about a node: its weight, the sum of squared class weights, the weight of the last
+# class, and the number of rows.
 TOTAL, NODE_SQUARES, POSITIVES, NODE_ROWS, NODE_FACTS = 0, 1, 2, 3, 4
-# What is known of the best cut: the last bin on the left, whether the missing go left, and
+# Facts about the best cut: the last bin on the left, whether missing values go left, and
 # the weight and products on the left.
 LAST, MISSING_LEFT, LEFT_WEIGHT, LEFT_PRODUCTS, CUT_FACTS = 0, 1, 2, 3, 4
 LEFT_WEIGHTS, MISSING = 0, 1
-"""Rows of the scratch by class."""
+"""Rows of the scratch array by class."""
 ALMOST = 1 - 1e-12
 ROUNDS = 30
-"""Of power iteration: nearly the first component does as well."""
+"""Iterations of the power method; an approximate first component is good enough."""
 
 
 @inlined
@@ -67,9 +68,9 @@ def sides_of_cut(
     node_squares: Any,
     positives: Any,
 ) -> Any:
-    """Squares and weight on the left of a cut, then on its right, as floats.
+    """Sum of squares and weight on the left of a cut, then on its right, as floats.
 
-    ``total`` and ``positives`` are floats as well, the rest whole numbers.
+    ``total`` and ``positives`` are floats as well, the others integers.
     """
     w = float(weight)
     if two:
@@ -82,7 +83,7 @@ def sides_of_cut(
 
 @kernel
 def purity(two: Any, node: Any) -> Any:
-    """The sum of squares over the sum: the higher over the children, the lower the Gini."""
+    """Sum of squares over the sum; the higher for the children, the lower the Gini."""
     if two:
         n, p = float(node[TOTAL] - node[POSITIVES]), float(node[POSITIVES])
         return (n * n + p * p) / (n + p)
@@ -91,9 +92,9 @@ def purity(two: Any, node: Any) -> Any:
 
 @kernel
 def is_in_run(sums: Any, first: Any, b: Any) -> Any:
-    """Whether a bin and the next hold the same one of two classes.
+    """Whether a bin and the next contain only rows of the same class, of two.
 
-    Between such bins no cut is best, unless by rounding.
+    No cut between such bins is the best one, except through rounding.
     """
     p, w = sums[PRODUCTS, b + 1], sums[WEIGHT, b + 1]
     if b == first:
@@ -105,7 +106,7 @@ def is_in_run(sums: Any, first: Any, b: Any) -> Any:
 
 @kernel
 def is_run_of_keys(keys: Any, begin: Any, end: Any, i: Any) -> Any:
-    """Whether the bin that ends at the i-th key and the next hold the same class alone."""
+    """Whether the bin that ends at the i-th key and the next contain only one class."""
     low, high = begin + i, begin + i + 1
     own = keys[low] >> CLASS_SHIFT & CLASS_MASK
     while low > begin and keys[low - 1] ^ keys[begin + i] <= BELOW_CODE:
@@ -131,11 +132,11 @@ def best_plain_cut(
     sums: Any,
     cut: Any,
 ) -> Any:
-    """Cut the keys from ``begin`` to ``end``, none of them missing, into any leaves.
+    """The best cut of the keys from ``begin`` to ``end``, without missing values.
 
-    Fills ``cut``, and returns the purity of the children, or -1 when it is below ``least``.
-    Whoever calls says in as many words whether there are ``two`` classes, so that each case
-    is compiled apart.
+    Leaves may have any size. Fills ``cut``, and returns the purity of the children, or -1
+    if it is below ``least``. ``two`` says whether there are two classes; callers pass a
+    constant, so that each case is compiled separately.
     """
     squares, products, weight = np.int64(0), np.int64(0), np.int64(0)
     n, start = np.uint64(end - begin - 1), np.uint64(begin)
@@ -160,8 +161,8 @@ def best_plain_cut(
             weight += w
             by_class[LEFT_WEIGHTS, own] += w
             sums[SQUARES, i], sums[PRODUCTS, i], sums[WEIGHT, i] = squares, products, weight
-    # Most features have no cut as good as one before. That is seen several cuts at a
-    # time and without a division, rounding allowed for.
+    # Most features have no cut that beats the best so far. This check is vectorised and
+    # needs no division; it allows for rounding.
     bound, n_good = least * ALMOST, 0
     for i in range(n):
         s, w, right, rest = sides_of_cut(
@@ -216,13 +217,13 @@ def best_plain_cut_of_two(
     sums: Any,
     cut: Any,
 ) -> Any:
-    """The same for two classes, called and not made part of the caller."""
+    """:func:`best_plain_cut` for two classes, as a function that is not inlined."""
     return best_plain_cut(True, keys, begin, end, factors, node, least, by_class, sums, cut)
 
 
 @kernel
 def sums_of_missing(factors: Any, rows: Any, by_class: Any, sums: Any) -> None:
-    """The missing are bin 0: their squares, products with the node, weight and rows."""
+    """Sums of the missing values (bin 0): squares, products with the node, weight, rows."""
     squares, products, weight = np.int64(0), np.int64(0), np.int64(0)
     for c in range(len(factors)):
         missing = by_class[MISSING, c]
@@ -237,9 +238,9 @@ def sums_of_missing(factors: Any, rows: Any, by_class: Any, sums: Any) -> None:
 def sums_of_keys(
     keys: Any, begin: Any, end: Any, first: Any, factors: Any, by_class: Any, sums: Any
 ) -> Any:
-    """The sums after each bin; returns the number of bins.
+    """Sums after each bin; returns the number of bins.
 
-    With ``first`` = 1 there are missing values, which are bin 0.
+    With ``first`` = 1, there are missing values, which are bin 0.
     """
     two = len(factors) == 2
     for c in range(len(factors)):
@@ -280,7 +281,7 @@ def sums_of_two(
     bins: Any,
     sums: Any,
 ) -> Any:
-    """The weight and the positives after each bin, from the counts of two classes.
+    """Weight and positives after each bin, from the counts of two classes.
 
     Returns the number of bins, whose codes are written to ``bins``.
     """
@@ -295,7 +296,7 @@ def sums_of_two(
             rows += counts[slot, 2, b]
             sums[N_ROWS, m] = rows
         m += 1 if own > 0 else 0
-        if b == start:  # the missing are apart
+        if b == start:  # missing values are counted separately
             weight, positives, rows = np.int64(0), np.int64(0), np.int64(0)
     return m
 
@@ -315,15 +316,15 @@ def sums_of_counts(
     bins: Any,
     sums: Any,
 ) -> Any:
-    """The sums after each bin from the counts (slots, classes, bins) of a feature.
+    """Sums after each bin, from the counts (slots, classes, bins) of a feature.
 
     Returns the number of bins, whose codes are written to ``bins``. ``present`` are the
-    classes of the node. With ``count_rows`` the last line of the counts has the rows.
-    ``running`` (4, 257) is scratch.
+    classes in the node. With ``count_rows``, the last row of the counts has the number of
+    rows. ``running`` (4, 257) is scratch space.
     """
     n, n_classes = np.int64(end) - np.int64(start), len(factors)
     squares, products, weights, mixed = running[0], running[1], running[2], running[3]
-    # New, so that it is known to be none of the others.
+    # A new array, so that the compiler knows that it does not alias the others.
     lefts = np.empty(len(squares), counts.dtype)
     for b in range(n):
         squares[b], products[b], weights[b], mixed[b] = 0, 0, 0, 0
@@ -337,7 +338,7 @@ def sums_of_counts(
         for b in range(1, n):
             left += count[b]
             lefts[b] = left
-        # Products of 32 bits by 32, which the processor does several at once.
+        # Products of two 32-bit numbers, which are vectorised.
         for b in range(1, n):
             squares[b] += np.int64(lefts[b]) * np.int64(lefts[b])
             products[b] += np.int64(factor) * np.int64(lefts[b])
@@ -365,16 +366,16 @@ def sums_of_counts(
 
 @kernel
 def gather_codes(columns: Any, rows: Any, f: Any, gathered: Any) -> Any:
-    """Write a feature's codes of some rows next to each other, from ``columns`` (d, n).
+    """Write the codes of some rows of a feature contiguously, from ``columns`` (d, n).
 
-    Returns the least code, the least of a value that is not missing, and the greatest.
+    Returns the smallest code, the smallest that is not missing, and the largest.
     """
     for i in range(len(rows)):
         gathered[i] = columns[f, rows[i]]
     least, low, high, one = np.uint8(255), np.uint8(255), np.uint8(0), np.uint8(1)
-    for i in range(len(rows)):  # apart, so that the processor does many at once
+    for i in range(len(rows)):  # in a separate loop, which is vectorised
         code = gathered[i]
-        before = np.uint8(code - one)  # the missing go round to 255
+        before = np.uint8(code - one)  # missing values wrap around to 255
         least = code if code < least else least
         low = before if before < low else low
         high = code if code > high else high
@@ -394,9 +395,9 @@ def sums_of_sides(
     by_class: Any,
     sums: Any,
 ) -> None:
-    """The sums after two bins: the codes of n rows up to ``last``, and those above.
+    """Sums after two bins: the codes of n rows up to ``last``, and those above.
 
-    With ``first`` = 1 there are missing values, which are bin 0. ``tags`` are those of the
+    With ``first`` = 1, there are missing values, which are bin 0. ``tags`` are those of the
     rows, and the k-th ``weights`` their sums by class.
     """
     two, limit, one = len(factors) == 2, np.uint8(last - 1), np.uint8(1)
@@ -446,13 +447,13 @@ def sums_of_sides(
 def best_cut(
     sums: Any, first: Any, m: Any, two: Any, node: Any, min_leaf: Any, values: Any, cut: Any
 ) -> Any:
-    """Cut the bins ``first`` to ``m`` in two; a bin before the first is the missing.
+    """The best cut of the bins ``first`` to ``m``; a bin before ``first`` is for missing.
 
-    As :func:`best_plain_cut`, but -1 only when no cut is allowed.
+    As :func:`best_plain_cut`, but -1 is returned only if no cut is allowed.
     """
     total, positives = float(node[TOTAL]), float(node[POSITIVES])
     node_squares, rows = node[NODE_SQUARES], node[NODE_ROWS]
-    last = m - 1 if first == 0 else m  # with missing values, they alone may go right
+    last = m - 1 if first == 0 else m  # a cut may separate missing values from all others
     for b in range(first, last):
         s, w, right, rest = sides_of_cut(
             two,
@@ -505,10 +506,10 @@ def write_split(
     sets: Any,
     split: Any,
 ) -> None:
-    """From a cut to a split: ``split`` becomes (threshold, shift).
+    """Convert a cut to a split: write (threshold, shift) to ``split``.
 
-    A split on categories fills the set at ``place``, which is -1 for one on order. What
-    the node has not seen (missing values, other categories) goes to the heavier child.
+    For a split on categories, fill the set at ``place``, which is -1 for an ordered split.
+    What the node has not seen (missing values, other categories) goes to the heavier child.
     """
     last = cut[LAST]
     if place >= 0:
@@ -521,15 +522,15 @@ def write_split(
         return
     missing_left = cut[MISSING_LEFT] == 1 if first == 1 else left_is_heavier
     split[1] = 0 if missing_left else 1
-    threshold = N_CODES - 1  # all values left, only the missing right
-    if last < m - 1:  # half way across the gap between the two bins
+    threshold = N_CODES - 1  # all values go left, and only missing ones right
+    if last < m - 1:  # in the middle of the gap between the two bins
         threshold = (bins[last] + bins[last + 1]) // 2
     split[0] = threshold - split[1]
 
 
 @kernel
 def count_keys(keys: Any, begin: Any, end: Any, counts: Any, slot: Any) -> None:
-    """Add sorted keys to the counts of a feature, the rows in the last line."""
+    """Add sorted keys to the counts of a feature, with their number in the last row."""
     last = np.uint64(counts.shape[1] - 1)
     for i in range(begin, end):
         key = keys[i]
@@ -540,7 +541,7 @@ def count_keys(keys: Any, begin: Any, end: Any, counts: Any, slot: Any) -> None:
 
 @kernel
 def count_feature(codes: Any, tags: Any, rows: Any, f: Any, counts: Any, slot: Any) -> None:
-    """Add the rows of a node to the counts of a feature, the rows in the last line."""
+    """Add the rows of a node to the counts of a feature, their number in the last row."""
     last = np.uint64(counts.shape[1] - 1)
     for row in rows:
         code, tag = np.uint64(codes[row, f]), tags[row]
@@ -559,13 +560,13 @@ def order_categories(
     target: Any,
     order: Any,
 ) -> Any:
-    """Put the categories of a feature in an order whose best prefix is a good subset.
+    """Order the categories of a feature such that the best prefix is a good subset.
 
-    With two classes the order of the positive rates has the best of all subsets among its
-    prefixes [1]_. With more there is no such order. Along the first principal component
-    of the categories' class rates a good one is usually found, which is not claimed to be
-    best [2]_. The counts come to lie in the slot ``target`` from the second place on (the
-    first is for missing values), the codes in ``order``. Returns the number of categories.
+    With two classes, ordered by the rate of positives, the best prefix is the best of all
+    subsets [1]_. With more, there is no such order; along the first principal component of
+    the categories' class rates, the best prefix is usually good, but need not be the best
+    subset [2]_. The counts are written to the slot ``target`` from position 1 on (0 is for
+    missing values), the codes to ``order``. Returns the number of categories.
 
     References
     ----------
@@ -590,7 +591,7 @@ def order_categories(
         scores = rates[:, 1].copy()
     else:
         scores = first_component(rates[:m], weights[:m])
-    for i in range(1, m):  # stable
+    for i in range(1, m):  # a stable insertion sort
         code, score, j = order[i], scores[i], i
         while j > 0 and scores[j - 1] > score:
             order[j], scores[j] = order[j - 1], scores[j - 1]
@@ -605,9 +606,9 @@ def order_categories(
 
 @kernel
 def first_component(rates: Any, weights: Any) -> Any:
-    """Scores of the rows of ``rates`` (m, C) on their first weighted principal component.
+    """Scores of the rows of ``rates`` (m, C) on the first weighted principal component.
 
-    The last class that varies counts upwards, as the positives do where there are two.
+    The sign is such that the last class that varies has a positive component.
     """
     m, n_classes = rates.shape
     total = weights.sum()
@@ -619,7 +620,7 @@ def first_component(rates: Any, weights: Any) -> Any:
         mean /= total
         for j in range(m):
             centred[j, c] -= mean
-    # From the category farthest from the mean: never at a right angle to all of them.
+    # Start at the category farthest from the mean, which is not orthogonal to all of them.
     farthest, largest = 0, -1.0
     for j in range(m):
         length = 0.0
@@ -640,7 +641,7 @@ def first_component(rates: Any, weights: Any) -> Any:
         length = 0.0
         for c in range(n_classes):
             length += following[c] * following[c]
-        if length <= 0.0:  # all rates are alike
+        if length <= 0.0:  # all rates are equal
             break
         for c in range(n_classes):
             direction[c] = following[c] / np.sqrt(length)
@@ -660,7 +661,7 @@ def first_component(rates: Any, weights: Any) -> Any:
 
 @kernel
 def rows_to_sort(n_features: Any) -> Any:
-    """The largest node that sorts the keys of all features."""
+    """Maximum number of rows of a node that sorts the keys of all features."""
     return min(SORTED_ROWS, max(SORTED_CELLS // n_features, 32))
 
 
@@ -668,9 +669,9 @@ def rows_to_sort(n_features: Any) -> Any:
 def keys_of_rows(
     codes: Any, tags: Any, rows: Any, f: Any, ends: Any, keys: Any, begin: Any
 ) -> None:
-    """The keys of a feature in order, one for each row, from the place ``begin`` on.
+    """Sorted keys of a feature, one for each row, written from ``begin`` on.
 
-    ``ends`` (256) comes and goes as zeros.
+    ``ends`` (256) must be zeros, and is reset to zeros.
     """
     for row in rows:
         ends[np.uint64(codes[row, f])] += 1
@@ -690,7 +691,7 @@ def keys_of_rows(
 
 @kernel
 def keys_of_few_rows(codes: Any, tags: Any, rows: Any, f: Any, keys: Any) -> None:
-    """The same for a handful of rows, put in order as they come."""
+    """As :func:`keys_of_rows` for very few rows, by insertion sort."""
     for i in range(len(rows)):
         key = np.int64(codes[rows[i], f]) << CODE_SHIFT | tags[rows[i]]
         j = i
@@ -702,7 +703,7 @@ def keys_of_few_rows(codes: Any, tags: Any, rows: Any, f: Any, keys: Any) -> Non
 
 @kernel
 def list_bins(keys: Any, begin: Any, end: Any, bins: Any) -> Any:
-    """List the codes of the keys, each once, as they come; return their number."""
+    """List the distinct codes of sorted keys; return their number."""
     m = 0
     for i in range(begin, end):
         code = keys[i] >> CODE_SHIFT
@@ -724,10 +725,10 @@ def mark_sides(
     weights: Any,
     k: Any,
 ) -> Any:
-    """Mark the places of the rows that go left by 1, others by 0; return how many do.
+    """Mark the places of rows that go left by 1, others by 0; return how many go left.
 
-    ``keys`` are those of the feature that splits; the k-th ``weights`` become the left
-    child's.
+    ``keys`` are those of the feature that is split on. The class weights of the left child
+    are written to the k-th ``weights``.
     """
     for c in range(weights.shape[1]):
         weights[k, c] = 0
@@ -754,10 +755,10 @@ def deal_keys(
     away: Any,
     n_left: Any,
 ) -> None:
-    """Write the keys so far ``away``: those that go left, then the others, in order.
+    """Write the keys at a distance of ``away``: first those that go left, stably.
 
-    The features are the first of those on a floor of the stack; a feature's keys begin at
-    ``begin`` and as many strides. One call for all of them, as a call costs as much as a
+    The features are the first ones at ``floor`` of the stack; the keys of feature f begin
+    at ``begin`` + f strides. One call handles all features, since a call takes as long as a
     dozen keys.
     """
     for j in range(n_features):

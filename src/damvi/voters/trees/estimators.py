@@ -24,52 +24,54 @@ if TYPE_CHECKING:
 # The kernels (and with them numba) are imported by the methods that need them.
 
 MAX_CLASSES = 256
-"""A vote is one byte."""
+"""A hard vote is stored in one byte."""
 
 
 class FastTreeClassifier(ClassifierMixin, BaseEstimator):
-    """A decision tree on binned features, made to be grown by the hundred.
+    """A decision tree on binned features, which is fast to grow in large numbers.
 
-    The default voter of :class:`~damvi.DAMVIClassifier`, which bins the features once
-    for all its trees. Splits minimise the Gini impurity, as in CART; with at most 255
-    distinct values a feature they are exactly CART's.
+    It is the default voter of :class:`~damvi.DAMVIClassifier`, which bins the features once
+    for all trees. Splits minimise the Gini impurity, as in CART; if features have at most
+    255 distinct values, they are exactly those of CART.
 
     Parameters
     ----------
     splitter : {"best", "random"}, default="best"
-        How a feature is cut at a node: at the best place, or at one drawn at random
-        between the least and the greatest value there, as in extra-trees [1]_; the best of
-        the features' cuts splits the node. Places are drawn among the feature's bins, which
-        are narrow where rows of the rare class are many. Of categories, a subset is drawn.
-        Missing values go to the better side, or to one of their own.
+        How a feature is split at a node: at the best threshold, or at one drawn at random
+        between the smallest and largest value there, as in extra-trees [1]_; the node is
+        split on the best feature. Random thresholds are drawn among the bins, which are
+        narrow where there are many rows of the rare class. Of categories, a random subset
+        is drawn. Missing values go to the better side, or to a side of their own.
     max_depth : int, default=None
-        None grows until the leaves are pure.
+        Maximum depth. None grows until all leaves are pure.
     min_samples_leaf : int, default=1
-        Rows (distinct ones, whatever their weights) that each leaf must hold.
+        Minimum number of distinct rows in a leaf, whatever their weights.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
-        Features tried at each split, drawn at random: a number, a share, or all (None).
+        Number of features drawn at random for each split: a number, a share, or all (None).
     categorical_features : array of bool, int or str, default=None
-        Columns whose values are names rather than amounts, by mask, place or name.
-        Columns of a categorical dtype (pandas, polars) need no mention. A split sends
-        any subset of the categories to one side. With two classes it is the best of all
-        subsets; with more it is a good one, cut along the first principal component of
-        the categories' class rates.
+        Columns that are categorical, by mask, position or name. Columns of a categorical
+        dtype (pandas, polars) need not be listed. A split sends any subset of the
+        categories to one side. With two classes it is the best subset; with more it is a
+        good one, found along the first principal component of the categories' class rates.
     random_state : int, RandomState instance or None, default=None
-        Breaks ties between equal splits, and draws features if ``max_features`` is set, and
-        random cuts.
+        Breaks ties between equally good splits, and draws features (``max_features``) and
+        random thresholds.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
     n_features_in_ : int
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of str
+        Names of the columns; only if X has column names.
     feature_importances_ : ndarray of shape (n_features,)
+        Share of each feature in the decrease of the Gini impurity.
 
     Notes
     -----
-    Missing values (NaN) are welcome: each split learns the better side for them, and
-    sends them with the larger child where it has seen none. So it does with categories
-    that it has not seen.
+    Missing values (NaN) are supported: each split learns the better side for them. If it
+    has seen none, they go to the larger child, as do unknown categories.
 
     References
     ----------
@@ -127,9 +129,11 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix or dataframe of shape (n, n_features)
+            Training data.
         y : array of shape (n,)
             Labels of 2 to 256 classes.
         sample_weight : array of shape (n,), optional
+            Sample weights.
 
         Returns
         -------
@@ -154,29 +158,29 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row's leaf; of classes that tie, the first in ``classes_``."""
+        """Predict the most frequent class in each row's leaf; the first wins a tie."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The share of each class in the row's leaf."""
+        """Share of each class in the row's leaf."""
         check_is_fitted(self)
         X = read_table(self, X, keep_frame=self.trees_.features.categories is not None)
         return self.trees_.class_shares(X)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of the decrease of Gini impurity that each feature brought."""
+        """Share of each feature in the decrease of the Gini impurity."""
         check_is_fitted(self)
         return self.trees_.forest.importances[0]
 
     def get_n_leaves(self) -> int:
-        """The number of leaves."""
+        """Number of leaves."""
         check_is_fitted(self)
         return int(self.trees_.forest.is_leaf.sum())
 
     def get_depth(self) -> int:
-        """The depth of the deepest leaf; 0 for a tree that is one leaf."""
+        """Depth of the deepest leaf; 0 for a single leaf."""
         check_is_fitted(self)
         forest = self.trees_.forest
         depth = np.zeros(len(forest.nodes), dtype=np.int64)
@@ -185,17 +189,17 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         return int(depth.max())
 
     def to_sklearn(self) -> DecisionTreeClassifier:
-        """The same tree as scikit-learn's, for plots, SHAP or ONNX.
+        """Convert to a scikit-learn tree, for plots, SHAP or ONNX.
 
         Its thresholds are values, not bins. scikit-learn rounds X to single precision
-        before it compares, so decisions can differ for values that only double
-        precision tells apart. Splits on categories have no counterpart there.
+        before comparing, so predictions can differ for values that differ only in double
+        precision. Splits on categories cannot be converted.
         """
         check_is_fitted(self)
         return _as_sklearn_tree(self)
 
     def view(self, voters: TreeVoters) -> FastTreeClassifier:
-        """A fitted tree with these options, on the labels 0, 1, ..."""
+        """A fitted tree with these parameters, on the labels 0, 1, ..."""
         tree: FastTreeClassifier = clone(self)
         tree.classes_ = np.arange(voters.n_classes)
         tree.n_features_in_ = len(voters.features)
@@ -203,7 +207,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         return tree
 
     def wants_frame(self, X: Any) -> bool:
-        """Whether a dataframe must stay one: for its categories, or its column names."""
+        """Whether a dataframe is needed, for its categories or column names."""
         named = self.categorical_features is not None and any(
             isinstance(column, str)
             for column in np.asarray(self.categorical_features).tolist()
@@ -211,7 +215,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         return hasattr(X, "columns") and (named or needs_reading(X))
 
     def categorical_mask(self, X: Any) -> NDArray[np.bool_]:
-        """Which columns ``categorical_features`` names."""
+        """Mask of the columns in ``categorical_features``."""
         n_features = X.shape[1]
         mask = np.zeros(n_features, dtype=bool)
         if self.categorical_features is None:
@@ -220,8 +224,8 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         if chosen.dtype.kind == "b":
             if chosen.shape != (n_features,):
                 raise ValueError(
-                    f"categorical_features is a mask of shape {chosen.shape}, "
-                    f"X has {n_features} columns"
+                    f"categorical_features is a mask of shape {chosen.shape}, but X has "
+                    f"{n_features} columns"
                 )
             return chosen.copy()
         if chosen.dtype.kind in "UO":
@@ -229,20 +233,20 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
             unknown = [name for name in chosen.tolist() if name not in names]
             if unknown:
                 raise ValueError(
-                    f"categorical_features names {unknown}, which are no columns of X"
+                    f"categorical_features has {unknown}, which are not columns of X"
                     + ("" if names else " (it has no column names)")
                 )
             chosen = np.array([names.index(name) for name in chosen.tolist()], dtype=int)
         if len(chosen) and not (chosen.min() >= 0 and chosen.max() < n_features):
             raise ValueError(
-                f"categorical_features={chosen.tolist()} must lie in 0 to "
-                f"{n_features - 1}, the columns of X"
+                f"categorical_features={chosen.tolist()} must be column numbers of X, from "
+                f"0 to {n_features - 1}"
             )
         mask[chosen.astype(np.intp)] = True
         return mask
 
     def features_to_try(self, n_features: int) -> int:
-        """``max_features`` as a number, at least 1."""
+        """``max_features`` as a number of features, at least 1."""
         match self.max_features:
             case None:
                 return n_features
@@ -263,42 +267,49 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
 
 
 class FastForestClassifier(ClassifierMixin, BaseEstimator):
-    """A random forest: the mean of many trees, each on a bootstrap of the rows.
+    """A random forest: many trees, each on a bootstrap sample of the rows.
 
-    One model of a pool, or a quick random forest on its own; with ``splitter="random"`` and
-    ``bootstrap=False``, extra-trees. The features are binned once for all trees; see
-    :class:`~damvi.FastTreeClassifier` for what they do with missing values and categories.
+    It can be a voter of a pool, or a fast random forest on its own; with
+    ``splitter="random"`` and ``bootstrap=False``, it is extra-trees. Features are binned
+    once for all trees. See :class:`~damvi.FastTreeClassifier` for missing values and
+    categories.
 
     Parameters
     ----------
     n_estimators : int, default=100
+        The number of trees.
     max_samples : float or int, default=1.0
-        Rows drawn for each tree: a fraction or a count.
+        Number of rows drawn for each tree: a fraction if float, a count if int.
     bootstrap : bool, default=True
-        Whether rows are drawn with replacement; with False and ``max_samples=1.0`` each
-        tree sees all rows.
+        Whether to draw with replacement. With False and ``max_samples=1.0``, each tree
+        sees all rows.
     balanced : bool, default=False
-        Draw all classes alike, from as many rows as twice the rarer one has (or, of C
-        classes, C times the rarest): a balanced random forest [1]_, which trains fast and
-        looks at the classes from nearby. Its
-        probabilities are then those of balanced classes; calibrate them. It needs
-        ``bootstrap=True``.
+        Whether to draw the same number of rows of each class: as many in total as twice the
+        size of the rarer class (with C classes, C times that of the rarest). This is a
+        balanced random forest [1]_, which is fast to train. Its probabilities are those of
+        balanced classes, so calibrate them. Needs ``bootstrap=True``.
     splitter : {"best", "random"}, default="best"
         See :class:`~damvi.FastTreeClassifier`.
     max_features : int, float, {"sqrt", "log2"} or None, default="sqrt"
+        See :class:`~damvi.FastTreeClassifier`, as for the next three.
     max_depth : int, default=None
     min_samples_leaf : int, default=1
     categorical_features : array of bool, int or str, default=None
     n_jobs : int, default=None
-        Threads. No result depends on it.
+        Number of threads. It does not affect the result.
     random_state : int, RandomState instance or None, default=None
+        Seed of the samples and of the trees.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
     n_features_in_ : int
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of str
+        Names of the columns; only if X has column names.
     feature_importances_ : ndarray of shape (n_features,)
+        Mean share of each feature in the decrease of the Gini impurity.
 
     References
     ----------
@@ -368,10 +379,11 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix or dataframe of shape (n, n_features)
+            Training data.
         y : array of shape (n,)
             Labels of 2 to 256 classes.
         sample_weight : array of shape (n,), optional
-            How likely each row is to be drawn, or without a bootstrap, how much it counts.
+            Rows are drawn in proportion to it; without a bootstrap, it weights the rows.
 
         Returns
         -------
@@ -409,8 +421,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         size = self.max_samples
         if self.balanced and not self.bootstrap:
             raise ValueError(
-                "balanced=True draws rows with replacement; set bootstrap=True, or "
-                "balanced=False"
+                "balanced=True needs bootstrap=True, since it draws with replacement"
             )
         if self.balanced:
             own = np.ones(len(labels)) if weights is None else weights
@@ -429,19 +440,19 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest mean share; of those that tie, the first."""
+        """Predict the class with the largest mean share; the first wins a tie."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The share of each class in the row's leaves, in the mean over the trees."""
+        """Share of each class in the row's leaves, averaged over the trees."""
         check_is_fitted(self)
         X = read_table(self, X, keep_frame=self.trees_.features.categories is not None)
         return self.trees_.class_shares(X, self.n_jobs)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Mean over the trees of each feature's share of the decrease of Gini impurity."""
+        """Mean share of each feature in the decrease of the Gini impurity."""
         check_is_fitted(self)
         return np.asarray(self.trees_.forest.importances.mean(axis=0))
 
@@ -453,22 +464,22 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _as_sklearn_tree(tree: FastTreeClassifier) -> DecisionTreeClassifier:
-    """A fitted :class:`~sklearn.tree.DecisionTreeClassifier` that is the same tree."""
+    """Make a fitted :class:`~sklearn.tree.DecisionTreeClassifier` of the same tree."""
     from .forest import N_CODES
 
     forest, binning = tree.trees_.forest, tree.trees_.features.binning
     if forest.on_categories.any():
         raise ValueError(
-            "the tree splits on categories, which scikit-learn's trees cannot; encode "
-            "them as numbers before fit to convert it"
+            "the tree splits on categories, which scikit-learn's trees do not support; "
+            "encode them as numbers before fit"
         )
     is_leaf = forest.is_leaf
-    # The last code on the left, missing values aside.
+    # The last code that goes left, except for missing values.
     codes = np.minimum(forest.threshold.astype(np.int64) + forest.shift, N_CODES - 1)
     places = binning.starts[forest.feature] + codes - 1
     ends = binning.starts[forest.feature + 1]
     inner = ~is_leaf & (places < ends)
-    thresholds = np.full(len(codes), np.inf)  # values left, the missing right
+    thresholds = np.full(len(codes), np.inf)  # all values go left, missing ones right
     thresholds[inner] = binning.cuts[places[inner]]
     totals = forest.weights.sum(axis=1)
     shares = forest.weights / totals[:, np.newaxis]

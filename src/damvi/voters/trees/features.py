@@ -1,4 +1,4 @@
-"""Dataframes as tables of numbers: a category becomes its number here."""
+"""Dataframes as tables of numbers, with categories encoded as numbers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ...validation import has_categories, is_text, refuse_dates
 
 UNKNOWN = -1.0
 MANY_CATEGORIES = 100
-"""With more, a voter of the strong pool sees the rates of the classes in them instead."""
+"""With more categories, voters of the strong pool see class rates instead."""
 MOST_NAMED = 255
-"""With more, categories are known by a hash alone, not by name."""
+"""With more categories, they are known by their hashes instead of their names."""
 SOME_LABELS = 1000
 FEW_BUCKETS = 32
-"""For more of them: buckets of very many categories are alike, and the more buckets there
-are, the more trees take chance for a difference."""
+"""Number of buckets for more categories than SOME_LABELS: buckets of very many categories
+are alike, and the more buckets there are, the more trees overfit to them."""
 
 
 def is_categorical(column: Any) -> bool:
@@ -30,9 +30,9 @@ def is_categorical(column: Any) -> bool:
 
 
 def needs_reading(X: Any) -> bool:
-    """Whether X is a dataframe with a column that is not plainly numeric.
+    """Whether X is a dataframe with a column that is not numeric.
 
-    Categories and text are read; dates are refused, by their column's name.
+    Categories and text are supported; dates raise an error that names the column.
     """
     if not hasattr(X, "columns"):
         return False
@@ -50,16 +50,16 @@ def _is_no_number(dtype: Any) -> bool:
 
 @dataclass(frozen=True)
 class HashedCategories:
-    """Very many categories, each with the number of a bucket that its hash falls into.
+    """Very many categories, which are encoded as hash buckets.
 
-    Nothing of them is kept. A place of their own for those that are frequent in training
-    rows would flatter the score: there, more rows have one than among new ones.
+    Categories are not stored. Separate codes for those that are frequent in the training
+    rows would bias the score, since they are more frequent there than in new rows.
     """
 
     n_buckets: int
 
     def numbers(self, labels: list[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
-        """The bucket of each label that a row has."""
+        """The bucket of each label that occurs in the rows."""
         asked = used_labels(labels, codes)
         hashes = text_hashes([labels[place] for place in asked.tolist()])
         numbers = np.zeros(len(labels))
@@ -68,9 +68,9 @@ class HashedCategories:
 
 
 def used_labels(labels: list[Any], codes: NDArray[Any]) -> NDArray[np.intp]:
-    """The places of the labels that some row has.
+    """Positions of the labels that occur in the rows.
 
-    The others are not hashed: a row or two may have a type of thousands.
+    Only these are hashed, since a single row may have a dtype of thousands of categories.
     """
     used = np.zeros(len(labels) + 1, dtype=bool)
     used[codes] = True
@@ -80,7 +80,7 @@ def used_labels(labels: list[Any], codes: NDArray[Any]) -> NDArray[np.intp]:
 def places_of(
     known: NDArray[np.uint64], labels: list[Any], codes: NDArray[Any]
 ) -> NDArray[np.intp]:
-    """Where each label that a row has is among the known hashes; -1 where it is not."""
+    """Position of each label in the rows among the known hashes; -1 if unknown."""
     asked = used_labels(labels, codes)
     places = np.full(len(labels), -1)
     hashes = text_hashes([labels[place] for place in asked.tolist()])
@@ -90,7 +90,7 @@ def places_of(
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """The categories of each column, as they were at fit; None for numeric columns."""
+    """The categories of each column seen in fit; None for numeric columns."""
 
     by_column: tuple[dict[Any, int] | HashedCategories | None, ...]
 
@@ -117,10 +117,10 @@ def _learn(labels: list[Any]) -> dict[Any, int] | HashedCategories:
 
 
 class FrameTable:
-    """A dataframe that looks like an array of doubles, read by blocks of rows.
+    """A dataframe that is read like an array of doubles, in blocks of rows.
 
-    A category becomes its number at fit, one that was not there ``UNKNOWN``, and a
-    missing value NaN.
+    Categories become their numbers in fit, unknown ones ``UNKNOWN``, and missing values
+    NaN.
     """
 
     def __init__(self, X: Any, categories: Categories) -> None:
@@ -148,12 +148,12 @@ class FrameTable:
 
 def _numbers(column: Any, name: Any) -> NDArray[np.float64]:
     if has_categories(column):
-        raise ValueError(f"column {name!r} has categories or text, but was numeric at fit")
+        raise ValueError(f"column {name!r} has categories or text, but was numeric in fit")
     try:
         values = np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"column {name!r} does not hold numbers ({error}); make it a category, as in "
+            f"column {name!r} is not numeric ({error}); convert it to a category, as in "
             f"X[{name!r}].astype('category'), or drop it"
         ) from error
     if np.isinf(values).any():
@@ -173,22 +173,22 @@ def _numbers_of_categories(
 def numbers_of(
     known: dict[Any, int] | HashedCategories, labels: list[Any], codes: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """The number at fit of each row's label, which its code names; -1 is for missing."""
+    """The number of each row's label in fit; code -1 is missing, and becomes NaN."""
     if isinstance(known, HashedCategories):
         numbers: Any = known.numbers(labels, codes)
     else:
-        # Labels may come as text now, and may have been numbers then.
+        # Labels may be text now that were numbers in fit.
         texts = {label_text(label): number for label, number in known.items()}
         numbers = [known.get(one, texts.get(label_text(one), UNKNOWN)) for one in labels]
     return np.append(numbers, np.nan)[codes]
 
 
 def labels_and_codes(column: Any, name: Any = None) -> tuple[list[Any], NDArray[Any]]:
-    """A column's categories, and the place of each row's in them (-1 when missing)."""
+    """The categories of a column, and the position of each row's (-1 if missing)."""
     if not has_categories(column) and not _is_text_or_missing(column):
         raise ValueError(
-            f"column {name!r} had categories at fit, but is {column.dtype} now; convert "
-            f"it back, as in X[{name!r}].astype('category')"
+            f"column {name!r} had categories in fit, but now has dtype {column.dtype}; "
+            f"convert it, as in X[{name!r}].astype('category')"
         )
     if hasattr(column, "iloc"):  # pandas
         if not hasattr(column, "cat"):
@@ -204,7 +204,7 @@ def labels_and_codes(column: Any, name: Any = None) -> tuple[list[Any], NDArray[
 
 
 def _is_text_or_missing(column: Any) -> bool:
-    """Whether it is text; with nothing in it, a column has any type."""
+    """Whether a column is text; an empty column may have any dtype."""
     if is_text(column):
         return True
     return bool(column.isna().all() if hasattr(column, "isna") else column.is_null().all())

@@ -1,4 +1,4 @@
-"""Many trees in flat arrays: small to store, quick to ask."""
+"""Many trees in flat arrays, which are small to store and fast to evaluate."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FEATURE, LEFT, THRESHOLD, SHIFT, NODE_COLUMNS = 0, 1, 2, 3, 4
 N_CODES = 256
 SET_BYTES = N_CODES // 8
 CATEGORIES = 2
-"""The ``shift`` that marks a split on a set of categories."""
+"""The ``shift`` that marks a split on categories."""
 TILE = 2048
-"""Rows that small trees are asked about together."""
+"""Number of rows on which small trees vote at a time."""
 WALK_TILE = 2**14
-"""Rows that walk through a large tree before the next, so that it stays in the cache."""
+"""Number of rows that traverse a large tree at a time, so that it stays in the cache."""
 ABREAST = 8
-"""Rows that walk together: a step waits on memory, so eight take little more than one."""
+"""Number of rows that traverse a tree together, which hides memory latency."""
 
 
 Votes = NDArray[np.int8]
@@ -32,7 +32,7 @@ ClassVotes = NDArray[np.uint8]
 
 
 def weight_type(n_classes: int) -> type[np.signedinteger[Any]]:
-    """Of the weights in nodes: on two classes, those of rows may be in fixed point."""
+    """Type of the weights in nodes; with two classes, they may be in fixed point."""
     return np.int64 if n_classes == 2 else np.int32
 
 
@@ -45,22 +45,21 @@ class Forest:
     roots : ndarray of shape (K + 1,)
         The first node of each tree, and the number of nodes.
     nodes : ndarray of int32, shape (nodes, 4)
-        The feature that a node looks at; its left child, counted from the tree's root
-        (the right one follows it; a leaf is its own left child); the threshold and the
-        shift, which say what codes go left (see
-        :func:`goes_left`). At a split on categories the
-        threshold is its place among the tree's ``sets``.
+        The feature of a split; its left child, relative to the tree's root (the right child
+        follows it, and a leaf is its own left child); and the threshold and shift, which
+        determine the codes that go left (see :func:`goes_left`). At a split on categories,
+        the threshold is the position of a set in the tree's ``sets``.
     sets : ndarray of uint8, shape (splits on categories, 32)
         Sets of codes that go left, as bits.
     set_starts : ndarray of shape (K + 1,)
         The first set of each tree, and the number of sets.
     weights : ndarray of int64, shape (nodes, 2), or of int32, shape (nodes, C)
-        Weight of the negatives and of the positives in each node, or of each class where
-        there are more.
+        Weight of the negatives and positives in each node, or of each of more than two
+        classes.
     rows : ndarray of int32
-        Rows in each node.
+        Number of rows in each node.
     importances : ndarray of shape (K, d)
-        Each tree's share of the decrease of Gini impurity by feature.
+        Share of each feature in the decrease of the Gini impurity, by tree.
     """
 
     roots: NDArray[np.int64]
@@ -73,7 +72,7 @@ class Forest:
 
     @classmethod
     def of_tree(cls, grown: Sequence[Any]) -> Forest:
-        """A forest of one tree, from what :func:`~damvi.voters.trees.grow.grow` returns."""
+        """A forest of one tree, from :func:`~damvi.voters.trees.grow.grow`."""
         nodes, weights, rows, sets, decrease = grown
         total = decrease.sum()
         return cls(
@@ -88,7 +87,7 @@ class Forest:
 
     @classmethod
     def join(cls, forests: Sequence[Forest]) -> Forest:
-        """All their trees in one."""
+        """Concatenate the trees of several forests."""
 
         def joined(name: str) -> NDArray[Any]:
             return np.concatenate([getattr(forest, name) for forest in forests])
@@ -129,7 +128,7 @@ class Forest:
         return self.weights.shape[1]
 
     def no_votes(self, n_rows: int) -> Any:
-        """Zeros for the votes of all trees, tree by tree in memory."""
+        """Zeros for the votes of all trees, stored tree by tree."""
         dtype = hard_votes(self.n_classes).dtype
         return np.zeros((n_rows, len(self)), dtype=dtype, order="F")
 
@@ -139,12 +138,12 @@ class Forest:
         asked: NDArray[np.intp],
         votes: Votes | ClassVotes,
     ) -> None:
-        """Write the votes of the trees asked into ``votes`` (rows, trees).
+        """Write the votes of the trees ``asked`` to ``votes`` (rows, trees).
 
-        They are +1 and -1, or the numbers of classes where there are more than two.
+        They are +1 and -1, or class numbers if there are more than two classes.
         """
-        # The kernel knows numbers of classes alone, and what to write for the first: the
-        # bits of -1, where there are two.
+        # The kernel writes class numbers, and ``first`` for class 0: with two classes, the
+        # bits of -1.
         first = hard_votes(self.n_classes).view(np.uint8)[0]
         small = self.at_once[asked]
         for some, step in ((asked[small], TILE), (asked[~small], WALK_TILE)):
@@ -165,23 +164,23 @@ class Forest:
 
     @cached_property
     def at_once(self) -> NDArray[np.bool_]:
-        """The trees whose nodes are fewer than 30 for each step that a row would walk."""
+        """Trees with fewer than 30 nodes for each step that a row would take."""
         inner = np.add.reduceat(~self.is_leaf, self.roots[:-1])
         walked = np.add.reduceat(np.where(self.is_leaf, 0, self.rows), self.roots[:-1])
         return inner * self.rows[self.roots[:-1]] < 30 * walked
 
     @cached_property
     def node_classes(self) -> ClassVotes:
-        """The class that each node votes for; a tie goes to the first."""
+        """The class that each node votes for; the first wins a tie."""
         return self.weights.argmax(axis=1).astype(np.uint8)
 
     @property
     def node_votes(self) -> Votes | ClassVotes:
-        """The vote of each node: +1 and -1, or the number of a class of more than two."""
+        """The vote of each node: +1 and -1, or a class number for more than two classes."""
         return hard_votes(self.n_classes)[self.node_classes]
 
     def __sizeof__(self) -> int:
-        """Its arrays: whoever moves forests about asks."""
+        """Size of the arrays, for schedulers that move forests between workers."""
         return sum(getattr(self, field.name).nbytes for field in fields(self))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -189,7 +188,7 @@ class Forest:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """The share of each class in each node."""
+        """Share of each class in each node."""
         return np.asarray(self.weights / self.weights.sum(axis=1, keepdims=True))
 
     @property
@@ -222,10 +221,10 @@ class Forest:
 
 @kernel
 def goes_left(code: Any, threshold: Any, shift: Any, sets: Any) -> Any:
-    """Whether a code goes left, at a split on order or on a set of categories.
+    """Whether a code goes left, at an ordered split or one on a set of categories.
 
-    A shift of 0 sends the missing (code 0) left with the low bins; a shift of 1 wraps
-    them round to 255, and so right.
+    With shift 0, missing values (code 0) go left with the low bins; with shift 1, they
+    wrap around to 255 and go right.
     """
     if shift == CATEGORIES:
         return (sets[threshold, code >> 3] >> (code & 7)) & 1 == 1
@@ -245,10 +244,10 @@ def walk(codes: Any, row: Any, nodes: Any, sets: Any) -> Any:
 
 @kernel
 def walk_abreast(codes: Any, start: Any, width: Any, nodes: Any, at: Any) -> None:
-    """The leaves of eight rows in turn, in a tree without splits on categories.
+    """The leaves of eight rows together, in a tree without splits on categories.
 
-    ``codes`` and ``nodes`` come flat, the first row at ``start``, a row every ``width``.
-    Places are unsigned, which spares a test for a negative index at every step.
+    ``codes`` and ``nodes`` are flat; the first row begins at ``start``, and rows have
+    ``width`` codes. Unsigned positions save a test for negative indices at every step.
     """
     for j in range(ABREAST):
         at[j] = 0
@@ -269,7 +268,7 @@ def walk_abreast(codes: Any, start: Any, width: Any, nodes: Any, at: Any) -> Non
 
 @kernel
 def find_leaves(codes: Any, nodes: Any, sets: Any, leaves: Any) -> None:
-    """The leaf of each row, step by step."""
+    """The leaf of each row, by traversal."""
     n = len(codes)
     i = 0
     if len(sets) == 0:
@@ -290,7 +289,7 @@ def find_leaves(codes: Any, nodes: Any, sets: Any, leaves: Any) -> None:
 def split_mask(
     column: Any, here: Any, threshold: Any, shift: Any, sets: Any, left: Any
 ) -> None:
-    """Part the rows of a node, a byte of 0 or 255 each: some go left, the rest stay."""
+    """Split the rows of a node, a mask of bytes 0 or 255: move some to ``left``."""
     if shift == CATEGORIES:
         inside = np.empty(N_CODES, np.uint8)
         for code in range(N_CODES):
@@ -300,7 +299,7 @@ def split_mask(
             left[i] = gone
             here[i] ^= gone
         return
-    # In bytes throughout, so that the processor does 32 rows or more at a time.
+    # Bytes throughout, so that 32 rows or more are processed at a time.
     limit, turn = np.uint8(threshold), np.uint8(shift)
     for i in range(len(column)):
         within = np.uint8((np.int32(column[i]) - np.int32(turn)) & 255) <= limit
@@ -335,10 +334,10 @@ def mark_side(
 def find_classes(
     columns: Any, nodes: Any, sets: Any, classes: Any, masks: Any, found: Any
 ) -> None:
-    """The class of each row (a byte): every node splits all rows at once.
+    """The class of each row (a byte), where every node splits all rows at once.
 
-    That is more work than a walk, and much faster while the tree is small. The tree is
-    gone through in depth: what waits is a mask a level, which the nearest cache holds.
+    This is more work than a traversal row by row, but much faster for small trees. It is
+    depth-first, with one mask per level, so that all masks fit in the cache.
     """
     waiting = np.empty(len(masks), np.int64)
     masks[0, :] = 255
@@ -382,10 +381,10 @@ def cast_tile(
     asked: Any,
     votes: Any,
 ) -> None:
-    """The votes (rows, trees) of the trees asked on a tile of rows.
+    """Votes (rows, trees) of the trees ``asked`` on a tile of rows.
 
-    ``classes`` are those that the nodes vote for, and ``first`` what a vote for the first
-    of them looks like.
+    ``classes`` are the classes that the nodes vote for, and ``first`` is the byte of a vote
+    for class 0.
     """
     n = len(codes)
     columns = np.empty((codes.shape[1], n), np.uint8)
@@ -416,7 +415,7 @@ def cast_tile(
 
 @kernel
 def weigh(votes: Any, asked: Any, weights: Any, total: Any) -> None:
-    """Add the weighted votes of the trees asked to ``total``."""
+    """Add the weighted votes of the trees ``asked`` to ``total``."""
     for t in asked:
         weight = weights[t]
         for i in range(len(total)):
@@ -425,7 +424,7 @@ def weigh(votes: Any, asked: Any, weights: Any, total: Any) -> None:
 
 @kernel
 def weigh_by_class(votes: Any, asked: Any, weights: Any, total: Any) -> None:
-    """Add the weights of the trees asked to the classes (rows, C) that they vote for."""
+    """Add the weights of the trees ``asked`` to the classes (rows, C) they vote for."""
     for t in asked:
         weight = weights[t]
         for i in range(len(total)):
@@ -443,9 +442,9 @@ def vote_of_row(
     weights: Any,
     total: Any,
 ) -> None:
-    """Add the weighted votes of all trees on one row to ``total``, in their order.
+    """Add the weighted votes of all trees on one row to ``total``, in order.
 
-    Of two classes it is (1, 1), a sum of +1 and -1; of more (1, C).
+    With two classes it is (1, 1), a sum of +1 and -1; with more, (1, C).
     """
     for t in range(len(roots) - 1):
         own = nodes[roots[t] : roots[t + 1]]
@@ -469,7 +468,7 @@ def add_shares(
 ) -> None:
     """Add the class shares of the rows' leaves, tree by tree, to ``total`` (rows, C).
 
-    With fewer columns than classes, they are of the last classes.
+    With fewer columns than classes, only the last classes are added.
     """
     n_classes, leaves = weights.shape[1], np.empty(len(codes), np.uint32)
     for t in range(len(roots) - 1):

@@ -1,13 +1,13 @@
-"""The growth of one tree: depth first, the smaller child before the larger.
+"""Growth of a tree: depth first, the smaller child before the larger.
 
-A row's features are one byte each: 0 for a missing value, 1, 2, ... for the bins in order
-(or the categories). Large nodes keep histograms of all features and classes, and the larger
-child gets its own by subtraction. Small nodes sort the rows they have (see :mod:`.keys`).
-Where few features are tried, or leaves must be large, a node counts one feature at a time.
-Where cuts are random, it draws one for each feature, and counts its two sides.
+Features are one byte each: 0 for a missing value, 1, 2, ... for the bins (or categories).
+Large nodes have histograms of all features and classes, and the larger child gets its own
+by subtraction. Small nodes sort their rows (see :mod:`.cuts`). If few features are tried,
+or leaves have a minimum size, a node counts one feature at a time. For random splits, it
+draws one cut for each feature, and sums its two sides.
 
-All weights are whole numbers (draws of a bootstrap, or sample weights in fixed point), so
-no result depends on the order of the rows, nor on which of these ways is taken.
+All weights are integers (counts of a bootstrap, or sample weights in fixed point), so no
+result depends on the order of the rows, nor on which of these methods is used.
 """
 
 from __future__ import annotations
@@ -63,32 +63,34 @@ from .forest import (
 )
 
 SORT_ROWS = 24
-"""Nodes of up to this many rows are sorted; counting them would visit empty bins."""
+"""Nodes of up to this many rows are sorted, since counts would have many empty bins."""
 HISTOGRAM_GAIN = 2
-"""Bins of a class that are looked through in the time that a row takes."""
+"""Number of bins of a class that are processed in the time of one row."""
 
-# Columns of the stack of nodes that wait to be grown.
+# Columns of the stack of nodes to grow.
 NODE, START, END, DEPTH, SLOT, N_VARYING, STACK_COLUMNS = 0, 1, 2, 3, 4, 5, 6
 NO_SLOT, SORTED, SORTED_TOO = -1, -2, -3
-"""The slots of a node without histograms; of one whose keys are sorted, and of all below
-it: the block they are in."""
+"""Values of SLOT for a node without histograms, for a node whose keys are sorted, and for
+its descendants: the block that has their keys."""
 
 NEAR_CELLS = 2**20
-"""Tables of up to this many cells stay in the caches, wherever the rows are."""
+"""Tables of up to this many cells stay in the caches."""
 SPARSE = 4
-"""A node with at most one in so many rows of its table moves out; see :func:`settle`."""
-# Columns of a subtree's table: the place on the stack of the node that it was made for, the
-# end of its rows in the block, and their number.
+"""A node gets its own table if it has at most 1 / SPARSE of the rows of its current one;
+see :func:`make_subtree_table`."""
+# Columns of a subtree's table: the position on the stack of the node that it was made for,
+# the end of its rows in the block, and their number.
 FLOOR, TABLE_END, ROWS, TABLE_COLUMNS = 0, 1, 2, 3
 MAX_TABLES = 32
-"""More than enough: each has at most a quarter of the rows of the one before."""
+"""More than enough, since each has at most a quarter of the rows of the one before."""
 
 
 @kernel
 def mix(seed: Any, branch: Any) -> Any:
-    """The seed of a node's left (0) or right (1) child, or of its n-th random draw.
+    """Seed of a node's left (0) or right (1) child, or of its n-th random draw.
 
-    A node's randomness so depends on its place in the tree, not on when it is grown.
+    So the randomness of a node depends on its position in the tree, not on the order of
+    growth.
     """
     x = seed + np.uint64(branch + 1) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -98,17 +100,17 @@ def mix(seed: Any, branch: Any) -> Any:
 
 @kernel
 def random_below(seed: Any, draw: Any, n: Any) -> Any:
-    """A random number from 0 to n - 1: the node's draw of that number."""
+    """Random integer from 0 to n - 1, for this draw of the node."""
     return np.int64(mix(seed, draw + 2) % np.uint64(n))
 
 
 @kernel
 def draw_subset(gathered: Any, n: Any, seed: Any, named: Any) -> Any:
-    """Draw some of the categories of n rows, at least one and not all of them.
+    """Draw a random subset of the categories of n rows, neither empty nor all of them.
 
-    Each number of them is as likely, so that one against the rest comes up. Returns how
-    many categories there are, and the place of the last that was drawn: ``named`` has them
-    all, those drawn first. Their rows' codes become 1, those of the others 2.
+    All sizes are equally likely, so that one-against-the-rest splits occur. Returns the
+    number of categories, and the position of the last one drawn in ``named``, which lists
+    them all, those drawn first. The codes of their rows become 1, those of the others 2.
     """
     sides = np.zeros(N_CODES, np.uint8)
     for i in range(n):
@@ -129,8 +131,8 @@ def draw_subset(gathered: Any, n: Any, seed: Any, named: Any) -> Any:
 
 
 @kernel
-def taller(array: Any) -> Any:
-    """A copy with twice the rows, the new ones empty."""
+def doubled(array: Any) -> Any:
+    """A copy with twice the rows, the new ones uninitialised."""
     n, width = array.shape
     copy = np.empty((2 * n, width), array.dtype)
     for i in range(n):  # a slice would take a second to compile
@@ -141,10 +143,10 @@ def taller(array: Any) -> Any:
 
 @kernel
 def histograms_at_once(n_cells: Any, n_bins: Any) -> Any:
-    """How many nodes may keep histograms at a time.
+    """Maximum number of nodes with histograms at a time.
 
-    Those that wait are the larger siblings of smaller children, which halve the rows each
-    time, down to as many cells as bins; then come the node itself and its smaller child.
+    On the stack are the larger siblings of smaller children, which have at most half of the
+    rows each time, down to as many cells as bins; then the node and its smaller child.
     """
     slots = 2
     while n_bins < n_cells:
@@ -155,18 +157,18 @@ def histograms_at_once(n_cells: Any, n_bins: Any) -> Any:
 
 @kernel
 def room_for_tables(n_rows: Any, near_rows: Any) -> Any:
-    """Rows that the tables of subtrees take together, at most: 1/4 + 1/16 + ... of all."""
+    """Maximum number of rows in the tables of subtrees: 1/4 + 1/16 + ... of all rows."""
     return n_rows // (SPARSE - 1) + 1 if n_rows > near_rows else 0
 
 
 @kernel
-def should_move(n_rows: Any, table: Any, near_rows: Any) -> Any:
-    """Whether a node of so many rows gets a table of its own."""
+def needs_own_table(n_rows: Any, table: Any, near_rows: Any) -> Any:
+    """Whether a node with this many rows gets its own table."""
     return table[ROWS] > near_rows and SPARSE * n_rows <= table[ROWS]
 
 
 @kernel
-def settle(
+def make_subtree_table(
     codes: Any,
     tags: Any,
     rows: Any,
@@ -176,13 +178,12 @@ def settle(
     block: Any,
     block_tags: Any,
 ) -> Any:
-    """Make a table for the node at ``floor`` on the stack, and return its level.
+    """Make a table for the node at ``floor`` of the stack, and return its level.
 
-    The rows of a small node are scattered over the table of a large tree, and each costs a
-    trip to memory, at every level from there down. So a node with few of the rows of the
-    table that it is in, where that is too large for the caches, gets one of its own for its
-    subtree. As nodes are grown depth first, the tables lie one after the other in a block
-    and the last to come is the first to go.
+    The rows of a small node are scattered over the table of a large tree, and each access
+    goes to main memory, at every level below. So a node with few rows of a table that is
+    too large for the caches gets its own table for its subtree. Since nodes are grown depth
+    first, tables are stacked in one block.
     """
     width, place = np.uint64(codes.shape[1]), np.uint64(tables[level, TABLE_END])
     source, target = codes.ravel(), block.ravel()
@@ -200,7 +201,7 @@ def settle(
 
 @kernel
 def weigh_classes(tags: Any, rows: Any, weights: Any, k: Any) -> None:
-    """Set the k-th ``weights`` to the weight of each class among the rows."""
+    """Write the weight of each class among the rows to the k-th ``weights``."""
     for c in range(weights.shape[1]):
         weights[k, c] = 0
     for row in rows:
@@ -220,9 +221,9 @@ def is_mixed(weights: Any, k: Any) -> Any:
 def count_rows(
     codes: Any, tags: Any, rows: Any, starts: Any, counts: Any, slot: Any
 ) -> None:
-    """Add the rows' weights to the bins of all features, in the histograms by class.
+    """Add the rows' weights to the histograms of all features, by class.
 
-    Nodes keep their rows in the order of the classes, so one histogram at a time is used.
+    The rows of a node are sorted by class, so only one histogram is used at a time.
     """
     n_features = codes.shape[1]
     for row in rows:
@@ -243,16 +244,16 @@ def partition(
     sets: Any,
     spare: Any,
 ) -> Any:
-    """Move the rows that go left to the front and return how many they are.
+    """Move the rows that go left to the front, and return their number.
 
-    Each side keeps its order, so that counting goes through memory one way.
+    Both sides keep their order, so that memory is accessed in order.
     """
     n_left = 0
     for i in range(len(rows)):
         row = rows[i]
         code = codes[f, row] if by_column else codes[row, f]
         left = goes_left(code, threshold, shift, sets)
-        # Both are written and one place moves on: no branch to guess.
+        # Write both and advance one, to avoid an unpredictable branch.
         rows[n_left] = row
         spare[i - n_left] = row
         n_left += 1 if left else 0
@@ -278,14 +279,14 @@ def grow(
 ) -> Any:
     """Grow a tree on the rows of ``codes`` (r, d).
 
-    ``tags`` are the rows' classes and weights (see :mod:`.keys`), and ``rows`` their
-    numbers in the order of the classes. ``totals`` (C) are the weights of the classes, of a
-    type that holds their sum: 32 bits, where they do, are faster than 64. ``starts``
-    (d + 1) says where each feature's bins start in a histogram. Tables of more than
-    ``near_rows`` rows are too large for the caches (see :func:`settle`). With ``random``
-    cuts a feature's codes are read apart from the others', and ``codes`` are (d, r).
-    Returns the nodes, their class weights and rows, the sets of categories, and the
-    decrease of impurity by feature.
+    ``tags`` are the rows' classes and weights (see :mod:`.cuts`), and ``rows`` their
+    numbers, sorted by class. ``totals`` (C) are the class weights, of a type that can hold
+    their sum: 32 bits are faster than 64. ``starts`` (d + 1) are the positions of each
+    feature's bins in a histogram. Tables of more than ``near_rows`` rows are too large for
+    the caches (see :func:`make_subtree_table`). With ``random`` splits, the codes of a
+    feature are read on their own, and ``codes`` is (d, r). Returns the nodes, their class
+    weights and numbers of rows, the sets of categories, and the decrease of impurity by
+    feature.
     """
     n_rows, n_features = len(rows), len(categorical)
     n_classes = len(totals)
@@ -298,13 +299,13 @@ def grow(
     sets = np.empty((4, SET_BYTES), np.uint8)
     n_nodes, n_sets = 1, 0
 
-    # Histograms of all features pay off where all are tried. A node that splits has two
-    # classes at least.
+    # Histograms of all features pay off if all are tried. A node that splits has at least
+    # two classes.
     use_histograms = max_features == n_features and min_leaf == 1 and not random
     least = max(1, 2 * n_bins // HISTOGRAM_GAIN)
     slots = histograms_at_once(n_rows * n_features, least) if use_histograms else 0
-    # Two slots more, for one feature alone and for its categories in order, and a line more
-    # for their rows.
+    # Two more slots, for a single feature and for its ordered categories, and one more row
+    # for the number of rows.
     width = max(N_CODES + 1, n_bins if use_histograms else 0)
     counts = np.empty((slots + 2, n_classes + 1, width), totals.dtype)
     free_slots, n_free = np.arange(slots), slots
@@ -328,9 +329,9 @@ def grow(
         few_rows = min(rows_to_sort(n_features), n_rows)
     gathered = np.empty(n_rows if random else 0, np.uint8)
     own_tags = np.empty(n_rows if random else 0, np.int64)
-    # The keys of one feature, and behind them those of small subtrees.
+    # The keys of one feature, followed by those of small subtrees.
     block_start = max(n_rows, N_CODES + 1)
-    # An odd number of cache lines a feature, lest all fall on the same few.
+    # An odd number of cache lines per feature, so that they do not map to the same sets.
     stride = 16 * (few_rows // 16) + 24
     block_size = n_features * stride
     keys, sorted_at = np.empty(block_start + 2 * block_size, np.int64), block_start
@@ -391,15 +392,17 @@ def grow(
             elif random:
                 for i in range(own_rows):
                     own_tags[i] = tags[own[i]]
-            elif slot >= NO_SLOT and should_move(own_rows, tables[level], near_rows):
-                level = settle(codes, tags, own, n_stack, tables, level, block, block_tags)
+            elif slot >= NO_SLOT and needs_own_table(own_rows, tables[level], near_rows):
+                level = make_subtree_table(
+                    codes, tags, own, n_stack, tables, level, block, block_tags
+                )
                 codes, tags = block, block_tags
             keys_at = sorted_at + (SORTED - slot) * block_size + start
             for i in range(n_varying):
                 order[i] = varying[n_stack, i]
             for i in range(n_varying):
                 if n_kept == max_features:
-                    for j in range(i, n_varying):  # not looked at: they may vary
+                    for j in range(i, n_varying):  # not tried: they may still vary
                         varying[n_stack, n_kept] = order[j]
                         n_kept += 1
                     break
@@ -514,7 +517,7 @@ def grow(
                         )
                 varying[n_stack, n_kept] = f
                 n_kept += 1
-                # Of features that tie, each is as likely to win.
+                # Of features that tie, each is equally likely to win.
                 n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
                 if value > best or (
                     value == best
@@ -541,7 +544,7 @@ def grow(
         f, left, place = best_feature, n_nodes, -1
         if categorical[f]:
             if n_sets == len(sets):
-                sets = taller(sets)
+                sets = doubled(sets)
             place = n_sets
             n_sets += 1
         left_is_heavier = 2 * winner[LEFT_WEIGHT] >= node[TOTAL]
@@ -553,8 +556,8 @@ def grow(
         decrease[f] += best - purity(two, node)
         n_nodes += 2
         if n_nodes > len(nodes):
-            nodes, node_weights = taller(nodes), taller(node_weights)
-            node_rows = taller(node_rows)
+            nodes, node_weights = doubled(nodes), doubled(node_weights)
+            node_rows = doubled(node_rows)
         if slot < NO_SLOT:
             at = keys_at + f * stride
             middle = start + mark_sides(
@@ -573,8 +576,8 @@ def grow(
         for c in range(n_classes):
             node_weights[left + 1, c] = node_weights[k, c] - node_weights[left, c]
         left_is_smaller = 2 * (middle - start) <= own_rows
-        # The larger child takes its parent's histograms, less those of its sibling,
-        # where that is cheaper than to count its rows.
+        # The larger child takes its parent's histograms minus those of its sibling, if
+        # that is cheaper than counting its rows.
         smaller_slot = NO_SLOT
         cells = n_bins * n_present // HISTOGRAM_GAIN
         smaller_rows = middle - start if left_is_smaller else end - middle
@@ -602,9 +605,11 @@ def grow(
             n_free -= 1
             smaller_slot = free_slots[n_free]
             small = rows[start:middle] if left_is_smaller else rows[middle:end]
-            if should_move(smaller_rows, tables[level], near_rows):
+            if needs_own_table(smaller_rows, tables[level], near_rows):
                 floor = n_stack + 1
-                level = settle(codes, tags, small, floor, tables, level, block, block_tags)
+                level = make_subtree_table(
+                    codes, tags, small, floor, tables, level, block, block_tags
+                )
                 codes, tags = block, block_tags
             for j in range(n_present):
                 counts[smaller_slot, present[j]] = 0
@@ -621,7 +626,7 @@ def grow(
 
         # The smaller child goes on top of the stack.
         if n_stack + 2 > len(stack):
-            stack, varying, seeds = taller(stack), taller(varying), taller(seeds)
+            stack, varying, seeds = doubled(stack), doubled(varying), doubled(seeds)
         for i in range(n_kept):
             varying[n_stack + 1, i] = varying[n_stack, i]
         for floor in range(2):

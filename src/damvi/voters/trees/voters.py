@@ -1,4 +1,4 @@
-"""The built-in trees as voters: binned once, grown and asked by threads."""
+"""The built-in trees as voters, with shared bins and threads."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from .estimators import FastTreeClassifier
 
 WEIGHT_BITS = 30
-"""Sample weights of two classes are whole multiples of 2**-30 of the largest."""
+"""With two classes, weights are integer multiples of 2**-30 of the largest."""
 MAX_TOTAL_BITS = 29
-"""Of more classes, the sum of all weights, but for what rounding adds, is 2 to this."""
+"""With more classes, the sum of all weights is 2 to this power, up to rounding."""
 ROWS_AT_A_TIME = 2**14
 VOTES_WORTH_A_THREAD = 2**18
-"""Votes below which a thread costs more than it brings."""
+"""Number of votes below which a thread is not worth its overhead."""
 
 
 @dataclass(frozen=True, eq=False)
 class TreeVoters:
-    """Trees on shared bins: the same as trees one by one, and much faster."""
+    """Trees on shared bins: the same as individual trees, but much faster."""
 
     tree: FastTreeClassifier
     features: Features
@@ -63,7 +63,7 @@ class TreeVoters:
         n_jobs: int | None = None,
         **options: Any,
     ) -> tuple[TreeVoters, Any]:
-        """See :meth:`damvi.voters.Voters.train`; the trees take no ``fit_params``.
+        """See :meth:`damvi.voters.Voters.train`; ``fit_params`` are not used.
 
         The other options are those of :meth:`grow`.
         """
@@ -85,8 +85,8 @@ class TreeVoters:
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[TreeVoters, NDArray[np.uint8]]:
-        """The trees, without their votes, and the codes of ``X``."""
-        estimator = clone(estimator)  # the caller may change theirs
+        """Grow the trees, without casting votes; also return the codes of ``X``."""
+        estimator = clone(estimator)  # the caller may modify the original
         estimator._validate_params()
         labels = y.astype(np.uint8)
         if known is None:
@@ -130,7 +130,7 @@ class TreeVoters:
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> TreeVoters:
-        """The trees, from codes."""
+        """Grow the trees on codes."""
         trees = [] if known is None else [known.forest.tree(k) for k in range(len(known))]
         grow_one = partial(grow_tree, estimator, features, n_classes)
         order: Literal["C", "F"] = "F" if estimator.splitter == "random" else "C"
@@ -153,13 +153,13 @@ class TreeVoters:
         return len(self.forest)
 
     def take(self, some: NDArray[np.intp]) -> TreeVoters:
-        """These trees alone."""
+        """Return these trees alone."""
         trees = [self.forest.tree(k) for k in some.tolist()]
         return replace(self, forest=Forest.join(trees))
 
     @property
     def estimators(self) -> list[FastTreeClassifier]:
-        """Each tree as a classifier of its own: light views, made on demand."""
+        """Each tree as a classifier: lightweight views, made on demand."""
         return [
             self.tree.view(replace(self, forest=self.forest.tree(k)))
             for k in range(len(self))
@@ -171,22 +171,22 @@ class TreeVoters:
 
     @property
     def n_without_class(self) -> NDArray[np.intp]:
-        """For each class, the trees that have seen none of it."""
+        """For each class, the number of trees trained without it."""
         return np.asarray((self.forest.weights[self.forest.roots[:-1]] == 0).sum(axis=0))
 
     def votes(self, X: Any, n_jobs: int | None = None) -> Any:
-        """The votes of all trees on ``X``, (n, K), +1 and -1.
+        """Votes of all trees on ``X``, (n, K): +1 and -1.
 
-        With more than two classes they are their numbers, in a byte each.
+        With more than two classes, class numbers in one byte each.
         """
         return _votes(self.forest, self.features.encode(X, n_jobs), n_jobs)
 
     def weighted_vote(
         self, X: Any, weights: NDArray[np.float64], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Sum of the trees' votes on ``X``; trees of weight 0 are not asked.
+        """Weighted sum of the trees' votes on ``X``; trees of weight 0 are skipped.
 
-        With more than two classes: the weight behind each, of shape (n, C).
+        With more than two classes, the weight for each class, (n, C).
         """
         asked = np.flatnonzero(weights)
         add = weigh if self.n_classes == 2 else weigh_by_class
@@ -199,7 +199,7 @@ class TreeVoters:
         return self._by_blocks(X, vote, len(asked), n_jobs)
 
     def class_shares(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.float64]:
-        """The share of each class in the row's leaves, (n, C): the mean over the trees."""
+        """Share of each class in the row's leaves, averaged over the trees, (n, C)."""
         return self._of_classes(self._by_blocks(X, self._mean_shares, len(self), n_jobs))
 
     def _mean_shares(self, codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
@@ -221,7 +221,7 @@ class TreeVoters:
     def weighted_vote_of_row(
         self, numbers: NDArray[np.float64], weights: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """:meth:`weighted_vote` of one row, of numbers alone, (1, d), by all trees."""
+        """:meth:`weighted_vote` on one row of numbers, (1, d), by all trees."""
         forest, total = self.forest, self._nothing(1)
         vote_of_row(
             self._codes_of_row(numbers),
@@ -236,7 +236,7 @@ class TreeVoters:
         return total
 
     def class_shares_of_row(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """:meth:`class_shares` of one row, of numbers alone, (1, d)."""
+        """:meth:`class_shares` of one row of numbers, (1, d)."""
         mean = self._nothing(1)
         self._mean_shares(self._codes_of_row(numbers), mean)
         return self._of_classes(mean)
@@ -256,9 +256,9 @@ class TreeVoters:
         n_trees: int,
         n_jobs: int | None,
     ) -> NDArray[np.float64]:
-        """What ``work`` writes for each block of rows, from their codes.
+        """Apply ``work`` to the codes of each block of rows; return what it writes.
 
-        One number a row, or one for each class where there are more than two.
+        This is one number per row, or one per class if there are more than two.
         """
         table = self.features.table(X)
         total = self._nothing(table.shape[0])
@@ -276,9 +276,9 @@ class TreeVoters:
 
 
 def fixed_point(weights: NDArray[np.float64], n_classes: int = 2) -> NDArray[np.int64]:
-    """Weights as whole numbers, the largest 2**30 (or, if classes are many, their sum).
+    """Weights as integers, the largest 2**30; with more than two classes, their sum 2**29.
 
-    Only those below 2**-31 of the largest become 0.
+    Only weights below 2**-31 of the largest become 0.
     """
     shares = weights / weights.max()
     if n_classes == 2:
@@ -297,17 +297,17 @@ def grow_tree(
     labels: NDArray[Any],
     seed: int,
 ) -> Forest:
-    """One tree on all the rows of ``codes``.
+    """Grow one tree on all the rows of ``codes``.
 
-    For random cuts they are best in the order of the columns ("F").
+    For random splits, Fortran order ("F") is fastest.
     """
     if len(codes) == 0:
-        # A voter that drew nothing knows nothing, and says what a tie would.
+        # An empty sample: vote for class 0.
         codes = np.zeros((1, len(features)), np.uint8)
         weights, labels = np.ones(1, np.int64), np.zeros(1, np.uint8)
     by_class = np.argsort(labels, kind="stable").astype(np.uint32)
     totals = np.bincount(labels, weights, n_classes)
-    # Only sample weights in fixed point add up to more than 32 bits hold.
+    # Only fixed-point sample weights can have a sum of more than 32 bits.
     size = np.int32 if totals.sum() < 2**30 else np.int64
     random = estimator.splitter == "random"
     nodes, class_weights, *rest = grow(
@@ -331,7 +331,7 @@ def grow_tree(
 def _votes(
     forest: Forest, codes: NDArray[np.uint8], n_jobs: int | None
 ) -> Votes | ClassVotes:
-    """The votes of all trees, in one pass over the rows."""
+    """Votes of all trees, in one pass over the rows."""
     votes = forest.no_votes(len(codes))
     starts = range(0, len(codes), ROWS_AT_A_TIME)
     parts = (slice(start, start + ROWS_AT_A_TIME) for start in starts)
@@ -343,7 +343,7 @@ def _votes(
 
 
 def _shares(start: int, stop: int, n_jobs: int) -> Iterator[range]:
-    """The voters in small lots, so that threads neither wait nor crowd each other."""
+    """Small batches of voters, so that threads neither wait nor compete for memory."""
     size = max(1, (stop - start) // (4 * n_jobs))
     return (range(k, min(k + size, stop)) for k in range(start, stop, size))
 
@@ -357,10 +357,10 @@ def _grow_some(
     own_weight: NDArray[np.int64] | None,
     order: Literal["C", "F"],
 ) -> list[Forest]:
-    """Grow some of the trees; those of all rows, on codes in the order that they like."""
+    """Grow some of the trees; ``order`` is the memory order of codes for all rows."""
     trees: list[Forest] = []
     whole: NDArray[np.uint8] | None = None
-    # One array for all of them: new ones would leave holes between what is kept.
+    # Reuse one array, since new ones would fragment the memory.
     room = np.empty((draws.most_rows, codes.shape[1]), dtype=np.uint8)
     for k in voters:
         rows, weights = draws.sample(k)
@@ -372,7 +372,7 @@ def _grow_some(
             room = np.empty((len(rows), codes.shape[1]), dtype=np.uint8)
         own = room[: len(rows)]
         if len(rows) < len(codes):
-            np.take(codes, rows, axis=0, out=own, mode="clip")  # other modes make a copy
+            np.take(codes, rows, axis=0, out=own, mode="clip")  # other modes use a copy
         elif whole is None:
             own = whole = np.asarray(codes, order=order)
         else:
@@ -380,7 +380,7 @@ def _grow_some(
         try:
             tree = grow_one(own, weights, labels[rows], seed)
         except SystemError as error:
-            # What becomes of a Ctrl-C that arrives while a kernel runs.
+            # This is how a Ctrl-C appears if it arrives while a kernel runs.
             if isinstance(error.__cause__, KeyboardInterrupt):
                 raise KeyboardInterrupt from None
             raise
