@@ -165,7 +165,7 @@ def test_a_column_that_is_rarely_another_is_used(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: f.assign(kind=np.nan), "no value in any row"),
+        (lambda f: f.assign(kind=np.nan), "no values|missing in every row"),
         (lambda f: f.assign(kind=1), "one class only"),
         (lambda f: f.assign(kind=f["when"]), "holds timestamp"),
         (lambda f: f.drop(columns="kind"), "no target column 'kind'"),

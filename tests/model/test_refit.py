@@ -152,8 +152,8 @@ def test_changes_of_the_table_are_said(old):
         warnings.simplefilter("always")
         model = damvi.fit(table, like=damvi.load(old))
     said = "\n".join(str(one.message) for one in caught)
-    assert "'shop' is a category as before, though it looks like a number here" in said
-    assert "'size' was a number, and is not used now: the same value in every row" in said
+    assert "'shop' is a category as before, but looks like a number here" in said
+    assert "'size' was a number, and is not used now: constant" in said
     assert "new column is not used: 'note'. To use one, give keep=" in said
     assert "'yes' stands against several other labels in 'bad'" in said
     kinds = {column.name: column.kind for column in model.schema.columns}

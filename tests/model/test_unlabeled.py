@@ -47,7 +47,7 @@ def test_columns_are_judged_by_labelled_rows():
 
 
 def test_nothing_labelled_or_one_class():
-    with pytest.raises(ValueError, match="no value in any row, so there is nothing to"):
+    with pytest.raises(ValueError, match="is missing in every row"):
         prepare(table().assign(y=""), "y")
     with pytest.raises(ValueError, match="one class only: 'ok' in all 100 rows"):
         prepare(table().assign(y=["ok"] * 100 + [""] * 200), "y")
