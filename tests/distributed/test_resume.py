@@ -208,7 +208,9 @@ def test_a_folder_that_others_can_write_to(
         folder.mkdir()
         folder.chmod(0o777)
     before = sorted(elsewhere.iterdir())
-    with pytest.warns(UserWarning, match="cannot be kept in .*name another folder"):
+    with pytest.warns(
+        UserWarning, match="cannot save finished voters in .*choose another folder"
+    ):
         model = fit(fresh(), cut(frame, 2), "label", client=here)
     assert sorted(elsewhere.iterdir()) == before
     assert os.path.lexists(folder)
