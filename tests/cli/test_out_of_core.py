@@ -152,7 +152,7 @@ def test_folders_and_patterns_are_judged_and_predicted(damvi):
     for data in ("pay", "pay/part-*.parquet"):
         run = damvi("evaluate", "model.damvi", data, "--json")
         assert json.loads(run.stdout) == whole
-        assert "Dropped 5 rows whose 'is_fraud' is missing." in run.stderr
+        assert "Dropped 5 rows with missing 'is_fraud'." in run.stderr
     new = fraud(300, seed=1)
     write(new, name="new")
     new.to_parquet("new.parquet")
@@ -224,7 +224,7 @@ def test_other_files(damvi):
     run = damvi("fit", "data.csv", "--target", "is_fraud", "--out-of-core", code=2)
     assert "--out-of-core reads parquet" in run.output
     run = damvi("fit", "lost*.parquet", "--target", "is_fraud", code=1)
-    assert "lost*.parquet: there is no such file" in run.output
+    assert "lost*.parquet: no such file" in run.output
     Path("empty").mkdir()
     assert "empty: there is no" in damvi("fit", "empty", "--target", "x", code=1).output
     assert (

@@ -52,7 +52,7 @@ def test_a_file_of_more(damvi):
     [
         (["--unlabeled", "other.csv"], "other.csv: columns are missing: 'when' and"),
         (["--unlabeled", "none.csv"], "none.csv has a header but no rows"),
-        (["--unlabeled", "lost.csv"], "there is no file lost.csv"),
+        (["--unlabeled", "lost.csv"], "no such file: lost.csv"),
     ],
 )
 def test_what_is_wrong_is_one_line(damvi, options, words):

@@ -229,7 +229,7 @@ def test_a_precision_takes_the_classes_as_they_come(table):
 
 
 def test_promises_that_cannot_be_asked_for(table, plain, tmp_path):
-    with pytest.raises(ValueError, match="two classes, and 'shop' has 3"):
+    with pytest.raises(ValueError, match="two classes, but 'shop' has 3"):
         damvi.fit(table, "shop", pool="trees", guarantee={"recall": 0.9})
     with pytest.raises(ValueError, match="guarantee_size"):
         damvi.fit(table, "bad", pool="trees", guarantee={"recall": 0.9}, guarantee_size=1.5)

@@ -194,7 +194,7 @@ def test_models_that_do_not_say_how_they_were_made_are_refused(old):
 def test_settings_of_a_file_are_plain_values(old, tmp_path):
     model, path = damvi.load(old), tmp_path / "odd.damvi"
     replace(model, made=model.made | {"settings": {"time": np.zeros(2)}}).save(path)
-    with pytest.raises(damvi.io.ModelFileError, match="settings of its fit"):
+    with pytest.raises(damvi.io.ModelFileError, match="fit settings"):
         damvi.load(path)
 
 

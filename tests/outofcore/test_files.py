@@ -127,7 +127,7 @@ def test_kinds_of_labels_and_weights(tmp_path):
     ):
         with pytest.raises(ValueError, match=said):
             fit(plain, y=name)
-    with pytest.raises(ValueError, match=r"'raw' .* holds binary, and weights are numbers"):
+    with pytest.raises(ValueError, match=r"'raw' .* holds binary; weights must be numbers"):
         fit(plain, weight="raw")
 
 
