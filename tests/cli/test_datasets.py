@@ -40,7 +40,7 @@ def test_the_list(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fetch", "moons"], "'moons' cannot be fetched"),
+        (["fetch", "moons"], "'moons' is not a dataset that can be fetched"),
         (["fetch", "credit_fraud"], "Kaggle requires an account"),
         (["--data-dir", "gone"], "no such folder: gone"),
     ],

@@ -49,7 +49,7 @@ def test_what_is_no_parquet_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         fit(tmp_path / "nothing-*.parquet")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="no parquet file in it"):
+    with pytest.raises(FileNotFoundError, match="no parquet files found"):
         fit(tmp_path / "empty")
 
 

@@ -323,9 +323,7 @@ def parquet_files(path: str) -> list[str]:
     else:
         found = _matches(path)
     if not found:
-        raise FileNotFoundError(
-            f"{path}: no such file, and no parquet file in it or matching it"
-        )
+        raise FileNotFoundError(f"{path}: no parquet files found")
     return sorted(map(str, found))
 
 
