@@ -46,7 +46,7 @@ def test_what_is_no_parquet_is_named(tmp_path):
     (tmp_path / "a.parquet").write_text("id,label\n1,2\n")
     with pytest.raises(ValueError, match=r"a\.parquet is not a parquet file"):
         fit(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(FileNotFoundError, match="no parquet files found"):
         fit(tmp_path / "nothing-*.parquet")
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="no parquet files found"):
