@@ -171,13 +171,13 @@ def test_margins_by_any_name_of_the_labels():
 @pytest.mark.parametrize(
     ("votes", "y", "message"),
     [
-        ([1, -1], [1, 0], "a column for each voter"),
-        ([[1, 0]], [1], "predictions 0 and 1"),
-        ([[True, False]], [1], "predictions 0 and 1"),
-        ([[0.5, 1.5]], [1], r"lie in \[-1, 1\]"),
-        ([[0.5, np.nan]], [1], r"lie in \[-1, 1\]"),
-        ([[1, -1]], [1, 0], "the votes have 1 rows"),
-        ([[1, -1], [1, 1]], ["a", "b"], "say which is positive"),
+        ([1, -1], [1, 0], "one column per voter"),
+        ([[1, 0]], [1], "predictions of 0 and 1"),
+        ([[True, False]], [1], "predictions of 0 and 1"),
+        ([[0.5, 1.5]], [1], r"in \[-1, 1\]"),
+        ([[0.5, np.nan]], [1], r"in \[-1, 1\]"),
+        ([[1, -1]], [1, 0], "votes has 1 rows"),
+        ([[1, -1], [1, 1]], ["a", "b"], "choose the positive one"),
         ([[1], [1], [1]], [0, 1, -1], "y must be 0 and 1"),
     ],
 )

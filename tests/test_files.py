@@ -104,7 +104,7 @@ def test_links_of_other_users_are_not_followed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(type(tmp_path), "stat", of_a_third)
     monkeypatch.setattr(type(tmp_path), "lstat", lambda path: os.lstat(path))
-    with pytest.raises(PermissionError, match="another user's link"):
+    with pytest.raises(PermissionError, match="a link of another user"):
         write_whole(tmp_path / "link", "x")
     assert names(tmp_path) == ["link"]
 
@@ -113,7 +113,7 @@ def test_links_of_other_users_are_not_followed(tmp_path, monkeypatch):
 def test_devices_and_folders_are_not_replaced(tmp_path):
     for path in ("/dev/null", tmp_path):
         for write in (check_writable, lambda path: write_whole(path, "x")):
-            with pytest.raises(OSError, match="name a file"):
+            with pytest.raises(OSError, match="pass a file"):
                 write(path)
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 

@@ -140,9 +140,9 @@ def test_what_cannot_be_reviewed_is_named(two):
         two.review(made, doubt="all")
     with pytest.raises(ValueError, match="no column 'id' to carry along"):
         two.review(made, id="id")
-    with pytest.raises(ValueError, match="has a column 'score' of its own"):
+    with pytest.raises(ValueError, match="already has a column 'score'"):
         two.review(made.assign(score=1), columns="score")
-    with pytest.raises(ValueError, match="there is no target column 'z'"):
+    with pytest.raises(ValueError, match="no target column 'z'"):
         two.review(made, target="z")
     with pytest.raises(ValueError, match="column is missing: 'a'"):
         two.review(made.drop(columns="a"))

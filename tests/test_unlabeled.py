@@ -279,7 +279,7 @@ def test_a_model_that_works(table, fresh, bootstrap):
         warnings.simplefilter("ignore")
         certify(fitted, rows, labels)
     # No certificate on rows that had a part in the weights, labelled or not.
-    with pytest.raises(ValueError, match="among them"):
+    with pytest.raises(ValueError, match="they include training rows"):
         certify(fitted, fresh, np.arange(len(fresh)) % 2)
 
 

@@ -1,4 +1,4 @@
-"""The only place that touches private names of other libraries."""
+"""The only module that uses private names of other libraries."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ __all__ = [
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
-    """Parameters are checked before a fit; to a type checker, it stays what it is."""
+    """Validate parameters before a fit, as scikit-learn does; typed as the identity."""
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 def use_source_stamp(dispatcher: Any, stamp: str) -> None:
-    """Have numba's cache of a kernel depend on ``stamp`` instead of its file's date."""
+    """Make numba's cache of a kernel depend on ``stamp`` instead of its file's date."""
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = stamp
 
 
 def is_compiled(dispatcher: Any) -> bool:
-    """Whether numba has a kernel compiled from these sources, here or on disk."""
+    """Whether numba has a compiled kernel of these sources, in memory or on disk."""
     signatures = getattr(dispatcher, "signatures", None)
-    if signatures is None or signatures:  # plain Python, or in this process already
+    if signatures is None or signatures:  # plain Python, or compiled in this process
         return True
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     return hasattr(cache_file, "_load_index") and bool(cache_file._load_index())
 
 
 def validate_params(estimator: Any) -> None:
-    """Refuse parameters that the estimator's class does not allow, as its ``fit`` would."""
+    """Reject invalid parameters of an estimator, as its ``fit`` would."""
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
 
@@ -71,7 +71,7 @@ def validate_params(estimator: Any) -> None:
 def make_sklearn_tree(
     *, left: Any, right: Any, value: Any, max_depth: int, n_features: int, **columns: Any
 ) -> Any:
-    """scikit-learn's low-level tree from arrays with one entry a node."""
+    """Create scikit-learn's low-level tree from arrays with one entry per node."""
     nodes = np.zeros(len(left), dtype=NODE_DTYPE)
     columns |= {"left_child": left, "right_child": right}
     for name, column in columns.items():
@@ -84,7 +84,7 @@ def make_sklearn_tree(
 def sklearn_tree(
     n_features: int, n_classes: Any, nodes: Any, values: Any, max_depth: int
 ) -> Any:
-    """scikit-learn's low-level tree from its state."""
+    """Create scikit-learn's low-level tree from its state."""
     tree = Tree(n_features, n_classes, 1)
     tree.__setstate__(
         {
@@ -98,16 +98,16 @@ def sklearn_tree(
 
 
 def boosting_nodes() -> Any:
-    """The record of a node of histogram boosting."""
+    """Return the dtype of a node of histogram boosting."""
     from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
     return PREDICTOR_RECORD_DTYPE
 
 
 def fit_boosting_columns(model: Any, X: Any, categorical: Any) -> None:
-    """Have histogram boosting learn the columns of ``X``, and nothing of its rows.
+    """Fit the column preprocessing of histogram boosting on ``X``, but no trees.
 
-    Without ``X`` they are numbers without names.
+    Without ``X``, columns are unnamed numbers.
     """
     if X is None:
         model.is_categorical_ = model._preprocessor = model._is_categorical_remapped = None
@@ -120,7 +120,7 @@ def fit_boosting_columns(model: Any, X: Any, categorical: Any) -> None:
 
 
 def boosting_categories(model: Any) -> list[Any]:
-    """The categories of its columns of categories, in their order."""
+    """Return the categories of its categorical columns, in order."""
     if model._preprocessor is None:
         return []
     return list(model._preprocessor.named_transformers_["encoder"].categories_)
@@ -129,9 +129,9 @@ def boosting_categories(model: Any) -> list[Any]:
 def set_boosted_trees(
     model: Any, *, start: Any, trees: list[Any], n_known: list[int], classes: Any
 ) -> None:
-    """Give it what it starts from and its trees, (nodes, two tables of sets) each.
+    """Set the baseline and the trees, each (nodes, two tables of sets).
 
-    ``n_known`` has the number of categories of each of the columns that come first.
+    ``n_known`` is the number of categories of each of the leading columns.
     """
     from sklearn._loss.loss import HalfBinomialLoss, HalfMultinomialLoss
     from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
@@ -160,7 +160,7 @@ def set_boosted_trees(
 
 
 def with_leaf_values(tree: Any, value: Any) -> Any:
-    """A copy of scikit-learn's low-level tree with other values (nodes, classes)."""
+    """Copy scikit-learn's low-level tree with other values (nodes, classes)."""
     new = Tree(tree.n_features, np.array([value.shape[1]], dtype=np.intp), 1)
     values = np.ascontiguousarray(value, dtype=np.float64)[:, np.newaxis, :]
     new.__setstate__(tree.__getstate__() | {"values": values})
@@ -168,6 +168,6 @@ def with_leaf_values(tree: Any, value: Any) -> Any:
 
 
 def boosted_trees(model: Any) -> tuple[tuple[float, ...], list[Any]]:
-    """What a ``HistGradientBoostingClassifier`` starts from, and its trees."""
+    """Return the baseline and the trees of a ``HistGradientBoostingClassifier``."""
     start = tuple(map(float, np.ravel(model._baseline_prediction)))
     return start, [tree for step in model._predictors for tree in step]

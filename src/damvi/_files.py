@@ -1,9 +1,9 @@
-"""Files that are there whole or not at all, whoever else writes and whenever we are ended.
+"""Atomic file writes, safe against concurrent writers and killed processes.
 
-A file is written beside its target under a random name, ``.NAME.<16 hex digits>.part``,
-brought to the disk, and then takes the target's place in one step. The part is locked while
-it is written, so that one left by a process that was killed can be told from one in use: it
-is removed by whoever writes the same target next.
+A file is written next to its target under a random name, ``.NAME.<16 hex digits>.part``,
+flushed to disk, and then renamed to the target. The part is locked while it is written, so
+that one left by a killed process can be told from one in use; the next writer of the same
+target removes it.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from typing import IO, Any
 msvcrt: Any = None
 fcntl: Any = None
 with suppress(ImportError):
-    if os.name == "nt":  # where what is open cannot be removed
+    if os.name == "nt":  # where open files cannot be removed
         import msvcrt
     else:
-        import fcntl  # not where Python runs in a browser
+        import fcntl  # not available in the browser
 
-# Not every system has these. Windows would write other line ends without O_BINARY.
+# Not available everywhere. Without O_BINARY, Windows would translate line endings.
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 MOST_LINKS = 40
 LONGEST_NAME = 200
-"""Bytes of a name that leave room for what is added to it; file systems take 255."""
+"""Maximum bytes of the name in a part's name; file systems allow 255 in all."""
 
 _parts: set[Path] = set()
-"""What this process is writing, and temporary folders of its own."""
+"""Parts being written by this process, and its temporary folders."""
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file so that it is never seen half written."""
+    """Write a file atomically."""
     with whole_file(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """An open file that takes its place under ``path`` once all is written.
+    """Open a file that replaces ``path`` once it is completely written.
 
-    A link is followed, and what it points to is written anew. A file that was there keeps
-    its permissions; a new one gets those that the process gives to new files.
+    Links are followed, and their target is replaced. An existing file keeps its
+    permissions; a new one gets the process's defaults.
     """
     target = _followed(Path(path))
     before = _status(target)
@@ -57,7 +57,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     try:
         file, part, lock = _open_part(target, before)
     except OSError as error:
-        error.filename = os.fspath(path)  # the name that the user knows
+        error.filename = os.fspath(path)  # the name that the user passed
         raise
     try:
         with file:
@@ -75,7 +75,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """An OSError if no file can be written to this place."""
+    """Raise an OSError if no file can be written to this path."""
     target = _followed(Path(path))
     file, part, lock = _open_part(target, _status(target))
     file.close()
@@ -85,17 +85,17 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def remove_at_end(path: Path) -> None:
-    """A file or folder that goes with this process, if it is not discarded before."""
+    """Remove a file or folder when this process ends, unless it is discarded before."""
     _parts.add(path)
 
 
 def discarded(path: Path) -> None:
-    """It is gone."""
+    """Record that a file or folder is gone."""
     _parts.discard(path)
 
 
 def remove_parts() -> None:
-    """Remove what this process is writing; for the moment before it ends by force."""
+    """Remove unfinished files of this process, before it is forced to end."""
     for part in list(_parts):
         with suppress(OSError):
             if part.is_dir():
@@ -105,10 +105,10 @@ def remove_parts() -> None:
 
 
 def lock_file(file: int, shared: bool = False) -> bool | None:
-    """Whether an open file is now ours alone; False if another has it.
+    """Lock an open file; True if locked, False if another process holds the lock.
 
-    None where there are no such locks, on some systems and some disks. Windows has none
-    that are shared: a second reader is refused there.
+    None if locks are not supported, as on some systems and disks. Windows has no shared
+    locks: a second reader is refused there.
     """
     try:
         if fcntl is not None:
@@ -126,39 +126,39 @@ def lock_file(file: int, shared: bool = False) -> bool | None:
 
 
 def unlock(lock: int | None) -> None:
-    """Close what holds a lock, if there is one."""
+    """Close the file that holds a lock, if there is one."""
     if lock is not None:
         os.close(lock)
 
 
 def is_private(folder: Path) -> bool:
-    """Whether it is a folder of ours, into which nobody else can put anything."""
+    """Whether it is a folder of ours that nobody else can write to."""
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
         return False
     if not hasattr(os, "geteuid"):
-        return True  # a user's folder for temporary files is their own there
+        return True  # Windows has a temporary folder per user
     return status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077 == 0
 
 
 def _followed(path: Path) -> Path:
-    """What a path means: links are followed if we, or the folder's owner, made them.
+    """Resolve links, if we or the folder's owner created them.
 
-    So does Linux in folders that all may write to; here links are read, not opened, so the
-    system does not see to it.
+    Linux enforces the same in world-writable folders, but here links are read, not opened,
+    so it must be checked.
     """
     path = path.absolute()
     for _ in range(MOST_LINKS):
         if not path.is_symlink():
             status = _status(path)
             if status is not None and not stat.S_ISREG(status.st_mode):
-                kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
-                raise OSError(errno.EINVAL, f"is {kind}; name a file", str(path))
+                kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+                raise OSError(errno.EINVAL, f"is {kind}; pass a file", str(path))
             return path
         if hasattr(os, "geteuid"):
             made_by = path.lstat().st_uid
             if made_by not in (os.geteuid(), path.parent.stat().st_uid):
-                raise PermissionError(errno.EACCES, "is another user's link", str(path))
+                raise PermissionError(errno.EACCES, "is a link of another user", str(path))
         path = path.parent / os.readlink(path)
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
 
@@ -173,12 +173,12 @@ def _status(path: Path) -> os.stat_result | None:
 def _open_part(
     target: Path, before: os.stat_result | None
 ) -> tuple[IO[bytes], Path, int | None]:
-    """A new file beside the target, its path, and what locks it until it is closed."""
-    mode = 0o666 if before is None else 0o600  # of no more people than the old one
+    """Create a file next to the target; return it, its path, and its lock."""
+    mode = 0o666 if before is None else 0o600  # no wider permissions than the old file
     while True:
         part = target.with_name(f"{_stem(target)}{secrets.token_hex(8)}.part")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS
-        _parts.add(part)  # before it is there, lest a signal comes in between
+        _parts.add(part)  # before it exists, in case of a signal in between
         try:
             opened = os.open(part, flags, mode)
         except BaseException as error:
@@ -188,15 +188,15 @@ def _open_part(
             raise
         if fcntl is None:
             return open(opened, "wb"), part, None
-        # The copy holds the lock until the part has taken its place.
+        # The copy holds the lock until the part has replaced the target.
         if lock_file(opened) is not False and os.fstat(opened).st_nlink:
             return open(opened, "wb"), part, os.dup(opened)
-        os.close(opened)  # somebody took it for abandoned, and removed it
+        os.close(opened)  # another process removed it as abandoned
         _parts.discard(part)
 
 
 def _stem(target: Path) -> str:
-    """What the names of a target's parts begin with."""
+    """Return the prefix of the names of a target's parts."""
     name = target.name
     if len(os.fsencode(name)) > LONGEST_NAME:
         name = sha256(os.fsencode(name)).hexdigest()
@@ -204,14 +204,14 @@ def _stem(target: Path) -> str:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove parts of this target that processes left when they were killed.
+    """Remove parts of this target left by killed processes.
 
-    Only our own, and only if nobody has them locked.
+    Only our own, and only if they are not locked.
     """
     if fcntl is None:
         return
     ours = re.compile(re.escape(_stem(target)) + r"[0-9a-f]{16}\.part")
-    with suppress(OSError):  # a folder that cannot be listed
+    with suppress(OSError):  # the folder cannot be listed
         for name in [name for name in os.listdir(target.parent) if ours.fullmatch(name)]:
             with suppress(OSError):
                 _remove_if_abandoned(target.with_name(name))
@@ -229,8 +229,8 @@ def _remove_if_abandoned(part: Path) -> None:
 
 
 def _keep_permissions(file: int, before: os.stat_result) -> None:
-    """Owner and permissions as they were; a group that cannot be kept gets no more."""
-    if not hasattr(os, "fchown"):  # Windows has an fchmod of its own kind
+    """Restore owner and permissions; if the group cannot be kept, it gets no access."""
+    if not hasattr(os, "fchown"):  # Windows has a different fchmod
         return
     mode, now = stat.S_IMODE(before.st_mode) & 0o777, os.fstat(file)
     if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
@@ -242,7 +242,7 @@ def _keep_permissions(file: int, before: os.stat_result) -> None:
 
 
 def _bring_to_disk(folder: Path) -> None:
-    """The new name too, where folders can be opened."""
+    """Flush the new name too, where folders can be opened."""
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
-"""Kernels: compiled once and cached, and run on several threads; other libraries on one.
+"""Compile and cache kernels, run them on threads, and limit threads of other libraries.
 
-Where there is no folder to cache in, they are compiled anew in each process.
+Without a folder to cache in, kernels are compiled again in each process.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _KERNELS: list[Any] = []
 
 
 def kernel(function: F) -> F:
-    """Compile on first use, without the GIL; Python threads do the parallel work."""
+    """Compile on first use, without the GIL; Python threads run in parallel."""
     return _compiled(function)
 
 
 def inlined(function: F) -> F:
-    """A kernel that becomes part of those that call it, for the inside of a hot loop.
+    """A kernel to be inlined into its callers, for hot loops.
 
-    To pass a few arrays takes as long as to look at a dozen numbers.
+    Passing a few arrays takes as long as reading a dozen numbers.
     """
     return _compiled(function, forceinline=True)
 
 
 def _compiled(function: F, **options: Any) -> F:
-    import numba  # takes a while, and whoever defines no kernel does without
+    import numba  # slow to import, and only needed for kernels
 
     from ._compat import use_source_stamp
 
@@ -55,10 +55,10 @@ def _compiled(function: F, **options: Any) -> F:
 
 @cache
 def _source_stamp() -> str:
-    """A digest of the package's sources.
+    """Return a digest of the package's sources.
 
-    numba looks only at the file of a kernel, and would keep one whose callees, in
-    other files, have changed.
+    numba only checks the file of a kernel, and would keep one whose callees in other files
+    have changed.
     """
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
@@ -67,9 +67,9 @@ def _source_stamp() -> str:
 
 
 def announce_compilation() -> None:
-    """Say so, once, when the kernels are about to be compiled on this machine."""
-    # Kernels that only large tables need may be missing for long: any one that is there
-    # tells that this is not the first time.
+    """Print a message, once, if kernels are about to be compiled on this machine."""
+    # Kernels that only large tables need may never have been compiled: any compiled kernel
+    # shows that this is not the first time.
     if _KERNELS and not any(_is_compiled(compiled) for compiled in _KERNELS):
         _say_compiling()
     _KERNELS.clear()
@@ -77,25 +77,25 @@ def announce_compilation() -> None:
 
 @cache
 def _say_compiling() -> None:
-    # Modules that are imported later have kernels too, and the word is the same.
-    sys.stderr.write("damvi: compiling its kernels, once on this machine...\n")
+    # Kernels of modules imported later need no second message.
+    sys.stderr.write("damvi: compiling kernels (once per machine)...\n")
     sys.stderr.flush()
 
 
 def _is_compiled(compiled: Any) -> bool:
     stats = getattr(compiled, "stats", None)
-    if stats is None or compiled.signatures:  # plain Python, or in this process already
+    if stats is None or compiled.signatures:  # plain Python, or compiled in this process
         return True
     folder, name = stats.cache_path, compiled.py_func.__name__
     return folder is not None and any(Path(folder).glob(f"*.{name}-*.nbi"))
 
 
 def in_threads(calls: Iterable[Callable[[], T]], n_jobs: int | None) -> Iterator[T]:
-    """The results of the calls in their order, as they come; lazily on one thread.
+    """Yield the results of calls in order, as they finish; lazily with one thread.
 
-    Kernels release the GIL, so plain threads are enough. A pool of our own, since joblib
-    looks for results every hundredth of a second, which is longer than most fits and
-    predictions take.
+    Kernels release the GIL, so threads are enough. We use our own pool, because joblib
+    polls for results every hundredth of a second, longer than most fits and predictions
+    take.
     """
     n_threads = effective_n_jobs(n_jobs)
     return map(call, calls) if n_threads == 1 else _in_pool(calls, n_threads)
@@ -105,42 +105,42 @@ def _in_pool(calls: Iterable[Callable[[], T]], n_threads: int) -> Iterator[T]:
     pool = ThreadPoolExecutor(n_threads)
     try:
         yield from pool.map(call, calls)
-    finally:  # after an error or a Ctrl-C, what has not begun never does
+    finally:  # after an error or Ctrl-C, cancel pending calls
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def one_openmp_thread() -> Any:
-    """A context in which models fitted on this thread do not start others by OpenMP.
+    """A context in which models fitted on this thread start no OpenMP threads.
 
-    The limit is each thread's own, so that models fitted side by side do not multiply
-    their threads. Models that are told a number of threads keep to that.
+    The limit is per thread, so that models fitted in parallel do not multiply their
+    threads. Models with an explicit number of threads keep it.
     """
     return _controller(len(sys.modules)).limit(limits=1, user_api="openmp")
 
 
 def one_blas_thread() -> Any:
-    """A context in which BLAS does not share out its work.
+    """A context in which BLAS uses one thread.
 
-    On matrices as wide as there are voters its threads mostly wait for each other, and
-    burn processor time while they do.
+    On matrices as wide as the number of voters, its threads mostly wait for each other and
+    waste CPU time.
     """
     return _controller(len(sys.modules)).limit(limits=1, user_api="blas")
 
 
 @lru_cache(maxsize=1)
 def _controller(n_modules: int) -> ThreadpoolController:
-    """Of all libraries that are loaded: looking for them takes longer than most votes.
+    """Return a controller of all loaded libraries; finding them is slower than most votes.
 
-    What is imported later may bring others, and is looked for then.
+    Libraries imported later are found when the number of modules changes.
     """
     return ThreadpoolController()
 
 
 def give_memory_back() -> None:
-    """Ask the C library to return what was freed to the system, where it can.
+    """Ask the C library to return freed memory to the system, where possible.
 
-    Otherwise glibc keeps it for each thread: a fit that trains one model after the other
-    would take half as much again as its largest ones need.
+    Otherwise glibc keeps it per thread, and a fit that trains one model after another
+    would use half as much again as its largest models need.
     """
     if (trim := _malloc_trim()) is not None:
         trim(0)

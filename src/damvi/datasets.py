@@ -1,4 +1,4 @@
-"""Datasets with a rare class, by name: bundled, public ones, and those of a folder."""
+"""Datasets with a rare class, by name: bundled, public, or from a folder."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ for detection of microcalcifications in mammography; in the form of the imbalanc
 benchmark collection, doi:10.5281/zenodo.61452."""
 AI4I = """\
 AI4I 2020 predictive maintenance: 10,000 runs of a milling machine, 339 of them (3.4 %) with
-a machine failure. Synthetic, made to be like what industry meets.
+a machine failure. Synthetic, modelled on industrial data.
 
-The type of the product (L, M or H for low, medium and high quality; 0, 1 and 2 in
-``data``), the temperatures of air and process, rotational speed, torque and tool wear.
-Numbers of rows and products, and the five columns that say how the machine failed, which
-give the target away, are left out; columns have other names.
+Product type (L, M or H for low, medium and high quality; 0, 1 and 2 in ``data``), air and
+process temperature, rotational speed, torque and tool wear. Row and product numbers are
+left out, and so are the five columns that tell how the machine failed, which leak the
+target. Columns are renamed.
 
 Source: S. Matzka (2020), Explainable artificial intelligence for predictive maintenance
 applications, Third International Conference on Artificial Intelligence for Industries, 69
 to 74; UCI Machine Learning Repository 601, doi:10.24432/C5HS5C. Licence: CC BY 4.0,
 https://creativecommons.org/licenses/by/4.0/."""
 BUNDLED = {"mammography": MAMMOGRAPHY, "ai4i2020": AI4I}
-"""Datasets that come with the package, and what they are."""
+"""Bundled datasets, with their descriptions."""
 QUALITIES = {"L": 0, "M": 1, "H": 2}
-"""The types of product in the AI4I table, as numbers."""
+"""Product types in the AI4I table, as numbers."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """One file to fetch, or to place by hand where ``by_hand`` says why.
+    """A file to fetch, or to place by hand for the reason in ``by_hand``.
 
-    For two of the archives we found no published checksum; what they hold is checked
-    instead, by the digests of the tables that we have seen and the size of every other.
+    Two of the archives have no published checksum. Their content is checked instead, by the
+    digests of the tables that we have seen and the size of every other.
     """
 
     url: str
@@ -87,29 +87,29 @@ DOWNLOADS = {
         "https://www.kaggle.com/datasets/mlg-ulb/creditcardfraud",
         "creditcard.csv",
         "76274b691b16a6c49d3f159c883398e03ccd6d1ee12d9d8ee38f4b4b98551a89",
-        by_hand="Kaggle needs an account",
+        by_hand="Kaggle requires an account",
     ),
 }
 
 
 @dataclass(frozen=True)
 class Known:
-    """One public dataset.
+    """A public dataset.
 
     Attributes
     ----------
     title : str
     rows, attributes : int
     positives : int or None
-        Exact, where we have seen the data; the published ratio stands in elsewhere.
+        Exact, if we have seen the data; otherwise see the published ratio.
     ratio : float or None
-        Negatives to a positive, as published.
+        Negatives per positive, as published.
     sources : tuple of (str, str)
-        Downloads that have it, and its file in each, in order of preference.
+        Downloads that contain it, and its file in each, in order of preference.
     digest : str
-        :func:`table_sha256` of the table that the first source holds, if it is pinned.
+        :func:`table_sha256` of the table in the first source, if pinned.
     ordered : bool
-        Whether the digest tells the order of the rows.
+        Whether the digest depends on the order of the rows.
     """
 
     title: str
@@ -122,7 +122,7 @@ class Known:
     ordered: bool = True
 
 
-# Name, what it is about, published ratio, rows, attributes, in the collection's order: the
+# Name, description, published ratio, rows, attributes, in the order of the collection: the
 # first is x1data.npz.
 _COLLECTION = [
     ("ecoli", "UCI, target imU", 8.6, 336, 7),
@@ -153,8 +153,8 @@ _COLLECTION = [
     ("protein_homo", "KDD Cup 2004, target minority", 111, 145_751, 74),
     ("abalone_19", "UCI, target 19", 130, 4_177, 10),
 ]
-# Positives and digests of the very members of the archive; the protein rows were seen in
-# another copy, whose order may not be the archive's.
+# Positives and digests of the archive's own files; the protein rows were seen in another
+# copy, whose order may differ.
 _SEEN = {
     "satimage": (626, "d28ed44940061d12d01b15bd6da2b8040fb84bca8487406194f2188f83870f5e"),
     "letter_img": (734, "958c90827a41f680f6464e02f635e8e325f3407fe5082f19b2db7ba3187609d6"),
@@ -169,7 +169,7 @@ _SEEN = {
     ),
     "abalone_19": (32, "d44f2c3b1b1282426aafb36990f743e023d604b4fe377988e155f3bd35fccee1"),
 }
-# KDD's own archive has the query blocks of the proteins; the collection's copy has not.
+# KDD's own archive has the query blocks of the proteins; the collection's copy does not.
 _BLOCKS = {"protein_homo": (("kdd_cup_2004", "bio_train.dat"),)}
 
 KNOWN: dict[str, Known] = {
@@ -180,14 +180,14 @@ KNOWN: dict[str, Known] = {
         339,
     ),
     "scania": Known(
-        "APS failures of Scania trucks (UCI 421), the training part.",
+        "APS failures of Scania trucks (UCI 421), training set.",
         60_000,
         170,
         1_000,
         sources=(("scania", "aps_failure_training_set.csv"),),
     ),
     "credit_fraud": Known(
-        "Card payments of two days in 2013 (ULB, Kaggle mlg-ulb/creditcardfraud).",
+        "Card payments on two days in 2013 (ULB, Kaggle mlg-ulb/creditcardfraud).",
         284_807,
         30,
         492,
@@ -195,7 +195,7 @@ KNOWN: dict[str, Known] = {
     ),
 } | {
     name: Known(
-        f"{name} of imbalanced-learn's collection ({about}), doi:10.5281/zenodo.61452.",
+        f"{name} from imbalanced-learn's collection ({about}), doi:10.5281/zenodo.61452.",
         rows,
         attributes,
         _SEEN.get(name, (None, ""))[0],
@@ -209,9 +209,9 @@ KNOWN: dict[str, Known] = {
 
 
 class Table(NamedTuple):
-    """Features, target in 0/1, names, the group of each row, the name of the target.
+    """Features, 0/1 target, feature names, group of each row, and target name.
 
-    Groups are None and the name is empty where there is none.
+    Groups may be None, and the target name empty.
     """
 
     data: NDArray[Any]
@@ -226,27 +226,27 @@ def load(
 ) -> Bunch:
     """Load a dataset by name.
 
-    A name is looked for in ``data_dir``, in the folder that the variable ``DAMVI_DATA``
-    names, and in the cache, and is then fetched from its public home. ``"ai4i2020"`` and
-    ``"mammography"`` come with the package; only a file in ``data_dir`` goes before them.
+    The name is searched in ``data_dir``, in the folder given by the environment variable
+    ``DAMVI_DATA``, and in the cache, and is otherwise downloaded. ``"ai4i2020"`` and
+    ``"mammography"`` are bundled; only a file in ``data_dir`` takes precedence over them.
 
     Parameters
     ----------
     name : str
         See :func:`available`.
     data_dir : path, optional
-        A folder with ``NAME.parquet`` or ``NAME.csv``, there or in its ``paper`` or
-        ``extra`` folder: columns of numbers, and ``target``.
+        A folder with ``NAME.parquet`` or ``NAME.csv``, directly or in a ``paper`` or
+        ``extra`` subfolder: numeric columns, and ``target``.
     as_frame : bool, default=False
-        Whether to add ``frame``, a dataframe as people have it: columns by their names,
-        categories as text, and the target, named by ``target_name``, in words.
+        Whether to add ``frame``, a dataframe with named columns, categories as text, and
+        the target, named ``target_name``, as words.
 
     Returns
     -------
     dataset : Bunch
-        ``data`` (n, n_features), NaN where missing, ``target`` (n,) with 1 for the rarer
-        class, ``feature_names``, ``groups`` (which rows belong together) or None,
-        ``name`` and ``DESCR``.
+        ``data`` (n, n_features), NaN if missing, ``target`` (n,) with 1 for the rarer
+        class, ``feature_names``, ``groups`` (which rows belong together) or None, ``name``
+        and ``DESCR``.
 
     Examples
     --------
@@ -272,7 +272,9 @@ def load(
             there = sorted(record["name"] for record in available(data_dir))
             near = get_close_matches(str(name), there)
             hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-            raise ValueError(f"unknown dataset {name!r}; {hint}there is {', '.join(there)}")
+            raise ValueError(
+                f"unknown dataset {name!r}; {hint}available: {', '.join(there)}"
+            )
         title, table = KNOWN[name].title, _fetched(name, data_dir)[1]
     found = _bunch(name, title, table)
     if as_frame:
@@ -299,7 +301,7 @@ def _ai4i2020() -> Table:
 
 
 def _frame(table: Table) -> tuple[str, pd.DataFrame]:
-    """The name of the target, and a table with it as people have it."""
+    """Return the name of the target, and a readable dataframe."""
     import pandas as pd
 
     frame = pd.DataFrame(np.asarray(table.data), columns=table.feature_names)
@@ -317,19 +319,19 @@ def _frame(table: Table) -> tuple[str, pd.DataFrame]:
 
 
 def available(data_dir: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """List the datasets that :func:`load` knows: public ones, and those of folders.
+    """List the datasets that :func:`load` knows: public ones, and those in folders.
 
     Parameters
     ----------
     data_dir : path, optional
-        A folder to look in first, as in :func:`load`.
+        A folder to search first, as in :func:`load`.
 
     Returns
     -------
     records : list of dict
         ``name``, ``where`` ("bundled", "folder", "cache", "to fetch" or "to place by
-        hand"), ``place`` (the file or the address), and ``rows``, ``attributes`` and
-        ``ratio`` (negatives to a positive), None where only the file knows them.
+        hand"), ``place`` (the file or URL), and ``rows``, ``attributes`` and ``ratio``
+        (negatives per positive), None if only the file knows them.
 
     Examples
     --------
@@ -384,7 +386,7 @@ def fetch(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> Path:
     ----------
     name : str
     data_dir : path, optional
-        Where a file that must be placed by hand may lie too.
+        Another folder for files that must be placed by hand.
 
     Examples
     --------
@@ -398,7 +400,7 @@ def fetch(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> Path:
 
 
 def _fetched(name: str, data_dir: Any) -> tuple[Path, Table]:
-    """The file in the cache and what it holds, fetched if it is not there or damaged."""
+    """Return the cached file and its table; fetch it if it is missing or damaged."""
     known, path = KNOWN[name], _cache(f"{name}.parquet")
     assert path is not None
     if path.is_file():
@@ -423,7 +425,7 @@ def _fetched(name: str, data_dir: Any) -> tuple[Path, Table]:
 
 
 def _obtain(name: str, download: Download, data_dir: Any) -> Path:
-    """The file of a download, with its checksum checked where one is pinned."""
+    """Return the file of a download, with its checksum verified if pinned."""
     home = _cache("downloads")
     assert home is not None
     if not download.by_hand:
@@ -436,20 +438,20 @@ def _obtain(name: str, download: Download, data_dir: Any) -> Path:
                 found = hashlib.file_digest(stream, "sha256").hexdigest()
             if found != download.sha256:
                 raise ValueError(
-                    f"{file} has a wrong checksum and was not used. Expected SHA-256 "
-                    f"{download.sha256}, found {found}. Download it again from "
+                    f"{file} has a wrong checksum and was not used: expected SHA-256 "
+                    f"{download.sha256}, got {found}. Download it again from "
                     f"{download.url}"
                 )
             return file
     raise FileNotFoundError(
-        f"{name} must be downloaded by hand, since {download.by_hand}: get "
-        f"{download.file} from {download.url} (SHA-256 {download.sha256}) and put it into "
-        f"{home}, or into the folder that data_dir or DAMVI_DATA names"
+        f"{name} must be downloaded by hand, since {download.by_hand}: save "
+        f"{download.file} from {download.url} (SHA-256 {download.sha256}) in {home}, or in "
+        f"the folder given by data_dir or DAMVI_DATA"
     )
 
 
 def _download(download: Download, home: Path) -> Path:
-    """Whole or not at all, tried again when the line drops, and kept."""
+    """Download a file atomically into the cache, with retries."""
     pooch = _pooch()
     home.mkdir(parents=True, exist_ok=True)
     store = pooch.create(
@@ -465,7 +467,7 @@ def _download(download: Download, home: Path) -> Path:
         try:
             get(*arguments)
         except Exception as error:
-            # A refusal leaves the connection open, and nobody else to close it.
+            # An HTTP error leaves the connection open, and nobody else closes it.
             if (response := getattr(error, "response", None)) is not None:
                 response.close()
             raise
@@ -474,15 +476,15 @@ def _download(download: Download, home: Path) -> Path:
         return Path(store.fetch(download.file, downloader=downloader))
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # of this machine: a full disk, a folder that may not be written
+            raise  # local errors: a full disk, a read-only folder
         reason = " ".join(str(error).split())
-        cure = f"Try again, or download it by hand and put it there: {home / download.file}"
+        cure = f"Try again, or download it by hand to {home / download.file}"
         kind = ValueError if isinstance(error, ValueError) else ConnectionError
-        raise kind(f"{download.url} could not be fetched: {reason}. {cure}") from error
+        raise kind(f"could not fetch {download.url}: {reason}. {cure}") from error
 
 
 def _from_archive(known: Known, source: str, file: Path, member: str) -> Table:
-    """The table of a download, which is removed from the cache if it is not as known."""
+    """Read the table of a download; remove it from the cache if it is not as expected."""
     try:
         table = READERS[source](file, member)
         _check(known, table, digest=source == known.sources[0][0])
@@ -491,42 +493,42 @@ def _from_archive(known: Known, source: str, file: Path, member: str) -> Table:
             file.unlink(missing_ok=True)
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(
-            f"{file.name} does not hold what it should and was not used: {reason}. Run "
-            f"again to fetch it anew"
+            f"{file.name} has unexpected content and was not used: {reason}. Run "
+            f"again to download it anew"
         ) from error
     return table
 
 
 def _check(known: Known, table: Table, digest: bool = False) -> None:
-    """Compare a table with what is known of it: its size, and its digest where pinned."""
+    """Check the size of a table, and its digest if pinned."""
     X, y = table.data, table.target
     if X.shape != (known.rows, known.attributes) or len(y) != known.rows:
         raise ValueError(
-            f"expected {known.rows:,} rows of {known.attributes} features, found "
-            f"{X.shape[0]:,} rows of {X.shape[1]} features"
+            f"expected {known.rows:,} rows and {known.attributes} features, got "
+            f"{X.shape[0]:,} rows and {X.shape[1]} features"
         )
     positives = int(y.sum())
     if known.positives is not None and positives != known.positives:
-        raise ValueError(f"expected {known.positives:,} positives, found {positives:,}")
+        raise ValueError(f"expected {known.positives:,} positives, got {positives:,}")
     if known.ratio is not None and known.positives is None:
-        # Published ratios are rounded, and webpage's a little off.
+        # Published ratios are rounded, and webpage's is slightly off.
         ratio = (len(y) - positives) / max(positives, 1)
         if not 0.9 < ratio / known.ratio < 1.1:
-            raise ValueError(f"expected about {known.ratio:g}:1, found {ratio:.1f}:1")
+            raise ValueError(f"expected about {known.ratio:g}:1, got {ratio:.1f}:1")
     if digest and known.digest:
         found = table_sha256(X, y, ordered=known.ordered)
         if found != known.digest:
-            raise ValueError(f"expected content of SHA-256 {known.digest}, found {found}")
+            raise ValueError(f"expected SHA-256 {known.digest}, got {found}")
 
 
 def table_sha256(X: NDArray[Any], y: NDArray[Any], ordered: bool = True) -> str:
-    """The SHA-256 of a table's content, whatever file it came in.
+    """Return the SHA-256 of a table's content, independent of the file format.
 
-    Values count in single precision, little-endian, row by row with the label last, so that
-    copies in either precision agree. With ``ordered=False`` the rows count in any order.
+    Values are hashed in single precision, little-endian, row by row with the label last, so
+    that copies in either precision agree. With ``ordered=False``, row order is ignored.
     """
     rows = np.column_stack([X, y]).astype("<f4")
-    # One form for each value: -0 is 0, and NaN has many.
+    # Normalize values: -0 to 0, and all NaN to one.
     rows += np.float32(0)
     rows[np.isnan(rows)] = np.nan
     if not ordered:
@@ -537,7 +539,7 @@ def table_sha256(X: NDArray[Any], y: NDArray[Any], ordered: bool = True) -> str:
 
 
 def _collection(archive: Path, member: str) -> Table:
-    """A table of imbalanced-learn's collection: one npz file of the tar each."""
+    """Read a table of imbalanced-learn's collection: one npz file each in the tar."""
     from scipy import sparse
 
     with np.load(io.BytesIO(_from_tar(archive, member)), allow_pickle=False) as arrays:
@@ -552,7 +554,7 @@ def _collection(archive: Path, member: str) -> Table:
 
 
 def _scania(archive: Path, member: str) -> Table:
-    """The training file of the UCI archive: a licence, a header, then the rows."""
+    """Read the training file of the UCI archive: a licence, a header, then the rows."""
     import pandas as pd
 
     with zipfile.ZipFile(archive) as members:
@@ -565,7 +567,7 @@ def _scania(archive: Path, member: str) -> Table:
 
 
 def _kdd_cup_2004(archive: Path, member: str) -> Table:
-    """The proteins of KDD Cup 2004: block, example, label, then the features."""
+    """Read the proteins of KDD Cup 2004: block, example, label, then the features."""
     import pandas as pd
 
     text = io.BytesIO(_from_tar(archive, member))
@@ -576,7 +578,7 @@ def _kdd_cup_2004(archive: Path, member: str) -> Table:
 
 
 def _credit_fraud(file: Path, member: str) -> Table:
-    """Kaggle's file as it is."""
+    """Read Kaggle's file."""
     import pandas as pd
 
     frame = pd.read_csv(file)
@@ -594,17 +596,17 @@ READERS: dict[str, Callable[[Path, str], Table]] = {
 
 def _from_tar(archive: Path, member: str) -> bytes:
     with tarfile.open(archive) as entries:
-        # Read in place and never unpacked, so that no name in it can do harm.
+        # Read in place and never extracted, so that names in it can do no harm.
         for entry in entries:
             if entry.isfile() and PurePosixPath(entry.name).name == member:
                 content = entries.extractfile(entry)
                 assert content is not None
                 return content.read()
-    raise ValueError(f"{archive.name} holds no {member}")
+    raise ValueError(f"{archive.name} does not contain {member}")
 
 
 def _store(path: Path, table: Table) -> None:
-    """Keep a table in the cache, as the files of a data folder are."""
+    """Store a table in the cache, in the format of a data folder."""
     import pandas as pd
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -626,14 +628,14 @@ def _blocks_of(path: Path) -> Path:
 
 
 def _read(path: Path) -> Table:
-    """A file of a folder or of the cache: columns of numbers, and ``target``."""
+    """Read a file from a folder or the cache: numeric columns, and ``target``."""
     import pandas as pd
 
     from .tables import read_table
 
     frame = read_table(path)
     if "target" not in frame:
-        raise ValueError(f"{path} has no column 'target', which datasets here have")
+        raise ValueError(f"{path} has no column 'target'")
     groups = None
     if _blocks_of(path).is_file():
         groups = pd.read_parquet(_blocks_of(path)).iloc[:, 0].to_numpy()
@@ -648,20 +650,20 @@ def _read(path: Path) -> Table:
     labels = frame.pop("target").to_numpy()
     values, counts = np.unique(labels, return_counts=True)
     if len(values) != 2:
-        raise ValueError(f"the target of {path} has {len(values)} values, and not two")
-    # Of two equal classes, the last in order is the positive one, as elsewhere.
+        raise ValueError(f"the target of {path} has {len(values)} values, not two")
+    # If both classes are equally frequent, the last in order is positive, as elsewhere.
     target = (labels == values[int(counts[1] <= counts[0])]).astype(np.int8)
     try:
         data = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{path} has columns that are no numbers; damvi fit takes any table"
+            f"{path} has non-numeric columns; use damvi fit for such tables"
         ) from None
     return Table(data, target, list(frame.columns), groups)
 
 
 def _folders(data_dir: Any, only_argument: bool = False) -> list[Path]:
-    """The data folders to search, in order: the argument, then ``DAMVI_DATA``."""
+    """Return the data folders to search: the argument, then ``DAMVI_DATA``."""
     named = {"data_dir": data_dir}
     if not only_argument:
         named["variable DAMVI_DATA"] = os.environ.get("DAMVI_DATA")
@@ -670,12 +672,12 @@ def _folders(data_dir: Any, only_argument: bool = False) -> list[Path]:
         if name:
             found.append(Path(name).expanduser())
             if not found[-1].is_dir():
-                raise FileNotFoundError(f"there is no folder {found[-1]} ({what})")
+                raise FileNotFoundError(f"no such folder: {found[-1]} ({what})")
     return found
 
 
 def _find(name: str, folder: Path) -> Path | None:
-    """The file of a dataset in a folder or its ``paper`` and ``extra``."""
+    """Find a dataset in a folder or its ``paper`` and ``extra`` subfolders."""
     for sub in SUBFOLDERS:
         for suffix in (".parquet", ".csv", ".csv.gz"):
             path = folder / sub / f"{name}{suffix}"
@@ -685,7 +687,7 @@ def _find(name: str, folder: Path) -> Path | None:
 
 
 def _cache(name: str, missing_ok: bool = False) -> Path | None:
-    """A place in the cache: ``DAMVI_CACHE``, or the platform's own place for caches."""
+    """Return a path in the cache: ``DAMVI_CACHE``, or the platform's cache folder."""
     if variable := os.environ.get("DAMVI_CACHE"):
         return Path(variable).expanduser() / name
     try:
@@ -701,14 +703,14 @@ def _pooch() -> Any:
         import pooch
     except ImportError as error:
         raise ImportError(
-            "public datasets need pooch, which is not installed: pip install 'damvi[bench]'"
+            "public datasets require pooch: pip install 'damvi[bench]'"
         ) from error
     return pooch
 
 
 def _bunch(name: str, title: str, table: Table) -> Bunch:
     rows, positives = len(table.target), int(table.target.sum())
-    size = f"{rows:,} rows of {table.data.shape[1]:,} features"
+    size = f"{rows:,} rows, {table.data.shape[1]:,} features"
     rate = f"{positives:,} positives ({positives / rows:.2%})"
     fields = {key: value for key, value in table._asdict().items() if key != "target_name"}
     return Bunch(**fields, name=name, DESCR=f"{title}\n\n{size}, {rate}.\n")

@@ -1,15 +1,14 @@
-"""How much the voters differ, pair by pair, and how sure their vote is.
+"""Diversity of the voters, pair by pair, and margins of their vote.
 
-``votes`` is the (n, K) matrix of the voters' answers, +1 for the positive class and -1
-for the other, as :meth:`damvi.DAMVIClassifier.cast_votes` gives it; ``y`` is the truth,
-0 and 1 or -1 and +1. Soft votes (floats in [-1, 1]) are taken as they are where a mean
-makes sense, in :func:`pairwise_disagreement` and :func:`margins`. The other functions look
-at decisions: a vote above 0 is +1, any other is -1.
+``votes`` is the (n, K) matrix of the voters' votes, +1 for the positive class and -1 for
+the other, as returned by :meth:`damvi.DAMVIClassifier.cast_votes`; ``y`` is the truth, 0
+and 1 or -1 and +1. :func:`pairwise_disagreement` and :func:`margins` also take soft votes
+(floats in [-1, 1]). The other functions use decisions: a vote above 0 is +1, any other -1.
 
-Every measure follows from the exact sums of :class:`damvi.moments.Moments`, so a pair of
-voters costs one pass over their votes, and no rounding hides that a count is 0. Of
-``sample_weight`` only ratios matter; weights a factor 2**31 below the largest count as 0.
-With a rare class, weights that balance the classes show what the few positives say.
+All measures follow from the exact sums of :class:`damvi.moments.Moments`, so a pair of
+voters costs one pass over their votes, and rounding cannot hide that a count is 0. Only
+ratios of ``sample_weight`` matter; weights below 2**-31 of the largest count as 0. With a
+rare class, weights that balance the classes reveal what happens on the few positives.
 
 References
 ----------
@@ -48,10 +47,10 @@ Vector = NDArray[np.float64]
 def pairwise_disagreement(
     votes: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> Matrix:
-    """Share of the rows on which two voters differ, for each pair.
+    """Fraction of rows on which two voters differ, for each pair.
 
-    Of soft votes it is the chance that two ballots drawn from them differ, so that a soft
-    voter also differs from itself. With ``Q`` the voters' weights, ``Q @ result @ Q`` is
+    For soft votes, it is the probability that two votes drawn from them differ, so a soft
+    voter also differs from itself. With the voters' weights ``Q``, ``Q @ result @ Q`` is
     the paper's disagreement, :func:`damvi.risks.disagreement`.
 
     Parameters
@@ -80,7 +79,7 @@ def pairwise_disagreement(
     """
     H = read_votes(votes)
     moments = _moments(H, np.ones(len(H), np.int8), sample_weight)
-    # The rounding of soft votes may leave the triangles, and the bounds, a last bit apart.
+    # With soft votes, rounding may break symmetry and bounds in the last bit.
     M = (moments.M + moments.M.T) / 2
     return np.clip((moments.total - M) / (2 * moments.total), 0.0, 1.0)
 
@@ -91,23 +90,22 @@ def q_statistic(
     """Yule's Q for each pair: whether two voters are right on the same rows.
 
     With ``a`` the rows on which both are right, ``d`` both wrong, ``b`` and ``c`` only one
-    of them right, it is (ad - bc) / (ad + bc): 1 when one errs only where the other does,
-    0 when their errors are independent, -1 when they never are right, or never wrong,
-    together.
+    of them right, it is (ad - bc) / (ad + bc): 1 if one errs only where the other does,
+    0 if their errors are independent, -1 if they are never both right, or never both
+    wrong.
 
     Parameters
     ----------
     votes : array of shape (n, K)
-        Hard votes; soft ones count by their sign.
+        Hard votes; soft votes count by their sign.
     y : array of shape (n,)
     sample_weight : array of shape (n,), optional
 
     Returns
     -------
     Q : ndarray of shape (K, K)
-        Symmetric, between -1 and 1. It is 0/0 when a voter is always right or always
-        wrong; it then counts as 1 if the two never differ, and as 0 (independent) if
-        they do.
+        Symmetric, between -1 and 1. If a voter is always right or always wrong, it is 0/0
+        and set to 1 if the two never differ, and to 0 (independent) if they do.
 
     References
     ----------
@@ -129,22 +127,22 @@ def q_statistic(
 
 
 def kappa(votes: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Matrix:
-    """Cohen's kappa for each pair: agreement beyond what chance would give.
+    """Cohen's kappa for each pair: agreement beyond chance.
 
-    With a rare class all voters agree on most rows. Kappa takes out the agreement that
-    their rates of positive votes alone would bring, and so stays telling.
+    With a rare class, all voters agree on most rows. Kappa removes the agreement expected
+    from their rates of positive votes, and so remains informative.
 
     Parameters
     ----------
     votes : array of shape (n, K)
-        Hard votes; soft ones count by their sign.
+        Hard votes; soft votes count by their sign.
     sample_weight : array of shape (n,), optional
 
     Returns
     -------
     kappa : ndarray of shape (K, K)
-        Symmetric, between -1 and 1; 1 for voters that never differ, even where both
-        always say the same and kappa is 0/0.
+        Symmetric, between -1 and 1; 1 for voters that never differ, even if both are
+        constant and kappa is 0/0.
 
     References
     ----------
@@ -167,9 +165,9 @@ def kappa(votes: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Matrix
 def _tables(
     H: NDArray[np.int8], signs: NDArray[np.int8], sample_weight: ArrayLike | None
 ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Rows of each pair where H * signs is (+, +), (+, -), (-, +) and (-, -).
+    """Count, for each pair, rows where H * signs is (+, +), (+, -), (-, +) and (-, -).
 
-    They are whole numbers, so an empty cell is exactly 0.
+    Counts are integers, so an empty cell is exactly 0.
     """
     moments = _moments(H, signs, sample_weight)
     first, second, both = moments.m[:, np.newaxis], moments.m, moments.M
@@ -182,7 +180,7 @@ def _tables(
 
 
 def _ratio(above: Matrix, below: Matrix, differ: Matrix) -> Matrix:
-    """``above / below``; of 0/0, 1 for pairs that never differ and 0 for others."""
+    """``above / below``; 0/0 is 1 for pairs that never differ and 0 for others."""
     undefined = below == 0
     ratio = above / np.where(undefined, 1.0, below)
     return np.where(undefined, differ == 0, ratio)
@@ -191,12 +189,12 @@ def _ratio(above: Matrix, below: Matrix, differ: Matrix) -> Matrix:
 def voter_errors(
     votes: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> Vector:
-    """Share of the rows that each voter gets wrong.
+    """Error rate of each voter.
 
     Parameters
     ----------
     votes : array of shape (n, K)
-        Hard votes; soft ones count by their sign.
+        Hard votes; soft votes count by their sign.
     y : array of shape (n,)
     sample_weight : array of shape (n,), optional
 
@@ -223,14 +221,14 @@ def voter_errors(
 def kappa_error(
     votes: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> tuple[Vector, Vector]:
-    """The kappa-error diagram: for each pair, its kappa and its mean error.
+    """The kappa-error diagram: kappa and mean error of each pair.
 
-    Pairs to the left differ more, pairs at the bottom err less.
+    Pairs on the left are more diverse, pairs at the bottom more accurate.
 
     Parameters
     ----------
     votes : array of shape (n, K)
-        Hard votes; soft ones count by their sign.
+        Hard votes; soft votes count by their sign.
     y : array of shape (n,)
     sample_weight : array of shape (n,), optional
 
@@ -255,7 +253,7 @@ def kappa_error(
 
 
 def margins(votes: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> Vector:
-    """How sure the weighted vote is of the truth: y times the vote, in [-1, 1].
+    """Margins of the weighted vote: y times the vote, in [-1, 1].
 
     Parameters
     ----------
@@ -263,12 +261,12 @@ def margins(votes: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) ->
         Hard or soft votes.
     y : array of shape (n,)
     weights : array of shape (K,), optional
-        The voters' weights, scaled here to sum to 1. None: the plain vote.
+        The voters' weights, normalized to sum to 1. None: equal weights.
 
     Returns
     -------
     margins : ndarray of shape (n,)
-        Above 0 where the vote is right. Those of one class are ``margins[y == 1]``.
+        Above 0 if the vote is right. Those of one class are ``margins[y == 1]``.
 
     References
     ----------
@@ -283,76 +281,78 @@ def margins(votes: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) ->
     """
     H = read_votes(votes)
     Q = read_weights(weights, H.shape[1])
-    # Adding 0 makes a tie plain 0, whatever the sign.
+    # Adding 0 turns -0.0 into 0.0.
     return np.clip(risks.margins(H, read_signs(y, len(H)), Q), -1.0, 1.0) + 0.0
 
 
 def read_votes(votes: ArrayLike) -> NDArray[Any]:
-    """The votes of K voters on n rows, as integers -1 and +1 or floats in [-1, 1]."""
+    """Validate votes of shape (n, K): integers -1 and +1, or floats in [-1, 1]."""
     H = np.asarray(votes)
     if H.ndim != 2 or 0 in H.shape:
         raise ValueError(
-            f"votes must be of shape (n, K), a column for each voter, found {H.shape}"
+            f"votes must have shape (n, K), one column per voter, got {H.shape}"
         )
     if H.dtype.kind not in "if" or (H.dtype.kind == "i" and not (abs(H) == 1).all()):
         raise ValueError(
-            "votes must be -1 or +1 (or floats in [-1, 1]); of predictions 0 and 1 they "
-            "are np.where(predictions == 1, 1, -1)"
+            "votes must be -1 or +1 (or floats in [-1, 1]); convert predictions of 0 and 1 "
+            "with np.where(predictions == 1, 1, -1)"
         )
     if not (abs(H) <= 1).all():
-        raise ValueError("soft votes must lie in [-1, 1]; of probabilities they are 2p - 1")
+        raise ValueError(
+            "soft votes must be in [-1, 1]; convert probabilities with 2 * p - 1"
+        )
     return H
 
 
 def decisions(votes: ArrayLike) -> NDArray[np.int8]:
-    """Hard votes: those above 0 are +1, all others -1."""
+    """Return hard votes: +1 above 0, else -1."""
     return np.where(read_votes(votes) > 0, 1, -1).astype(np.int8)
 
 
 def read_signs(y: ArrayLike, n_rows: int, pos_label: Any = None) -> NDArray[np.int8]:
-    """+1 for the rows of the positive class, -1 for the others."""
+    """Return +1 for rows of the positive class, -1 for the others."""
     truth = np.asarray(y)
     if truth.shape != (n_rows,):
-        raise ValueError(f"y has shape {truth.shape}, the votes have {n_rows} rows")
+        raise ValueError(f"y has shape {truth.shape}, but votes has {n_rows} rows")
     labels = set(np.unique(truth).tolist())
     if pos_label is None and not (labels <= {0, 1} or labels <= {-1, 1}):
         raise ValueError(
-            "y must be 0 and 1, or -1 and +1; of other labels, say which is positive: "
-            "y == 'fraud', or pos_label where there is one"
+            "y must be 0 and 1, or -1 and +1; for other labels, choose the positive one: "
+            "y == 'fraud', or pos_label where available"
         )
     if len(labels) > 2:
-        raise ValueError(f"y has {len(labels)} classes, and votes are about two")
+        raise ValueError(f"y has {len(labels)} classes, but must have two")
     positive = truth == (1 if pos_label is None else pos_label)
     return np.where(positive, 1, -1).astype(np.int8)
 
 
 def read_weights(weights: ArrayLike | None, n_voters: int) -> NDArray[np.float64]:
-    """The voters' weights, scaled to sum to 1; even ones when there are none."""
+    """Return the voters' weights, normalized to sum to 1; equal if None."""
     Q = np.ones(n_voters) if weights is None else np.asarray(weights, dtype=np.float64)
     if Q.shape != (n_voters,):
-        raise ValueError(f"weights has shape {Q.shape}, the votes have {n_voters} voters")
+        raise ValueError(f"weights has shape {Q.shape}, but votes has {n_voters} voters")
     if not ((Q >= 0) & np.isfinite(Q)).all() or not Q.any():
-        raise ValueError("weights must be 0 or more, finite, and not all 0")
-    # A model's weights lie on a grid where ties are exact; dividing would leave it.
+        raise ValueError("weights must be finite, nonnegative and not all 0")
+    # A model's weights lie on a grid on which ties are exact; dividing would leave it.
     return Q if abs(Q.sum() - 1) < 1e-9 else Q / Q.sum()
 
 
 def read_sample_weight(
     sample_weight: ArrayLike | None, n_rows: int
 ) -> NDArray[np.float64] | None:
-    """The rows' weights, scaled to a maximum of 1; None when there are none."""
+    """Return the rows' weights, scaled to a maximum of 1; None if None."""
     if sample_weight is None:
         return None
     D = np.asarray(sample_weight, dtype=np.float64)
     if D.shape != (n_rows,):
-        raise ValueError(f"sample_weight has shape {D.shape}, the votes have {n_rows} rows")
+        raise ValueError(f"sample_weight has shape {D.shape}, but votes has {n_rows} rows")
     if not ((D >= 0) & np.isfinite(D)).all() or not D.any():
-        raise ValueError("sample_weight must be 0 or more, finite, and not all 0")
+        raise ValueError("sample_weight must be finite, nonnegative and not all 0")
     return D / D.max()
 
 
 def _moments(
     H: NDArray[Any], signs: NDArray[np.int8], sample_weight: ArrayLike | None
 ) -> Moments:
-    """What all measures are made of."""
+    """Return the moments that all measures are computed from."""
     return Moments.of(H, signs, read_sample_weight(sample_weight, len(H)))

@@ -1,8 +1,8 @@
-"""Which rows a model was trained on, kept as one 64-bit number a row.
+"""Hash rows to one 64-bit number each, to recognize training rows.
 
-Two rows get the same number when their values are the same, whatever holds them: array,
-sparse matrix or dataframe. 0.0 and -0.0 are the same value, and so are all NaN. The last
-bit is the row's class, so that rows can be compared with their label or without.
+Rows with equal values have equal hashes, whether they come from an array, a sparse matrix
+or a dataframe. 0.0 equals -0.0, and all NaN are equal. The last bit is the row's class, so
+that rows can be compared with or without their label.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from scipy import sparse
 Hashes = NDArray[np.uint64]
 
 BLOCK_VALUES = 1 << 13
-"""Values hashed at a time: small enough for the cache, and for memory that is kept."""
+"""Values hashed at a time; small enough to stay in the CPU cache."""
 BLOCK_HASHES = 1 << 20
 HALF = np.uint64(32)
 LABEL = np.uint64(1)
 HASHES_TO_KEEP = 2**20
-"""Of more rows than this, one in so many is remembered for certificates."""
+"""For more rows than this, only a sample of the hashes is stored for certificates."""
 
 
 def hash_step(n_rows: int) -> int:
-    """Of how many rows of a large table one is remembered."""
+    """Return n if one in n rows of a large table is recorded."""
     return 1 << max(0, (n_rows // HASHES_TO_KEEP).bit_length())
 
 
 def row_hashes(X: Any, targets: NDArray[Any]) -> Hashes:
-    """The hash of each row: 63 bits of its values, and 1 for a positive.
+    """Return the hash of each row: 63 bits of its values, and 1 bit for positive.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def row_hashes(X: Any, targets: NDArray[Any]) -> Hashes:
     (False, True)
     """
     if hasattr(X, "columns"):
-        # Of an Arrow table these are the columns, elsewhere their names.
+        # For an Arrow table these are the columns, otherwise their names.
         arrow = hasattr(X, "column_names")
         columns = X.columns if arrow else [X[name] for name in X.columns]
         sums = _of_columns(columns, len(X))
@@ -56,7 +56,7 @@ def row_hashes(X: Any, targets: NDArray[Any]) -> Hashes:
 
 
 def training_hashes(X: Any, targets: NDArray[Any], unlabeled: Any = None) -> Hashes:
-    """By which certificates tell the rows that had a part in the fit."""
+    """Return the hashes by which certificates recognize rows used in the fit."""
     hashes = row_hashes(X, targets)
     if unlabeled is not None:
         more = row_hashes(unlabeled.X, np.zeros(unlabeled.X.shape[0], np.int8))
@@ -65,17 +65,17 @@ def training_hashes(X: Any, targets: NDArray[Any], unlabeled: Any = None) -> Has
 
 
 def without_labels(hashes: Hashes) -> Hashes:
-    """What a hash says of the row's values alone."""
+    """Return the hashes of the rows' values alone."""
     return hashes & ~LABEL
 
 
 def thinned(hashes: Hashes, step: int) -> Hashes:
-    """One hash in so many, chosen by the row's values: all rows alike, or none of them."""
+    """Keep one hash in ``step``, chosen by value: all equal rows, or none."""
     return np.asarray(hashes) if step == 1 else np.asarray(hashes[kept(hashes, step)])
 
 
 def kept(hashes: Hashes, step: int) -> NDArray[np.intp]:
-    """The places of these hashes; a block at a time, since there may be very many."""
+    """Return the indices of these hashes, computed in blocks to save memory."""
     parts = [
         start + np.flatnonzero((block >> np.uint64(1)) % np.uint64(step) == 0)
         for start in range(0, len(hashes), BLOCK_HASHES)
@@ -101,7 +101,7 @@ def _of_array(X: NDArray[Any]) -> Hashes:
 
 
 def _of_sparse(X: Any) -> Hashes:
-    # A zero adds nothing, so that stored and absent ones are the same.
+    # A zero adds nothing, so explicit and implicit zeros are equal.
     terms = _scramble(_bits(X.data), _factors(X.shape[1])[X.indices])
     ends = np.concatenate([[np.uint64(0)], np.cumsum(terms, dtype=np.uint64)])
     sums: Hashes = np.diff(ends[X.indptr])
@@ -122,15 +122,15 @@ def _bits_of_column(column: Any) -> Hashes:
     if values.dtype.kind in "biuf":
         return _bits(values)
     objects = values.tolist()
-    try:  # each distinct value once: texts repeat
+    try:  # each distinct value once, since texts repeat
         known = {value: _bits_of_object(value) for value in set(objects)}
-    except TypeError:  # a list, say, cannot be a key
+    except TypeError:  # unhashable, such as a list
         return np.array([_bits_of_object(value) for value in objects], dtype=np.uint64)
     return np.array([known[value] for value in objects], dtype=np.uint64)
 
 
 def _bits_of_object(value: Any) -> int:
-    """A number as any column of numbers would have it, a gap as NaN, the rest as text."""
+    """Return a number as in a numeric column, missing as NaN, and the rest as text."""
     if isinstance(value, Real):
         return int(_bits(np.array([float(value)]))[0])
     if value is None or str(value) in {"<NA>", "NaT"}:
@@ -139,23 +139,23 @@ def _bits_of_object(value: Any) -> int:
 
 
 def _bits(values: NDArray[Any]) -> Hashes:
-    doubles = np.add(values, 0.0, dtype=np.float64)  # -0.0 becomes 0.0
+    doubles = np.add(values, 0.0, dtype=np.float64)  # turns -0.0 into 0.0
     if doubles.size and np.isnan(doubles.min()):
         doubles[np.isnan(doubles)] = np.nan
     return doubles.view(np.uint64)
 
 
 def _factors(n_features: int) -> Hashes:
-    """An odd number for each column, so that equal values elsewhere are another row."""
+    """Return an odd factor per column, so that the order of values matters."""
     steps = np.arange(1, n_features + 1, dtype=np.uint64)
     return _mix(steps * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
 
 
 def _scramble(bits: Hashes, factors: Any) -> Hashes:
-    """One term of a row's sum, made in place of ``bits``; 0 for 0.
+    """Compute one term of a row's sum, in place of ``bits``; 0 for 0.
 
-    The halves are folded together before the product, since the low bits of short
-    numbers are all zero, and after it, since its low bits know nothing of the high ones.
+    The halves are folded before the product, since the low bits of short numbers are all
+    zero, and after it, since its low bits do not depend on the high ones.
     """
     bits ^= bits >> HALF
     bits *= factors
@@ -164,7 +164,7 @@ def _scramble(bits: Hashes, factors: Any) -> Hashes:
 
 
 def _mix(sums: Hashes) -> Hashes:
-    """Every bit of a number spread over all (the finish of splitmix64)."""
+    """Spread every bit over all others (the finalizer of splitmix64)."""
     sums = (sums ^ (sums >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     sums = (sums ^ (sums >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: Hashes = sums ^ (sums >> np.uint64(31))
@@ -172,14 +172,14 @@ def _mix(sums: Hashes) -> Hashes:
 
 
 def label_text(value: Any) -> str:
-    """A label as text, alike whatever it is read from: 1, 1.0 and "1" are "1"."""
+    """Return a label as text, independent of its type: 1, 1.0 and "1" are "1"."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value)
 
 
 def text_hashes(labels: Sequence[Any]) -> Hashes:
-    """64 bits of the text of each label, the same everywhere and always.
+    """Return a stable 64-bit hash of the text of each label.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def text_hashes(labels: Sequence[Any]) -> Hashes:
 
 
 def find_hashes(known: Hashes, hashes: Hashes) -> NDArray[np.intp]:
-    """The place of each hash among the known ones, which are in order; -1 if it is none."""
+    """Return the index of each hash in the sorted known ones; -1 if not found."""
     if not len(known):
         return np.full(len(hashes), -1, np.intp)
     places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
@@ -202,7 +202,7 @@ def find_hashes(known: Hashes, hashes: Hashes) -> NDArray[np.intp]:
 
 
 def row_bits(rows: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
-    """64 random bits for each row, a function of (seed, row number) alone."""
+    """Return 64 random bits for each row, a function of (seed, row index) only."""
     with np.errstate(over="ignore"):
         x = rows.astype(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

@@ -1,11 +1,11 @@
-"""Pictures of the voters and of their vote, as matplotlib Displays.
+"""Plots of the voters and their vote, as matplotlib Displays.
 
-As in scikit-learn, ``from_estimator(model, X, y)`` asks a fitted model, a pipeline or a
-search; ``from_predictions(votes, y, weights)`` takes what is at hand; both draw, and
-return an object with the numbers, ``ax_`` and ``figure_``, whose ``plot`` draws again.
-Use rows that the model was not trained on: on its own rows any tree looks sure and right.
+As in scikit-learn, ``from_estimator(model, X, y)`` takes a fitted model, pipeline or
+search, and ``from_predictions(votes, y, weights)`` takes votes. Both plot, and return an
+object with the numbers, ``ax_`` and ``figure_``; its ``plot`` method plots again. Use
+held-out rows: on its own training rows, any tree looks certain and right.
 
-They need matplotlib: ``pip install 'damvi[report]'``.
+Requires matplotlib: ``pip install 'damvi[report]'``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "WeightsDisplay",
 ]
 
-# Okabe and Ito's palette, safe for colour-blind readers; both also differ in grey.
+# Okabe and Ito's palette, safe for colour-blind readers; the colours also differ in grey.
 BLUE, ORANGE = "#0072B2", "#D55E00"
 PALE, GREY = "#BBBBBB", "#666666"
 ORDERS = "weight", "clusters"
@@ -44,7 +44,7 @@ CLASSES = (1, ORANGE, "-"), (-1, BLUE, "--")
 
 
 class VotesDisplay:
-    """A picture of the votes of a fitted model."""
+    """A plot of the votes of a fitted model."""
 
     ax_: Any
     figure_: Any
@@ -54,20 +54,20 @@ class VotesDisplay:
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
     ) -> Self:
-        """Draw the votes of a fitted model on rows it was not trained on.
+        """Plot the votes of a fitted model on held-out rows.
 
         Parameters
         ----------
         model : DAMVIClassifier or DAMVIVotingClassifier
-            Fitted, or a Pipeline or search around one.
+            Fitted; may be wrapped in a pipeline or search.
         X : array, sparse matrix or dataframe of shape (n, n_features)
         y : array of shape (n,)
-            Labels, as the model knows them.
+            Labels of the model's classes.
         ax : matplotlib Axes, optional
-            Where to draw. None: a new figure.
+            Axes to plot on. None: a new figure.
         **options
-            Passed to ``from_predictions``. With more than two classes, ``pos_label`` says
-            which is shown against the rest.
+            Passed to ``from_predictions``. With more than two classes, ``pos_label``
+            selects the one to show against the rest.
 
         Returns
         -------
@@ -77,8 +77,8 @@ class VotesDisplay:
         strange = set(np.unique(y).tolist()) - set(model.classes_.tolist())
         if strange:
             raise ValueError(
-                f"y holds labels that the model does not know: {sorted(strange)}; its "
-                f"classes are {model.classes_.tolist()}"
+                f"y contains labels unknown to the model: {sorted(strange)}; its classes "
+                f"are {model.classes_.tolist()}"
             )
         options = {"pos_label": model.pos_label_, "ax": ax, **options}
         votes = model.cast_votes(X)
@@ -92,22 +92,22 @@ class VotesDisplay:
 def against_the_rest(
     votes: NDArray[Any], y: Any, labels: Labels, label: Any
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Votes on several classes as votes for one of them, and which rows are of it."""
+    """Return votes on one of several classes against the rest, and which rows are of it."""
     classes = labels.classes
     places = np.flatnonzero(classes == label)
     if not len(places):
         raise ValueError(
-            f"of the {len(classes)} classes one is shown against the rest; say which, "
-            f"as in pos_label={classes.tolist()[-1]!r}"
+            f"one of the {len(classes)} classes is shown against the rest; choose it with "
+            f"pos_label, as in pos_label={classes.tolist()[-1]!r}"
         )
     shares = labels.votes_for(votes, int(places[0]))
-    # Hard votes stay whole numbers.
+    # Hard votes remain integers.
     shares = shares.astype(np.result_type(shares, np.int8))
     return 2 * shares - 1, np.asarray(y) == label
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
-    """The voting model inside searches and pipelines, and ``X`` as it sees it."""
+    """Return the voting model in a search or pipeline, and ``X`` transformed for it."""
     while not hasattr(model, "cast_votes"):
         if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
@@ -116,21 +116,21 @@ def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
             model = model.steps[-1][1]
         else:
             raise TypeError(
-                f"{type(model).__name__} has no votes to show; give a DAMVIClassifier or a "
+                f"{type(model).__name__} has no votes; pass a DAMVIClassifier or "
                 f"DAMVIVotingClassifier, or use from_predictions"
             )
     return model, X
 
 
 def _decide(votes: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.int8]:
-    """The weighted vote's decision; a tie is -1."""
+    """Return the decision of the weighted vote; a tie is -1."""
     return np.where(votes @ weights > 0, 1, -1).astype(np.int8)
 
 
 class WeightsDisplay(VotesDisplay):
-    """The weights from large to small and, below, the error of each voter.
+    """The weights in decreasing order and, below, the error of each voter.
 
-    ``WeightsDisplay(model.weights_).plot()`` shows the weights alone, without data.
+    ``WeightsDisplay(model.weights_).plot()`` shows the weights without data.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class WeightsDisplay(VotesDisplay):
     n_weighted : int
         Voters with a positive weight.
     n_half : int
-        The heaviest voters that together hold half of the vote.
+        Number of voters, by decreasing weight, that together hold half of the vote.
     ax_, figure_ : matplotlib Axes and Figure
         Of the last ``plot``.
 
@@ -179,7 +179,7 @@ class WeightsDisplay(VotesDisplay):
         sample_weight: ArrayLike | None = None,
         ax: Any = None,
     ) -> WeightsDisplay:
-        """Draw the weights, and the voters' errors on these votes.
+        """Plot the weights, and the voters' errors on these votes.
 
         Parameters
         ----------
@@ -187,12 +187,12 @@ class WeightsDisplay(VotesDisplay):
             +1 for the positive class, -1 for the other; soft votes count by their sign.
         y : array of shape (n,)
         weights : array of shape (K,), optional
-            The voters' weights. None: the same for all.
+            The voters' weights. None: equal.
         pos_label : label, optional
-            The positive class. None: 1, in a y of 0 and 1 or of -1 and +1.
+            The positive class. None: 1, for y of 0 and 1 or -1 and +1.
         sample_weight : array of shape (n,), optional
         ax : matplotlib Axes, optional
-            Where to draw. None: a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -205,17 +205,17 @@ class WeightsDisplay(VotesDisplay):
 
     @property
     def n_weighted(self) -> int:
-        """Voters with a positive weight."""
+        """Number of voters with a positive weight."""
         return int((self.weights > 0).sum())
 
     @property
     def n_half(self) -> int:
-        """The heaviest voters that together hold half of the vote."""
+        """Number of voters, by decreasing weight, that together hold half of the vote."""
         total = np.cumsum(np.sort(self.weights)[::-1])
         return int(np.searchsorted(total, total[-1] / 2 * (1 - 1e-12))) + 1
 
     def plot(self, ax: Any = None) -> WeightsDisplay:
-        """Draw on ``ax``, or on a new figure.
+        """Plot on ``ax``, or on a new figure.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class WeightsDisplay(VotesDisplay):
         order = np.argsort(-self.weights, kind="stable")
         K, rank = len(order), np.arange(1, len(order) + 1)
         ax.bar(rank, self.weights[order], width=0.9 if K <= 50 else 1.0, color=BLUE)
-        ax.axhline(1 / K, color=GREY, lw=1, ls="--", label="plain vote, 1/K each")
+        ax.axhline(1 / K, color=GREY, lw=1, ls="--", label="equal weights, 1/K")
         ax.legend(frameon=False, fontsize="small", labelcolor=GREY)
         ax.set(ylabel="weight", xlim=(0.5, K + 0.5))
         bottom = ax
@@ -236,12 +236,15 @@ class WeightsDisplay(VotesDisplay):
             bottom.set_ylabel("error")
             in_percent(bottom.yaxis)
         bottom.set_xlabel("voters, by weight")
-        headline(ax, f"{self.n_weighted} of {K} carry the vote; {self.n_half}, half of it")
+        headline(
+            ax,
+            f"{self.n_weighted} of {K} voters have weight; {self.n_half} hold half of it",
+        )
         return self
 
 
 class DisagreementDisplay(VotesDisplay):
-    """Pairwise disagreement of the voters as a heat map, their weights above it.
+    """Pairwise disagreement of the voters as a heat map, with their weights above it.
 
     Parameters
     ----------
@@ -250,13 +253,13 @@ class DisagreementDisplay(VotesDisplay):
     weights : ndarray of shape (K,)
         The voters' weights.
     order : {"weight", "clusters"}, default="weight"
-        The heaviest voter first, those without weight behind a line; or voters that
-        agree side by side (average linkage).
+        By decreasing weight, with those without weight behind a line; or clustered by
+        agreement (average linkage).
 
     Attributes
     ----------
     order_ : ndarray of shape (K,)
-        The voters as they are drawn.
+        The voters in the order of the plot.
     ax_, figure_ : matplotlib Axes and Figure
         Of the last ``plot``.
 
@@ -299,22 +302,22 @@ class DisagreementDisplay(VotesDisplay):
         order: str = "weight",
         ax: Any = None,
     ) -> DisagreementDisplay:
-        """Draw the disagreement of these votes.
+        """Plot the disagreement of these votes.
 
         Parameters
         ----------
         votes : array of shape (n, K)
-            Hard votes, +1 and -1, or soft ones.
+            Hard votes, +1 and -1, or soft votes.
         y, pos_label : ignored
-            Disagreement needs no labels.
+            Disagreement does not depend on labels.
         weights : array of shape (K,), optional
-            The voters' weights. None: the same for all.
+            The voters' weights. None: equal.
         sample_weight : array of shape (n,), optional
             Of the rows. With a rare class, weights that balance the classes show where
             voters differ on the positives.
         order : {"weight", "clusters"}, default="weight"
         ax : matplotlib Axes, optional
-            Where to draw. None: a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -326,11 +329,11 @@ class DisagreementDisplay(VotesDisplay):
 
     @property
     def order_(self) -> NDArray[np.intp]:
-        """The voters as they are drawn."""
+        """The voters in the order of the plot."""
         return self._ordered(self.order)
 
     def plot(self, ax: Any = None, *, order: str | None = None) -> DisagreementDisplay:
-        """Draw on ``ax``, or on a new figure.
+        """Plot on ``ax``, or on a new figure.
 
         Returns
         -------
@@ -348,12 +351,12 @@ class DisagreementDisplay(VotesDisplay):
             interpolation="nearest",
             extent=(*edges, *edges[::-1]),
         )
-        # Inside the axes' own frame both keep to the square, whatever the figure.
+        # Inset in the axes, so that both stay aligned with the square.
         scale = ax.inset_axes((1.03, 0, 0.04, 1))
-        ax.figure.colorbar(picture, cax=scale, label="rows on which two voters differ")
+        ax.figure.colorbar(picture, cax=scale, label="rows on which two voters disagree")
         in_percent(scale.yaxis)
         n_weighted = int((self.weights > 0).sum())
-        text = f"by weight ({n_weighted} have any)" if order == "weight" else "by likeness"
+        text = f"by weight ({n_weighted} nonzero)" if order == "weight" else "by similarity"
         ax.set(xlabel=f"voters, {text}", ylabel="voters, in the same order")
         bars = ax.inset_axes((0, 1.02, 1, 0.12), sharex=ax)
         bars.bar(np.arange(1, K + 1), self.weights[voters], width=1.0, color=BLUE)
@@ -378,7 +381,7 @@ class DisagreementDisplay(VotesDisplay):
         return leaves
 
     def _seen(self) -> str:
-        """Mean over pairs of different voters, all and weighted."""
+        """Return the mean over pairs of different voters, all and weighted."""
         apart = ~np.eye(len(self.weights), dtype=bool)
         weighted = apart & np.outer(self.weights > 0, self.weights > 0)
         if not apart.any():
@@ -386,22 +389,22 @@ class DisagreementDisplay(VotesDisplay):
         mean = percent(self.disagreement[apart].mean())
         if weighted.any() and (self.weights == 0).any():
             among = percent(self.disagreement[weighted].mean())
-            return f"Mean disagreement: all {mean}, with weight {among}"
+            return f"Mean disagreement: all {mean}, weighted {among}"
         return f"Mean disagreement {mean}"
 
 
 class KappaErrorDisplay(VotesDisplay):
-    """Each pair of voters by its agreement (kappa) and its mean error.
+    """Kappa and mean error of each pair of voters.
 
-    Pairs to the left differ more, pairs at the bottom err less [1]_. The voters that
-    carry the vote stand out among all; the line is the error of their vote.
+    Pairs on the left are more diverse, pairs at the bottom more accurate [1]_. Pairs of
+    voters with weight are highlighted; the line is the error of the weighted vote.
 
     Parameters
     ----------
     kappa, error : ndarrays of shape (P,)
         For each pair of voters, see :func:`damvi.diversity.kappa_error`.
     weighted : ndarray of bool, shape (P,)
-        Pairs of which both voters have a positive weight.
+        Pairs in which both voters have a positive weight.
     vote_error : float, optional
         Error of the weighted vote.
 
@@ -446,7 +449,7 @@ class KappaErrorDisplay(VotesDisplay):
         sample_weight: ArrayLike | None = None,
         ax: Any = None,
     ) -> KappaErrorDisplay:
-        """Draw the diagram of these votes.
+        """Plot the diagram of these votes.
 
         Parameters
         ----------
@@ -455,12 +458,12 @@ class KappaErrorDisplay(VotesDisplay):
             except in the weighted vote.
         y : array of shape (n,)
         weights : array of shape (K,), optional
-            The voters' weights. None: the same for all.
+            The voters' weights. None: equal.
         pos_label : label, optional
-            The positive class. None: 1, in a y of 0 and 1 or of -1 and +1.
+            The positive class. None: 1, for y of 0 and 1 or -1 and +1.
         sample_weight : array of shape (n,), optional
         ax : matplotlib Axes, optional
-            Where to draw. None: a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -476,7 +479,7 @@ class KappaErrorDisplay(VotesDisplay):
         return cls(kappa, error, weighted, float(vote_error)).plot(ax)
 
     def plot(self, ax: Any = None) -> KappaErrorDisplay:
-        """Draw on ``ax``, or on a new figure.
+        """Plot on ``ax``, or on a new figure.
 
         Returns
         -------
@@ -491,7 +494,7 @@ class KappaErrorDisplay(VotesDisplay):
                 (self.weighted, BLUE, "both voters have weight"),
             ]
         for chosen, colour, label in groups:
-            # Clouds of a million pairs stay small in a PDF as an image.
+            # Rasterize, so that clouds of a million pairs stay small in a PDF.
             ax.scatter(
                 self.kappa[chosen],
                 self.error[chosen],
@@ -518,15 +521,15 @@ class KappaErrorDisplay(VotesDisplay):
         mean = f"{self.kappa.mean():.2f}"
         if self.weighted.any() and not self.weighted.all():
             among = f"{self.kappa[self.weighted].mean():.2f}"
-            return f"Mean kappa: all {mean}, with weight {among}"
+            return f"Mean kappa: all {mean}, weighted {among}"
         return f"Mean kappa {mean}"
 
 
 class MarginsDisplay(VotesDisplay):
-    """The margins of the weighted vote, each class on its own scale.
+    """Margins of the weighted vote, with a separate scale for each class.
 
-    A margin above 0 is a right decision, and 1 a unanimous one [1]_. Each class counts
-    for 1, so that a thousand negatives do not hide ten positives.
+    A margin above 0 is a correct decision, and 1 a unanimous one [1]_. Each class is
+    normalized to 1, so that a thousand negatives do not hide ten positives.
 
     Parameters
     ----------
@@ -536,16 +539,16 @@ class MarginsDisplay(VotesDisplay):
         +1 for the rows of the positive class, -1 for the others.
     sample_weight : ndarray of shape (n,), optional
     kind : {"cumulative", "histogram"}, default="cumulative"
-        The share of a class up to each margin (at 0 it is the share that is wrong), or
-        the share in each of 40 bins.
+        The fraction of a class up to each margin (at 0, the fraction that is wrong), or in
+        each of 40 bins.
     pos_label : label, optional
-        What to call the positives.
+        Name of the positives.
 
     Attributes
     ----------
     missed, false_alarms : float
-        Share of the positives and of the negatives that the vote gets wrong; a tie is
-        settled for the negatives. NaN for a class without rows.
+        Fraction of the positives and of the negatives that the vote gets wrong; ties count
+        as negative. NaN for a class without rows.
     ax_, figure_ : matplotlib Axes and Figure
         Of the last ``plot``.
 
@@ -590,21 +593,21 @@ class MarginsDisplay(VotesDisplay):
         kind: str = "cumulative",
         ax: Any = None,
     ) -> MarginsDisplay:
-        """Draw the margins of these votes.
+        """Plot the margins of these votes.
 
         Parameters
         ----------
         votes : array of shape (n, K)
-            Hard votes, +1 for the positive class and -1 for the other, or soft ones.
+            Hard votes, +1 for the positive class and -1 for the other, or soft votes.
         y : array of shape (n,)
         weights : array of shape (K,), optional
-            The voters' weights. None: the same for all.
+            The voters' weights. None: equal.
         pos_label : label, optional
-            The positive class. None: 1, in a y of 0 and 1 or of -1 and +1.
+            The positive class. None: 1, for y of 0 and 1 or -1 and +1.
         sample_weight : array of shape (n,), optional
         kind : {"cumulative", "histogram"}, default="cumulative"
         ax : matplotlib Axes, optional
-            Where to draw. None: a new figure.
+            Axes to plot on. None: a new figure.
 
         Returns
         -------
@@ -622,18 +625,18 @@ class MarginsDisplay(VotesDisplay):
 
     @property
     def missed(self) -> float:
-        """Share of the positives that the vote gets wrong."""
+        """Fraction of the positives that the vote gets wrong."""
         margins, shares = self._of_class(1)
         return float(shares[margins <= 0].sum()) if len(shares) else np.nan
 
     @property
     def false_alarms(self) -> float:
-        """Share of the negatives that the vote gets wrong."""
+        """Fraction of the negatives that the vote gets wrong."""
         margins, shares = self._of_class(-1)
         return float(shares[margins < 0].sum()) if len(shares) else np.nan
 
     def plot(self, ax: Any = None, *, kind: str | None = None) -> MarginsDisplay:
-        """Draw on ``ax``, or on a new figure.
+        """Plot on ``ax``, or on a new figure.
 
         Returns
         -------
@@ -662,13 +665,13 @@ class MarginsDisplay(VotesDisplay):
                 label = self._name(sign)
                 ax.plot(grid, curve, color=colour, ls=style, lw=2, label=label)
         ax.axvline(0, color=GREY, lw=0.8, zorder=0)
-        ax.set(ylabel="share of the class up to this margin", ylim=(0, 1.02))
+        ax.set(ylabel="fraction of the class up to this margin", ylim=(0, 1.02))
         in_percent(ax.yaxis)
         ax.legend(frameon=False, fontsize="small", loc="upper left")
         _mark_margins(ax)
 
     def _draw_histogram(self, ax: Any) -> None:
-        # A panel for each class: on one scale the spike of the sure negatives hides all.
+        # A panel per class: on one scale, the spike of certain negatives hides the rest.
         panels = ax, open_below(ax, 0.5)
         for panel, (sign, colour, _) in zip(panels, CLASSES, strict=True):
             margins, shares = self._of_class(sign)
@@ -681,7 +684,7 @@ class MarginsDisplay(VotesDisplay):
         _mark_margins(panels[-1])
 
     def _name(self, sign: int) -> str:
-        """What to call a class, with its number of rows."""
+        """Return the name of a class, with its number of rows."""
         if isinstance(self.pos_label, str):
             name = self.pos_label if sign > 0 else f"not {self.pos_label}"
         else:
@@ -689,7 +692,7 @@ class MarginsDisplay(VotesDisplay):
         return f"{name} ({len(self._of_class(sign)[0]):,})"
 
     def _of_class(self, sign: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The margins of a class, and the share of it that each stands for."""
+        """Return the margins of a class, and the weight of each, summing to 1."""
         rows = self.signs == sign
         if self.sample_weight is not None:
             rows &= self.sample_weight > 0
@@ -705,13 +708,13 @@ def _mark_margins(ax: Any) -> None:
 
 
 def open_axes(display: Any, ax: Any, size: tuple[float, float]) -> Any:
-    """``ax``, or the axes of a new figure; ``display`` remembers both."""
+    """Return ``ax``, or the axes of a new figure, and store both in ``display``."""
     if ax is None:
         try:
             from matplotlib import pyplot as plt
         except ImportError as error:
             raise ImportError(
-                f"{type(display).__name__} needs matplotlib; pip install 'damvi[report]'"
+                f"{type(display).__name__} requires matplotlib: pip install 'damvi[report]'"
             ) from error
         _, ax = plt.subplots(figsize=size, layout="constrained")
     display.ax_, display.figure_ = ax, ax.figure
@@ -719,7 +722,7 @@ def open_axes(display: Any, ax: Any, size: tuple[float, float]) -> Any:
 
 
 def open_below(ax: Any, share: float) -> Any:
-    """A panel that takes the lower ``share`` of the place of ``ax``, on the same x."""
+    """Add a panel in the lower ``share`` of ``ax``, with the same x axis."""
     spec = ax.get_subplotspec()
     if spec is not None:
         rows = spec.subgridspec(2, 1, height_ratios=(1 - share, share), hspace=0.1)
@@ -734,7 +737,7 @@ def open_below(ax: Any, share: float) -> Any:
 
 
 def in_percent(axis: Any) -> None:
-    """Label an axis of shares in percent."""
+    """Format an axis of fractions in percent."""
     axis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
 
 
@@ -745,12 +748,12 @@ def _plain(ax: Any) -> Any:
 
 
 def headline(ax: Any, text: str, above: float | None = None) -> None:
-    """What is seen, over the axes or ``above`` what stands on them."""
+    """Set the title, over the axes or ``above`` what is on them."""
     ax.set_title(text, loc="left", fontsize="medium", y=above)
 
 
 def percent(share: float) -> str:
-    """A share as a reader would say it: two digits, no more."""
+    """Format a fraction in percent, with two digits."""
     if share != share:
         return "no rows"
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"

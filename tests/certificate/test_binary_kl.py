@@ -102,5 +102,5 @@ def test_shares_must_be_in_the_unit_interval(q):
 
 @pytest.mark.parametrize("c", [-0.1, np.nan])
 def test_a_divergence_is_0_or_more(c):
-    with pytest.raises(ValueError, match="c must be 0 or more"):
+    with pytest.raises(ValueError, match="c must be nonnegative"):
         kl_lower(0.5, c)

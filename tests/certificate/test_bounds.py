@@ -122,9 +122,9 @@ def test_only_distributions_have_a_divergence(Q):
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1, 2])
 def test_delta_must_be_a_chance(delta):
-    with pytest.raises(ValueError, match="must be between 0 and 1"):
+    with pytest.raises(ValueError, match="must be strictly between 0 and 1"):
         twice_gibbs(0.1, 10, 0.0, delta)
-    with pytest.raises(ValueError, match="must be between 0 and 1"):
+    with pytest.raises(ValueError, match="must be strictly between 0 and 1"):
         clopper_pearson_upper(1, 10, delta)
 
 

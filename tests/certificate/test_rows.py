@@ -139,10 +139,10 @@ def test_the_very_training_rows_are_refused_even_among_few_distinct_values():
 def test_the_words(numbers):
     X_new, y_new, X, y = split(*numbers, 0)
     trained = np.sort(row_hashes(X, 2 * y - 1))
-    with pytest.raises(ValueError, match="50 of the 50 rows have the values"):
+    with pytest.raises(ValueError, match="50 of the 50 rows have the same values"):
         refuse_training_rows(row_hashes(X[:50], 2 * y[:50] - 1), trained)
     mixed = np.concatenate([X_new, X[:2]]), np.concatenate([y_new, y[:2]])
-    with pytest.warns(UserWarning, match="2 of the 902 rows have the values"):
+    with pytest.warns(UserWarning, match="2 of the 902 rows have the same values"):
         refuse_training_rows(row_hashes(mixed[0], 2 * mixed[1] - 1), trained)
 
 

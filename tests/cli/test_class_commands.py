@@ -78,7 +78,7 @@ def test_names_of_classes_stay_whole_where_lines_are_short(folder, monkeypatch, 
 def test_what_evaluate_cannot_do_is_said_in_one_line(run):
     result = run("evaluate", "model.damvi", "fit.csv", "--cost-miss", 10)
     assert result.exit_code == 1
-    assert "costs are for two classes, and 'fault' has 4" in result.output
+    assert "costs are for two classes, but 'fault' has 4" in result.output
     result = run("evaluate", "model.damvi", "fit.csv", "--target", "line")
     assert result.exit_code == 1
     assert "but the model knows" in result.output

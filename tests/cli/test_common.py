@@ -65,7 +65,7 @@ def test_quiet_is_quiet(damvi, made, folder):
     [
         (["fit", "data.csv"], 2, "--target"),
         (["fit", "data.csv", "--target", "isfraud"], 1, "Did you mean 'is_fraud'?"),
-        (["fit", "gone.csv", "--target", "y"], 1, "there is no file gone.csv"),
+        (["fit", "gone.csv", "--target", "y"], 1, "no such file: gone.csv"),
         (["fit", "data.csv", "--target", "age"], 1, "look like amounts"),
         (["fit", "data.csv", "--target", "is_fraud", "--positive", "2"], 1, "'2'"),
         (["fit", "data.csv", "--target", "is_fraud", "--metric", "f9"], 2, "recall@0.9"),
@@ -77,7 +77,7 @@ def test_quiet_is_quiet(damvi, made, folder):
         ),
         (["fit", "data.csv", "--target", "is_fraud", "--pool", "weak"], 2, "strong"),
         (["fit", "data.csv", "--target", "is_fraud", "--time-limit", "0"], 2, "time-limit"),
-        (["predict", "model.damvi", "gone.csv"], 1, "there is no file gone.csv"),
+        (["predict", "model.damvi", "gone.csv"], 1, "no such file: gone.csv"),
         (["predict", "gone.damvi", "data.csv"], 1, "there is no file gone.damvi"),
         (["info", "gone.damvi"], 1, "there is no file gone.damvi"),
         (["evaluate", "model.damvi", "data.csv", "--cost-miss", "0"], 2, "x>0"),

@@ -41,8 +41,8 @@ def test_the_list(run, folder):
     ("arguments", "message"),
     [
         (["fetch", "moons"], "'moons' is not a dataset that can be fetched"),
-        (["fetch", "credit_fraud"], "Kaggle needs an account"),
-        (["--data-dir", "gone"], "there is no folder gone"),
+        (["fetch", "credit_fraud"], "Kaggle requires an account"),
+        (["--data-dir", "gone"], "no such folder: gone"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_1(run, arguments, message):

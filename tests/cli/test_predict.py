@@ -233,7 +233,7 @@ def test_what_cannot_be_asked_of_predict(damvi, made, folder):
     said = damvi("predict", model, new, "-o", "p.txt", code=2)
     assert ".csv, .parquet, .xlsx" in said.stderr
     said = damvi("predict", model, new, "--id", "nobody", code=1)
-    assert "there is no column 'nobody' to carry along" in said.stderr
+    assert "no column 'nobody' to carry along" in said.stderr
     assert not list(folder.iterdir())
 
 

@@ -120,7 +120,7 @@ def test_more_rows_than_a_piece_and_hashes_thinned(client, monkeypatch):
 def cut_small(rows, cells):
     from damvi.distributed import work
 
-    work.PIECE_ROWS, work.GLANCE_CELLS = rows, cells
+    work.PIECE_ROWS, work.SKETCH_CELLS = rows, cells
 
 
 def test_it_is_an_ordinary_model_afterwards(client):

@@ -216,7 +216,7 @@ def _parsed(text, mark, strict):
         return None
 
 
-REFUSED = r"line [\d,]+|is empty|no rows|more than one column|quote|cannot be read"
+REFUSED = r"line [\d,]+|is empty|no rows|more than one column|quote|cannot read"
 DOUBTFUL = r"looks like rows|in a table of one column"
 """Refusals of what the csv module would read."""
 

@@ -109,7 +109,7 @@ def sound(trees, whole, pool, class_trees, class_whole, class_pool):
     return [trees, whole, pool, class_trees, class_whole, class_pool]
 
 
-def refused(content, tmp_path, match="cannot be loaded", **options):
+def refused(content, tmp_path, match="cannot load", **options):
     path = tmp_path / "hostile.damvi"
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match=match) as caught:
@@ -247,35 +247,35 @@ def flat(place, value):
     [
         ("Forest", "nodes", set_node(0, 99), "features out of range"),
         ("Forest", "nodes", set_node(0, -1), "features out of range"),
-        ("Forest", "nodes", set_node(1, 0, inner=False), "broken"),
+        ("Forest", "nodes", set_node(1, 0, inner=False), "corrupt|invalid content"),
         ("Forest", "nodes", set_node(1, 10**6), "children outside"),
         ("Forest", "nodes", set_node(1, -5), "children before"),
         ("Forest", "nodes", set_node(1, 2**31 - 1), "children outside"),
         ("Forest", "nodes", set_node(2, -1), "thresholds out of range"),
         ("Forest", "nodes", set_node(2, 300), "thresholds out of range"),
-        ("Forest", "nodes", set_node(2, 7, inner=False), "leaves that send rows on"),
-        ("Forest", "nodes", set_node(3, 7), "unknown kinds of splits"),
-        ("Forest", "nodes", lambda a: a.astype(np.int64), "nodes is of int64"),
-        ("Forest", "nodes", lambda a: a.astype(np.float32), "nodes is of float32"),
-        ("Forest", "nodes", lambda a: a[:, :3], "nodes has the shape"),
-        ("Forest", "nodes", lambda a: a[:0], "broken"),
-        ("Forest", "nodes", np.asfortranarray, "laid out by columns"),
-        ("Forest", "roots", flat(1, 10**9), "broken"),
-        ("Forest", "roots", flat(1, -1), "broken"),
-        ("Forest", "roots", flat(1, 2**63 - 1), "broken"),
-        ("Forest", "set_starts", flat(1, 10**9), "set_starts go back"),
-        ("Forest", "sets", lambda a: a[:, :8], "sets has the shape"),
-        ("Forest", "sets", lambda a: a[:0], "broken"),
+        ("Forest", "nodes", set_node(2, 7, inner=False), "leaves with children"),
+        ("Forest", "nodes", set_node(3, 7), "unknown kind of splits"),
+        ("Forest", "nodes", lambda a: a.astype(np.int64), "nodes has dtype int64"),
+        ("Forest", "nodes", lambda a: a.astype(np.float32), "nodes has dtype float32"),
+        ("Forest", "nodes", lambda a: a[:, :3], "nodes has shape"),
+        ("Forest", "nodes", lambda a: a[:0], "corrupt|invalid content"),
+        ("Forest", "nodes", np.asfortranarray, "not C-contiguous"),
+        ("Forest", "roots", flat(1, 10**9), "corrupt|invalid content"),
+        ("Forest", "roots", flat(1, -1), "corrupt|invalid content"),
+        ("Forest", "roots", flat(1, 2**63 - 1), "corrupt|invalid content"),
+        ("Forest", "set_starts", flat(1, 10**9), "set_starts are not increasing"),
+        ("Forest", "sets", lambda a: a[:, :8], "sets has shape"),
+        ("Forest", "sets", lambda a: a[:0], "corrupt|invalid content"),
         ("Forest", "weights", lambda a: -a, "weights out of range"),
         ("Forest", "weights", lambda a: 0 * a, "nodes without weight"),
         ("Forest", "weights", lambda a: 0 * a + 2**62 + 1, "weights out of range"),
         ("Forest", "rows", lambda a: -a, "nodes without rows"),
         ("Forest", "importances", lambda a: a * np.nan, "not finite"),
-        ("Forest", "importances", lambda a: a[:, :2], "broken"),
+        ("Forest", "importances", lambda a: a[:, :2], "corrupt|invalid content"),
         ("Binning", "cuts", flat(3, np.nan), "cuts are NaN"),
         ("Binning", "cuts", lambda a: a[::-1].copy(), "cuts out of order"),
-        ("Binning", "starts", flat(1, 2**40), "broken"),
-        ("Binning", "starts", lambda a: a[:-1], "broken"),
+        ("Binning", "starts", flat(1, 2**40), "corrupt|invalid content"),
+        ("Binning", "starts", lambda a: a[:-1], "corrupt|invalid content"),
         ("Binning", "category_codes", lambda a: a + np.uint8(200), "codes out of range"),
         ("Binning", "n_codes", flat(1, 10**6), "codes"),
         ("Binning", "categorical", flat(1, 7), "categorical is not 0 or 1"),
@@ -301,18 +301,18 @@ FOREST, BOOSTED = "ExtraTreesClassifier", "HistGradientBoostingClassifier"
         (FOREST, "left_child", flat(0, 0), "children before"),
         (FOREST, "left_child", flat(0, 10**9), "children outside"),
         (FOREST, "right_child", flat(0, -1), "nodes with one child"),
-        (FOREST, "right_child", flat(0, 1), "with two"),
+        (FOREST, "right_child", flat(0, 1), "exactly one parent"),
         (FOREST, "feature", flat(0, 50), "features out of range"),
         (FOREST, "feature", flat(0, -2), "features out of range"),
         (FOREST, "feature", flat(0, 2**31 - 2), "features out of range"),
         (FOREST, "threshold", flat(0, np.nan), "thresholds are NaN"),
         (FOREST, "left_child", lambda a: a[:-1], "nodes"),
-        (FOREST, "feature", lambda a: a.astype(np.float64), "feature is of float64"),
+        (FOREST, "feature", lambda a: a.astype(np.float64), "feature has dtype float64"),
         (FOREST, "n_nodes", flat(0, 10**9), "nodes out of range"),
         (FOREST, "values", lambda a: a * np.nan, "not finite"),
-        (FOREST, "values", lambda a: a[:, :1].copy(), "values has the shape"),
-        (FOREST, "classes", lambda a: a[:1], "values has the shape"),
-        (FOREST, "classes", lambda a: np.arange(300), "values has the shape|classes"),
+        (FOREST, "values", lambda a: a[:, :1].copy(), "values has shape"),
+        (FOREST, "classes", lambda a: a[:1], "values has shape"),
+        (FOREST, "classes", lambda a: np.arange(300), "values has shape|classes"),
         (FOREST, "seeds", lambda a: -a, "seeds out of range"),
         (BOOSTED, "left", flat(0, 0), "children before"),
         (BOOSTED, "right", flat(0, 10**6), "children outside"),
@@ -494,14 +494,14 @@ def test_a_number_of_classes_that_is_not_there(n, tmp_path):
     save(model, tmp_path / "sound.damvi")
     said, members = opened((tmp_path / "sound.damvi").read_bytes(), tmp_path)
     state(said, "DummyClassifier")["n_classes_"] = n
-    refused(sealed(said, members), tmp_path, "another number of classes")
+    refused(sealed(said, members), tmp_path, "wrong number of classes")
 
 
 def test_more_values_than_the_size_of_a_file_allows(trees, tmp_path):
     said, members = opened(trees, tmp_path)
     rng = np.random.RandomState(0)
     said["odd"] = [[[]] * int(n) for n in rng.randint(0, 20, 200_000)]
-    refused(sealed(said, members), tmp_path, "more values than its size")
+    refused(sealed(said, members), tmp_path, "too many values")
 
 
 def test_objects_that_hold_the_same_twice_and_again(trees, tmp_path):
@@ -549,7 +549,7 @@ def test_other_compressions_are_refused(trees, kind, tmp_path):
         for name, content in members.items():
             archive.writestr(name, content, kind)
 
-    refused(zipped(tmp_path, trees, change), tmp_path, "compressed otherwise")
+    refused(zipped(tmp_path, trees, change), tmp_path, "unexpected compression")
 
 
 def fitted(said):
@@ -570,40 +570,46 @@ def classes(said):
             lambda said: find(fitted(said), FOREST)["params"].update(n_jobs=10**6),
             "its n_jobs is 1000000",
         ),
-        (lambda said: find(fitted(said), FOREST)["params"].update(odd=1), "other param"),
+        (
+            lambda said: find(fitted(said), FOREST)["params"].update(odd=1),
+            "different param",
+        ),
         (lambda said: fitted(said).update(threshold_=None), "threshold_"),
         (lambda said: fitted(said).update(n_features_in_=-1), "n_features_in_"),
         (lambda said: fitted(said).update(voters_=None), "voters"),
-        (lambda said: fitted(said).pop("weights_"), "not whole"),
-        (lambda said: fitted(said).update(__class__="x"), "not whole"),
+        (lambda said: fitted(said).pop("weights_"), "incomplete"),
+        (lambda said: fitted(said).update(__class__="x"), "incomplete"),
         (lambda said: said["classifier"]["params"].update(odd=1), "parameters"),
         (lambda said: classes(said).update(pos_label="x"), "pos_label_"),
-        (lambda said: classes(said).update(order=5), "order of classes|refers"),
-        (lambda said: classes(said).update(odd=5), "not whole"),
-        (lambda said: said["classifier"].update(estimator="os.system"), "no known kind"),
-        (lambda said: said["classifier"].update(estimator=None), "no known kind"),
+        (lambda said: classes(said).update(order=5), "class order|refers"),
+        (lambda said: classes(said).update(odd=5), "incomplete"),
+        (lambda said: said["classifier"].update(estimator="os.system"), "unknown kind"),
+        (lambda said: said["classifier"].update(estimator=None), "unknown kind"),
         (lambda said: said["classifier"].update(estimator="DAMVIClassifier"), "parameters"),
-        (lambda said: said.pop("classifier"), "makes no sense"),
-        (lambda said: said.update(versions=[]), "makes no sense"),
-        (lambda said: fitted(said).update(tuning_={"is": "os.system"}), "no known kind"),
+        (lambda said: said.pop("classifier"), "content is invalid"),
+        (lambda said: said.update(versions=[]), "content is invalid"),
+        (lambda said: fitted(said).update(tuning_={"is": "os.system"}), "unknown kind"),
         (
             lambda said: fitted(said).update(
                 tuning_={"is": "os.system", "number": 10**6, "state": {}}
             ),
-            "'os.system', which this damvi does not know",
+            "unknown type 'os.system'",
         ),
         (
             lambda said: fitted(said).update(
                 tuning_={"is": "sklearn.tree.Pipeline", "number": 10**6, "state": {}}
             ),
-            "does not know",
+            "unknown type",
         ),
         (
             lambda said: fitted(said).update(weights_=fitted(said)["row_hashes_"]),
             "used twice",
         ),
-        (lambda said: fitted(said).update(weights_={"is": "array", "at": "../x"}), "there"),
-        (lambda said: fitted(said).update(tuning_={"is": "same", "as": 10**9}), "sense"),
+        (
+            lambda said: fitted(said).update(weights_={"is": "array", "at": "../x"}),
+            "is missing",
+        ),
+        (lambda said: fitted(said).update(tuning_={"is": "same", "as": 10**9}), "invalid"),
         (lambda said: fitted(said).update(oob_decision_function_=[1.0]), "oob"),
     ],
 )
@@ -620,8 +626,8 @@ def test_hostile_manifests(pool, change, match, tmp_path):
         ("weights", lambda a: 0 * a, "nodes without weight"),
         ("weights", lambda a: a[:, :3].copy(), "voters' classes|without weight"),
         ("weights", lambda a: np.tile(a, 2), "voters' classes"),
-        ("weights", lambda a: np.tile(a, 65), "no known classes"),
-        ("weights", lambda a: a[:, :1].copy(), "no known classes"),
+        ("weights", lambda a: np.tile(a, 65), "wrong number of classes"),
+        ("weights", lambda a: a[:, :1].copy(), "wrong number of classes"),
         ("weights", lambda a: a[:, :2].copy(), "not int64"),
         ("weights", lambda a: a.astype(np.int64), "not int32"),
         ("weights", lambda a: a.astype(np.float64), "not int32"),
@@ -646,16 +652,16 @@ def test_hostile_votes_of_leaves(class_trees, array, change, match, tmp_path):
         ("threshold_", flat(1, 77.0), "threshold_"),
         ("threshold_", lambda a: a[:3], "threshold_"),
         ("threshold_", lambda a: a.astype(np.float32), "threshold_"),
-        ("order", flat(0, 9), "order of classes"),
-        ("order", lambda a: a * 0, "order of classes"),
-        ("order", lambda a: a[:3], "order of classes"),
-        ("order", lambda a: a.astype(np.float64), "order of classes"),
-        ("classes", lambda a: a[:3], "cannot be right"),
+        ("order", flat(0, 9), "class order"),
+        ("order", lambda a: a * 0, "class order"),
+        ("order", lambda a: a[:3], "class order"),
+        ("order", lambda a: a.astype(np.float64), "class order"),
+        ("classes", lambda a: a[:3], "invalid"),
         ("classes", lambda a: a * 0, "classes_"),
         ("classes", lambda a: a[:1], "classes_"),
         ("classes", lambda a: np.arange(300), "classes_"),
         ("classes", lambda a: a.reshape(2, 2), "classes_"),
-        ("classes", lambda a: a[:2], "order of classes"),
+        ("classes", lambda a: a[:2], "class order"),
         ("weights_", flat(0, np.nan), "weights_"),
     ],
 )
@@ -718,15 +724,15 @@ def test_curves_and_classes_of_voters(class_pool, tmp_path):
 @pytest.mark.parametrize(
     ("part", "name", "change", "match"),
     [
-        ("training", "vote", lambda a: a[:, :3].copy(), "do not fit each other"),
-        ("training", "vote", lambda a: a[:, 0].copy(), "do not fit each other"),
+        ("training", "vote", lambda a: a[:, :3].copy(), "inconsistent"),
+        ("training", "vote", lambda a: a[:, 0].copy(), "inconsistent"),
         ("training", "labels", lambda a: a + np.uint8(1), "labels out of range"),
-        ("training", "labels", lambda a: a > 0, "no known kind"),
-        ("training", "labels", lambda a: a[:-1], "do not fit each other"),
-        ("training", "blocks", lambda a: a[:-1], "do not fit each other"),
-        ("training", "blocks", lambda a: a.astype(np.int64), "no known kind"),
-        ("training", "blocks", lambda a: a - np.int16(1), "blocks that cannot be right"),
-        ("training", "blocks", lambda a: 0 * a, "blocks that cannot be right"),
+        ("training", "labels", lambda a: a > 0, "unknown kind"),
+        ("training", "labels", lambda a: a[:-1], "inconsistent"),
+        ("training", "blocks", lambda a: a[:-1], "inconsistent"),
+        ("training", "blocks", lambda a: a.astype(np.int64), "unknown kind"),
+        ("training", "blocks", lambda a: a - np.int16(1), "invalid blocks"),
+        ("training", "blocks", lambda a: 0 * a, "invalid blocks"),
     ],
 )
 def test_hostile_training_rows(class_whole, part, name, change, match, tmp_path):
@@ -751,22 +757,22 @@ def test_hostile_labels(class_whole, classes, tmp_path):
 def test_two_classes_of_one_name(whole, tmp_path):
     said, members = opened(whole, tmp_path)
     said["target"]["negative"] = said["target"]["positive"]
-    refused(sealed(said, members), tmp_path, "one name")
+    refused(sealed(said, members), tmp_path, "the same name")
 
 
 def test_hostile_json(trees, tmp_path):
     said, members = opened(trees, tmp_path)
     text = json.dumps(said)
     for hostile, match in [
-        ("[" * 10**6, "makes no sense"),
-        ('{"a":' * 10**5 + "1" + "}" * 10**5, "makes no sense"),
+        ("[" * 10**6, "content is invalid"),
+        ('{"a":' * 10**5 + "1" + "}" * 10**5, "content is invalid"),
         ("", "has 0 bytes"),
-        ("[]", "holds no model"),
-        ("\ud800", "makes no sense"),
-        (text.replace('"fitted"', '"params": {}, "fitted"', 1), "twice"),
+        ("[]", "has no model"),
+        ("\ud800", "content is invalid"),
+        (text.replace('"fitted"', '"params": {}, "fitted"', 1), "duplicate keys"),
         (text.replace('"threshold_": 0.0', '"threshold_": NaN', 1), "NaN"),
-        (text.replace('"threshold_": 0.0', '"threshold_": ' + "9" * 5000, 1), "sense"),
-        (text[:-1], "makes no sense"),
+        (text.replace('"threshold_": 0.0', '"threshold_": ' + "9" * 5000, 1), "invalid"),
+        (text[:-1], "content is invalid"),
     ]:
         raw = hostile.encode("utf-8", "surrogatepass")
         refused(pack({MANIFEST: raw, **members}), tmp_path, match)
@@ -855,16 +861,21 @@ def test_a_pickle_by_skops_is_refused(by_skops, trap, tmp_path):
     refused(blob, tmp_path, "posix.mkdir.*run code", **trusted)
     # What a member says of itself is not believed.
     blob = with_member(tmp_path, by_skops, skops.dumps(GaussianNB()))
-    refused(blob, tmp_path, "GaussianNB, and loading that could run code", **trusted)
+    refused(blob, tmp_path, "GaussianNB, and loading these could run code", **trusted)
     shrunk = skops.dumps(SVC().fit(X, Y), compression=zipfile.ZIP_DEFLATED)
-    refused(with_member(tmp_path, by_skops, shrunk), tmp_path, "unpack to more", **trusted)
+    refused(
+        with_member(tmp_path, by_skops, shrunk),
+        tmp_path,
+        "expand beyond its size",
+        **trusted,
+    )
 
 
 def test_skops_is_not_asked_about_types_that_nobody_trusts(by_skops, tmp_path, monkeypatch):
     """Its older releases ran code that a file named."""
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.setitem(sys.modules, "skops.io", None)
-    refused(by_skops, tmp_path, "SVC, and loading that could run code")
+    refused(by_skops, tmp_path, "SVC, and loading these could run code")
     refused(
         by_skops, tmp_path, "could run code", trusted=["sklearn.naive_bayes.GaussianNB"]
     )
@@ -877,7 +888,7 @@ def test_a_skops_that_runs_code_is_refused(by_skops, tmp_path, monkeypatch):
     model = load(path, trusted=[SVC_NAME])
     for old in ("0.11.0", "0.9", "0.12.dev0"):
         monkeypatch.setattr(skops, "__version__", old)
-        match = f"skops {old}, which is installed, can run code.*skops>=0.13"
+        match = f"skops {old} can run code.*skops>=0.13"
         with pytest.raises(ImportError, match=match):
             load(path, trusted=[SVC_NAME])
         with pytest.raises(ImportError, match=match):
@@ -933,12 +944,12 @@ def test_the_members_are_those_that_are_documented(class_trees, tmp_path):
 
 def test_other_formats_say_what_to_do(trees, tmp_path):
     refused(
-        trees.replace(b"model 1", b"model 2", 1), tmp_path, "made by a newer damvi.*pip"
+        trees.replace(b"model 1", b"model 2", 1), tmp_path, "created by a newer damvi.*pip"
     )
     refused(trees.replace(b"model 1", b"model 0", 1), tmp_path, "fit the model again")
-    refused(b"", tmp_path, "does not start as")
-    refused(pickle.dumps({"a": 1}), tmp_path, "does not start as")
-    refused(b"a,b\n1,2\n", tmp_path, "does not start as")
+    refused(b"", tmp_path, "not a damvi model file")
+    refused(pickle.dumps({"a": 1}), tmp_path, "not a damvi model file")
+    refused(b"a,b\n1,2\n", tmp_path, "not a damvi model file")
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing.damvi")
 
@@ -976,5 +987,5 @@ def test_folders_and_processes_are_not_the_file_s_to_choose(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
 def test_a_pipe_is_no_model_file(tmp_path):
     os.mkfifo(tmp_path / "m.damvi")
-    with pytest.raises(ModelFileError, match="no regular file"):
+    with pytest.raises(ModelFileError, match="not a regular file"):
         load(tmp_path / "m.damvi")

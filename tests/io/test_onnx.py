@@ -47,7 +47,7 @@ def test_other_names_for_the_labels(table):
     model = DAMVIClassifier(n_estimators=9, random_state=0).fit(X, y)
     said = agree(model, X, labels=("no", "yes"))["label"]
     assert said.tolist() == ["yes" if label else "no" for label in model.predict(X)]
-    with pytest.raises(ValueError, match="mixed kinds"):
+    with pytest.raises(ValueError, match="mixed types"):
         to_onnx(model, labels=(0, "yes"))
 
 

@@ -200,7 +200,7 @@ def test_pipelines_of_the_user():
 @pytest.mark.parametrize(
     ("voter", "message"),
     [
-        (KNeighborsClassifier(), "voter 'odd'.*KNeighborsClassifier.* is not known here"),
+        (KNeighborsClassifier(), "voter 'odd'.*KNeighborsClassifier.* is not supported"),
         (make_pipeline(StandardScaler(), GaussianNB()), "voter 'odd'.*GaussianNB"),
     ],
 )

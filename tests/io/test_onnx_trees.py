@@ -229,13 +229,13 @@ def test_what_lightgbm_takes_as_zero_and_as_infinity():
     ("name", "options", "message"),
     [
         ("lightgbm", {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1}, "rf"),
-        ("lightgbm", {"zero_as_missing": True}, "zeros as missing"),
-        ("lightgbm", {"linear_tree": True}, "linear models"),
+        ("lightgbm", {"zero_as_missing": True}, "zero_as_missing"),
+        ("lightgbm", {"linear_tree": True}, "linear trees"),
         ("xgboost", {"booster": "dart"}, "only booster 'gbtree'"),
         ("xgboost", {"objective": "binary:logitraw"}, "logitraw"),
-        ("xgboost", {"missing": -999.0}, "leave that at NaN"),
+        ("xgboost", {"missing": -999.0}, "leave it at NaN"),
         ("catboost", {"grow_policy": "Depthwise"}, "only symmetric trees"),
-        ("hist", {"categorical_features": [3]}, "categories of its own"),
+        ("hist", {"categorical_features": [3]}, "categorical splits"),
     ],
 )
 def test_what_is_refused(rows, name, options, message):

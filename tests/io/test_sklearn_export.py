@@ -79,7 +79,7 @@ def test_what_scikit_learn_cannot_say(table):
         to_sklearn(model)
     pool = [("linear", LogisticRegression())]
     model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(*table)
-    with pytest.raises(ValueError, match=r"a pool's votes are soft.*onnx or skops"):
+    with pytest.raises(ValueError, match=r"a pool's soft votes .*onnx or skops"):
         to_sklearn(model)
     model = DAMVIClassifier(LogisticRegression(), n_estimators=3, random_state=0)
     with pytest.raises(ValueError, match=r"voter \d \(Log.*only trees"):

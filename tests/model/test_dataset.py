@@ -175,8 +175,8 @@ def test_a_column_that_is_rarely_another_is_used(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: f.assign(kind=np.nan), "no value in any row"),
-        (lambda f: f.assign(kind=1), "one class only"),
+        (lambda f: f.assign(kind=np.nan), "no values|missing in every row"),
+        (lambda f: f.assign(kind=1), "only one class"),
         (lambda f: f.assign(kind=f["when"]), "holds timestamp"),
         (lambda f: f.drop(columns="kind"), "no target column 'kind'"),
         (lambda f: f[["country", "kind"]], "no column is left to learn from"),
@@ -209,6 +209,6 @@ def test_what_only_folders_tell_is_told(tmp_path):
     for year in (2024, 2025):
         write(tmp_path / f"year={year}", frame)
     prepared, _ = prepare_dataset(tmp_path, "kind")
-    assert any("no feature (year)" in said for said in prepared.warnings)
+    assert any("not used (year)" in said for said in prepared.warnings)
     one, _ = prepare_dataset(tmp_path / "year=2024", "kind")
-    assert not any("folders" in said for said in one.warnings)
+    assert not any("folder names" in said for said in one.warnings)

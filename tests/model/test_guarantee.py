@@ -65,15 +65,15 @@ def test_a_promise_is_kept_in_the_model_file(promised, tmp_path):
 
 def test_a_promise_that_cannot_be_right_is_refused(promised, tmp_path):
     path, scores = tmp_path / "model.damvi", promised.scores
-    own, wrong = scores["guarantee"], "cannot be right"
+    own, wrong = scores["guarantee"], "invalid"
     figures = own["figures"]
     for changes, why in (
         ({"threshold": -0.5}, "another threshold"),
-        ({"words": 1}, "other words"),
-        ({"words": own["words"].replace("0.7", "0.99")}, "other words"),
-        ({"level": 0.99}, "other words"),
-        ({"price": "Of these rows none is flagged."}, "other words"),
-        ({"evil": 1}, "not told"),
+        ({"words": 1}, "does not match its numbers"),
+        ({"words": own["words"].replace("0.7", "0.99")}, "does not match its numbers"),
+        ({"level": 0.99}, "does not match its numbers"),
+        ({"price": "Of these rows none is flagged."}, "does not match its numbers"),
+        ({"evil": 1}, "has no text"),
         ({"rate": "evil"}, wrong),
         ({"rate": []}, wrong),
         ({"level": "0.9"}, wrong),
@@ -96,7 +96,7 @@ def test_a_promise_that_cannot_be_right_is_refused(promised, tmp_path):
     for lacking in own.keys() - {"figures"}:
         left = {name: value for name, value in own.items() if name != lacking}
         replace(promised, scores=scores | {"guarantee": left}).save(path)
-        with pytest.raises(damvi.io.ModelFileError, match="not told"):
+        with pytest.raises(damvi.io.ModelFileError, match="has no text"):
             damvi.load(path)
 
 
@@ -229,7 +229,7 @@ def test_a_precision_takes_the_classes_as_they_come(table):
 
 
 def test_promises_that_cannot_be_asked_for(table, plain, tmp_path):
-    with pytest.raises(ValueError, match="two classes, and 'shop' has 3"):
+    with pytest.raises(ValueError, match="two classes, but 'shop' has 3"):
         damvi.fit(table, "shop", pool="trees", guarantee={"recall": 0.9})
     with pytest.raises(ValueError, match="guarantee_size"):
         damvi.fit(table, "bad", pool="trees", guarantee={"recall": 0.9}, guarantee_size=1.5)

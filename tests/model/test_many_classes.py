@@ -54,7 +54,7 @@ def test_metrics_and_classes_must_go_together():
         metric_for(two, parse_metric("macro_f1"))
     with pytest.raises(ValueError, match="leave out one"):
         parse_metric("macro_f1", (1, 20))
-    with pytest.raises(ValueError, match="the metric f1 is for two classes, and 'y' has"):
+    with pytest.raises(ValueError, match="the metric f1 is for two classes, but 'y' has"):
         fit_table(prepare(table(), "y"), parse_metric("f1"), pool="trees")
 
 

@@ -339,7 +339,7 @@ def test_thresholds_that_do_not_go_with_the_classes():
     many = damvi.tables.TargetOfMany("y", classes=("a", "b", "c"))
     assert as_metric([1, 2, 3], many, 9).threshold == [1, 2, 3]
     assert as_metric("macro_ap", many, 9).name == "macro_ap"
-    with pytest.raises(ValueError, match="is for two classes, and 'y' has 3"):
+    with pytest.raises(ValueError, match="is for two classes, but 'y' has 3"):
         as_metric("recall@0.9", many, 9)
     costs = {"cost": (np.ones(5), np.ones(5))}
     with pytest.raises(ValueError, match="costs by row are for the estimators"):
@@ -369,7 +369,7 @@ def test_an_evaluation_is_that_of_the_command(model, tmp_path):
     said = run([*command, "--target", "truth", "--cost-miss", "20"])
     assert json.loads(said.stdout) == found.as_dict()
     many = damvi.fit(crops(), "crop", pool="trees")
-    with pytest.raises(ValueError, match="costs are for two classes, and 'crop' has 4"):
+    with pytest.raises(ValueError, match="costs are for two classes, but 'crop' has 4"):
         many.evaluate(crops(), cost=(1, 20))
     table = many.evaluate(crops()).table
     own = many.scores["models"]["DAMVI"]["macro_f1"]["value"]

@@ -152,8 +152,8 @@ def test_changes_of_the_table_are_said(old):
         warnings.simplefilter("always")
         model = damvi.fit(table, like=damvi.load(old))
     said = "\n".join(str(one.message) for one in caught)
-    assert "'shop' is a category as before, though it looks like a number here" in said
-    assert "'size' was a number, and is not used now: the same value in every row" in said
+    assert "'shop' is a category as before, but looks like a number here" in said
+    assert "'size' was a number, and is not used now: constant" in said
     assert "new column is not used: 'note'. To use one, give keep=" in said
     assert "'yes' stands against several other labels in 'bad'" in said
     kinds = {column.name: column.kind for column in model.schema.columns}
@@ -194,7 +194,7 @@ def test_models_that_do_not_say_how_they_were_made_are_refused(old):
 def test_settings_of_a_file_are_plain_values(old, tmp_path):
     model, path = damvi.load(old), tmp_path / "odd.damvi"
     replace(model, made=model.made | {"settings": {"time": np.zeros(2)}}).save(path)
-    with pytest.raises(damvi.io.ModelFileError, match="settings of its fit"):
+    with pytest.raises(damvi.io.ModelFileError, match="fit settings"):
         damvi.load(path)
 
 

@@ -39,7 +39,7 @@ def test_times_may_be_numbers_or_timestamps(as_times):
     ("column", "values", "role", "match"),
     [
         ("day", None, "time", "time column 'day' is missing in 1 row; give each row"),
-        ("day", "99.99.2024", "time", "1 value that is no time, such as '99"),
+        ("day", "99.99.2024", "time", "1 value that is not a time, for example '99"),
         ("shop", None, "group", "group column 'shop' is missing in 1 row"),
         ("count", None, "sample_weight", "1 value that is no weight, such as 'nan'"),
         ("count", -1, "sample_weight", "such as '-1.*give numbers of 0 and more"),

@@ -115,7 +115,7 @@ def test_what_is_missing_and_what_is_no_value_is_named(table, trees):
     with pytest.raises(ValueError, match="columns are missing: 'size' and 'opened'"):
         trees.predict_row({k: v for k, v in row.items() if k not in ("size", "opened")})
     for name in ("size", "shop", "opened"):
-        with pytest.raises(ValueError, match=f"column '{name}' holds a list; give one"):
+        with pytest.raises(ValueError, match=f"column '{name}' holds a list; pass one"):
             trees.predict_row(row | {name: [1, 2]})
     more = trees.predict_row({"more": {"beside": 1}} | row)
     assert more == trees.predict_row(row)

@@ -178,7 +178,7 @@ def test_a_change_while_it_is_read_is_noticed_though_the_time_is_set_back(
         return work(*given)
 
     monkeypatch.setattr(training, "_find_bins", change_first)
-    with pytest.raises(ValueError, match="was changed while it was read"):
+    with pytest.raises(ValueError, match="changed while it was read"):
         fit(path)
 
 
@@ -234,7 +234,7 @@ def test_links_in_a_folder_for_bins_are_not_followed(table, tmp_path):
         (folder / name).symlink_to(precious)
         trap = ParquetTable(table.path, cache=folder)
         if name in ("lock", "key"):
-            with pytest.raises(PermissionError, match="is a link, or a file of another"):
+            with pytest.raises(PermissionError, match="is a link, or owned by another"):
                 fit(trap)
         else:  # removed, and not written through
             fit(trap)

@@ -38,18 +38,18 @@ def test_a_damaged_row_group_is_named_by_file_and_number(tmp_path):
         column.total_compressed_size
     )
     path.write_bytes(damaged)
-    with pytest.raises(ValueError, match=r"part-1\.parquet, row group 2 cannot be read"):
+    with pytest.raises(ValueError, match=r"cannot read .*part-1\.parquet, row group 2"):
         fit(tmp_path)
 
 
 def test_what_is_no_parquet_is_named(tmp_path):
     (tmp_path / "a.parquet").write_text("id,label\n1,2\n")
-    with pytest.raises(ValueError, match=r"a\.parquet is no parquet file"):
+    with pytest.raises(ValueError, match=r"a\.parquet is not a parquet file"):
         fit(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(FileNotFoundError, match="no parquet files found"):
         fit(tmp_path / "nothing-*.parquet")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="no parquet file in it"):
+    with pytest.raises(FileNotFoundError, match="no parquet files found"):
         fit(tmp_path / "empty")
 
 
@@ -57,7 +57,7 @@ def test_files_must_be_alike(tmp_path):
     frame = frame_of()
     frame.to_parquet(tmp_path / "a.parquet")
     frame.rename(columns={"a": "other"}).to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match=r"b\.parquet has other columns"):
+    with pytest.raises(ValueError, match=r"b\.parquet has a different schema"):
         fit(tmp_path)
 
 
@@ -70,8 +70,8 @@ def test_files_must_be_alike(tmp_path):
         ({"a": np.inf}, {}, "column 'a' contains infinity"),
         ({"label": None}, {}, "rows have no label"),
         ({"label": "one"}, {}, "only one class"),
-        ({"weight": -1.0}, {"weight": "weight"}, "finite, and 0 or more"),
-        ({"weight": 0.0}, {"weight": "weight"}, "zero on every row"),
+        ({"weight": -1.0}, {"weight": "weight"}, "finite and nonnegative"),
+        ({"weight": 0.0}, {"weight": "weight"}, "all weights are zero"),
     ],
 )
 def test_wrong_tables_are_refused_with_the_culprit(tmp_path, change, settings, said):
@@ -85,7 +85,7 @@ def test_a_class_without_weight_is_named(tmp_path):
     frame = frame_of(400)
     frame.loc[frame["label"] == "rare", "weight"] = 0.0
     frame.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="leave nothing of class 'rare'"):
+    with pytest.raises(ValueError, match="all rows of class 'rare' have zero weight"):
         fit(tmp_path / "t.parquet", weight="weight")
 
 
@@ -94,7 +94,7 @@ def test_texts_that_are_no_categories_are_refused(tmp_path, monkeypatch):
     frame = frame_of(400)
     frame["id"] = [f"customer {i}" for i in range(400)]
     frame.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="column 'id' has more than 20 different texts"):
+    with pytest.raises(ValueError, match="column 'id' has more than 20 distinct strings"):
         fit(tmp_path / "t.parquet")
 
 
@@ -110,7 +110,7 @@ def test_settings_that_need_memory_are_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=said):
             fit(path, **settings)
-    with pytest.raises(TypeError, match="y must be the name of one of its columns"):
+    with pytest.raises(TypeError, match="y must be the name of a column"):
         fit(path, y=np.zeros(400))
     with pytest.raises(TypeError, match="X_unlabeled cannot be used"):
         DAMVIClassifier().fit(path, "label", X_unlabeled=np.zeros((3, 6)))
@@ -232,7 +232,7 @@ def test_files_that_change_between_passes_are_noticed(tmp_path, monkeypatch, ste
         return work(*given)
 
     monkeypatch.setattr(training, step, change_first)
-    with pytest.raises(ValueError, match=r"t\.parquet was changed while it was read"):
+    with pytest.raises(ValueError, match=r"t\.parquet changed while it was read"):
         fit(tmp_path / "t.parquet")
 
 
@@ -275,7 +275,7 @@ def test_a_full_disk_is_seen_beforehand(tmp_path, monkeypatch):
     frame_of(400).to_parquet(tmp_path / "t.parquet")
     usage = caches.shutil.disk_usage(tmp_path)
     monkeypatch.setattr(caches.shutil, "disk_usage", lambda _: usage._replace(free=100))
-    with pytest.raises(OSError, match="name another folder"):
+    with pytest.raises(OSError, match="use another folder"):
         fit(ParquetTable(tmp_path / "t.parquet", cache=tmp_path / "bins"))
 
 

@@ -56,7 +56,7 @@ def test_columns_that_only_folders_tell(tmp_path):
         folder = tmp_path / f"flag={flag}"
         folder.mkdir()
         part.drop(columns="flag").to_parquet(folder / "part.parquet")
-    with pytest.warns(UserWarning, match=r"names of folders tell is no feature \(flag\)"):
+    with pytest.warns(UserWarning, match=r"only in folder names are not used \(flag\)"):
         model = fit(tmp_path)
     assert "flag" not in model.feature_names_in_
     assert fit(ParquetTable(tmp_path, columns=["a", "b"])).n_features_in_ == 2
@@ -81,12 +81,10 @@ def test_other_types_in_another_file_are_named(tmp_path):
     frame.assign(few=frame["few"].where(frame["few"] > 0)).to_parquet(
         tmp_path / "b.parquet"
     )
-    with pytest.raises(
-        ValueError, match=r"b\.parquet .*'few' holds double, and int64 there"
-    ):
+    with pytest.raises(ValueError, match=r"b\.parquet .*'few' is double instead of int64"):
         fit(tmp_path)
     frame.assign(more=1).to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match="9 columns, and 8 there"):
+    with pytest.raises(ValueError, match="9 columns instead of 8"):
         fit(tmp_path)
 
 
@@ -101,7 +99,7 @@ def test_whether_values_may_be_missing_does_not_matter(tmp_path):
 @pytest.mark.parametrize("columns", ["ab", ["a", "b", "a"]])
 def test_columns_are_a_list_of_different_names(tmp_path, columns):
     frame_of(400).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="give a list of names, each of them once"):
+    with pytest.raises(ValueError, match="pass a list of unique names"):
         fit(ParquetTable(tmp_path / "t.parquet", columns=columns))
 
 
@@ -123,10 +121,13 @@ def test_kinds_of_labels_and_weights(tmp_path):
     plain = ParquetTable(tmp_path / "t.parquet", columns=["a", "b"])
     same = [fit(plain, weight=name).weights_ for name in ("weight", "price")]
     assert np.array_equal(*same)
-    for name, said in (("price", "decimal.* no labels"), ("raw", "binary.* no labels")):
+    for name, said in (
+        ("price", "decimal.* cannot be labels"),
+        ("raw", "binary.* cannot be labels"),
+    ):
         with pytest.raises(ValueError, match=said):
             fit(plain, y=name)
-    with pytest.raises(ValueError, match=r"'raw' .* holds binary, and weights are numbers"):
+    with pytest.raises(ValueError, match=r"'raw' .* holds binary; weights must be numbers"):
         fit(plain, weight="raw")
 
 

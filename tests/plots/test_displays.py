@@ -115,12 +115,14 @@ def test_models_inside_pipelines_and_searches(model, judged, table, Display, opt
 
 
 def test_labels_the_model_does_not_know(model, judged):
-    with pytest.raises(ValueError, match=r"does not know: \['theft'\].*'fraud', 'usual'"):
+    with pytest.raises(
+        ValueError, match=r"unknown to the model: \['theft'\].*'fraud', 'usual'"
+    ):
         MarginsDisplay.from_estimator(model, judged[0], ["theft"] * len(judged[0]))
 
 
 def test_a_model_without_votes(table):
-    with pytest.raises(TypeError, match="DecisionTreeClassifier has no votes to show"):
+    with pytest.raises(TypeError, match="DecisionTreeClassifier has no votes; pass"):
         MarginsDisplay.from_estimator(DecisionTreeClassifier().fit(*table), *table)
 
 
@@ -130,14 +132,14 @@ def test_bad_options_open_no_figure(judged):
         MarginsDisplay.from_predictions(votes, y == "fraud", kind="violin")
     with pytest.raises(ValueError, match="order='size'"):
         DisagreementDisplay.from_predictions(votes, order="size")
-    with pytest.raises(ValueError, match="say which is positive"):
+    with pytest.raises(ValueError, match="choose the positive one"):
         KappaErrorDisplay.from_predictions(votes, y)
     assert plt.get_fignums() == []
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"WeightsDisplay needs.*damvi\[report\]"):
+    with pytest.raises(ImportError, match=r"WeightsDisplay requires.*damvi\[report\]"):
         WeightsDisplay(np.ones(1)).plot()
 
 

@@ -62,7 +62,7 @@ def test_a_repeated_id_is_no_number_and_what_it_is_worth_is_said():
     [note] = found.notes
     assert "'customer_id' is an id that repeats: 150 values in 1,200 rows" in note
     assert "--group customer_id" in note
-    together, apart = (float(n) for n in re.findall(r"of (\d\.\d+)", note))
+    together, apart = (float(n) for n in re.findall(r"(\d\.\d+)", note))
     assert together > 0.7
     assert apart < 0.5
     assert said_of(frame, group="customer_id") == []
@@ -113,7 +113,7 @@ def test_columns_that_are_nearly_the_same_are_named():
     metres = rng.normal(size=N)
     frame = table(metres=metres, feet=metres * 3.281 + 1e-4 * rng.normal(size=N))
     [note] = said_of(frame)
-    assert note.startswith("Nearly the same: 'metres' and 'feet'. One of each")
+    assert note.startswith("Nearly identical columns: 'metres' and 'feet'. One of each")
     rare = np.zeros((N, 2))
     rare[[150], :] = 1  # alike in the rows that are looked at first, or by a single row
     rare[[3, 7, 11], [0, 1, 1]] = 1
@@ -143,14 +143,14 @@ def on_neighbours(frame, **options):
 def test_rows_that_are_like_their_neighbours_are_told_of_where_that_flatters():
     frame = campaigns()
     told = on_neighbours(frame)
-    assert told.startswith("Rows are like their neighbours in the file ('level' above all)")
-    assert told.endswith(
-        "number the rows as they are in the file, and give that column as --time."
+    assert told.startswith(
+        "Rows resemble their neighbours in the file (most of all in 'level')"
     )
-    together, apart = map(float, re.findall(r"of (0\.\d{3})", told))
+    assert told.endswith("add a column with the row number and pass it as --time.")
+    together, apart = map(float, re.findall(r"0\.\d{3}", told))
     assert together > apart + 0.1
     numbered = frame.assign(tick=np.arange(1200) * 1.5)
-    cure = "if 'tick', by which they are sorted, says when, give it as --time."
+    cure = "the file is sorted by 'tick'; if that is a time, pass it as --time."
     assert on_neighbours(numbered).endswith(cure)
     assert on_neighbours(numbered, time="tick") == ""
     assert on_neighbours(frame, shuffle=True) == ""

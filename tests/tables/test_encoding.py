@@ -123,7 +123,7 @@ def test_a_schema_that_does_not_fit_its_encoders_is_refused(table, break_it):
         encoders["shop"] = encoders["note"]
     else:
         state["columns"][1]["parts"] = ("text 31",)
-    with pytest.raises(ValueError, match="of the schema has"):
+    with pytest.raises(ValueError, match=r"schema column .* has"):
         Schema.from_dict(state, encoders)
 
 
@@ -178,8 +178,8 @@ def test_the_transformer_goes_into_any_pipeline(table):
     ("encoder", "X", "message"),
     [
         (TableEncoder(keep=["b"]), pd.DataFrame({"a": [1, 2]}), "no column 'b'"),
-        (TableEncoder(categories="no"), pd.DataFrame({"a": [1, 2]}), "is not known"),
-        (TableEncoder(), pd.DataFrame({"a": [1, 1]}), "no column of X is left"),
+        (TableEncoder(categories="no"), pd.DataFrame({"a": [1, 2]}), "use 'category'"),
+        (TableEncoder(), pd.DataFrame({"a": [1, 1]}), "no usable column in X"),
         (TableEncoder(), pd.DataFrame({"a": []}), "X has 0 rows"),
     ],
 )

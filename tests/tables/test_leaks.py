@@ -46,7 +46,7 @@ def test_what_is_filled_for_positives_alone_is_dropped_loudly(values, share):
         frame = table(chargeback=chargeback)
         found = prepare(frame, "y")
         assert [column.name for column in found.schema.used] == ["x"]
-        assert any("LEAKAGE: that 'chargeback' has a value" in w for w in found.warnings)
+        assert any("LEAKAGE: missing values of 'chargeback'" in w for w in found.warnings)
         kept = prepare(frame, "y", keep=["chargeback"])
         assert "chargeback" in [column.name for column in kept.schema.used]
         assert kept.warnings == []
@@ -74,7 +74,7 @@ def test_a_column_that_nearly_is_the_target_is_named(kind):
     found = prepare(table(late=columns[kind]), "y")
     assert "late" in [column.name for column in found.schema.used]
     [warning] = found.warnings
-    assert warning.startswith("LEAKAGE? 'late' alone tells the class of rows")
+    assert warning.startswith("LEAKAGE? 'late' alone predicts the class")
     assert prepare(table(late=columns[kind]), "y", keep=["late"]).warnings == []
 
 
@@ -91,12 +91,12 @@ def test_a_model_too_good_to_be_true_names_the_column_behind_it():
     frame = table(late=agrees, day=DAYS)
     found = prepare(frame, "y")
     said = too_good({"F1": 0.7, "AP": 0.995}, found.X, found.y, found.schema)
-    assert said.startswith("AP 0.995 is too good to be true for most tables. 'late' alone")
+    assert said.startswith("AP 0.995 is suspiciously high. 'late' alone")
     assert too_good({"F1": 0.98, "AP": 0.985}, found.X, found.y, found.schema) is None
     assert too_good({"F1": 0.99, "AP": 0.995}, found.X, ~found.y, found.schema) is None
     plain = prepare(table(), "y")
     said = too_good({"F1": 1.0}, plain.X, plain.y, plain.schema)
-    assert "No column alone explains it ('x' comes first" in said
+    assert "No single column explains it (the best is 'x'" in said
 
 
 def test_the_fit_says_so():
@@ -104,6 +104,6 @@ def test_the_fit_says_so():
     found = prepare(table(score=score), "y", keep=["score"])
     pool = [("tree", DecisionTreeClassifier(random_state=0)), ("bayes", GaussianNB())]
     fit_table(found, parse_metric("f1"), pool=pool)
-    assert any("is too good to be true" in text for text in found.warnings)
+    assert any("is suspiciously high" in text for text in found.warnings)
     with pytest.warns(UserWarning, match="'score' alone has an F1 of"):
         damvi.fit(table(score=score), "y", keep=["score"], pool=pool)

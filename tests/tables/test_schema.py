@@ -30,19 +30,19 @@ NUMBERS = rng.normal(size=N)
         (rng.integers(0, 5, N), "number", ""),
         (NUMBERS > 0, "number", ""),
         ([f"{x:,.2f}" for x in NUMBERS * 1e6], "number", "thousands"),
-        ([f"{x:.2f}%" for x in NUMBERS], "number", "per cent"),
+        ([f"{x:.2f}%" for x in NUMBERS], "number", "percent"),
         ([f"${abs(x):.2f}" for x in NUMBERS], "number", ""),
         ([f"{x:.3f}".replace(".", ",") for x in NUMBERS * 10], "number", "points"),
         ([f" {x:.2f} " if x < 1 else "?" for x in NUMBERS], "number", "'?' counts as"),
-        ([f"{x:.4f}" for x in NUMBERS[:-1]] + ["broken"], "number", "1 not numbers"),
+        ([f"{x:.4f}" for x in NUMBERS[:-1]] + ["broken"], "number", "1 non-numbers"),
         (["yes" if x > 0 else "no" for x in NUMBERS], "category", "2 categories"),
         ([f"0{i % 7}" for i in range(N)], "category", "7 categories"),
         (["12%", "0.12"] * (N // 2), "category", "2 categories"),
         (range(N), "dropped", "id"),
         (rng.permutation(N) + 1000, "dropped", "id"),
-        ([f"user{i}" for i in range(N)], "dropped", "own value"),
-        ([7] * N, "dropped", "same value"),
-        (["same"] * N, "dropped", "same value"),
+        ([f"user{i}" for i in range(N)], "dropped", "unique in each row"),
+        ([7] * N, "dropped", "constant"),
+        (["same"] * N, "dropped", "constant"),
         ([None] * N, "dropped", "no value"),
         ([np.nan] * N, "dropped", "no value"),
         ([""] * N, "dropped", "no value"),
@@ -53,7 +53,7 @@ NUMBERS = rng.normal(size=N)
         ([f"{i // 2} is a text of words" for i in range(N * 2)], "text", "free text"),
         (pd.date_range("2024-01-01", periods=N), "date", "a date: day of month, weekday"),
         (pd.date_range("2022-01-01", periods=N, freq="3D"), "date", "month, day of month"),
-        (pd.date_range("2024-01-01", periods=N, freq="min"), "dropped", "so short a time"),
+        (pd.date_range("2024-01-01", periods=N, freq="min"), "dropped", "too short"),
         (pd.date_range("2024-01-01", periods=N, freq="h").astype(str), "date", "hour"),
         ([f"{i % 28 + 1:02}/03/2024" for i in range(N)], "date", "day/month/year"),
         ([f"03/{i % 28 + 1:02}/2024" for i in range(N)], "date", "month/day/year"),
@@ -200,7 +200,7 @@ def test_a_part_of_a_date_gives_way_to_a_column_of_its_name():
     np.testing.assert_array_equal(schema.encode(frame)["d (weekday)"], NUMBERS)
     frame["d (day of month)"] = NUMBERS
     schema = Schema.infer(frame, "y")
-    assert schema.columns[0].reason == "a date whose parts are columns already"
+    assert schema.columns[0].reason == "a date whose parts are already columns"
     assert schema.encode(frame).shape == (N, 2)
 
 
@@ -251,7 +251,7 @@ def test_days_between_dates():
 def test_a_schema_of_a_file_that_cannot_be(change):
     state = Schema.infer(messy(), "y").as_dict()
     state["columns"][1] |= change
-    with pytest.raises(ValueError, match="'when' of the schema"):
+    with pytest.raises(ValueError, match="schema column 'when'"):
         Schema.from_dict(state)
 
 
@@ -289,7 +289,7 @@ def test_dates_that_people_write(texts, tmp_path):
 def test_a_day_that_may_be_the_month_is_named():
     texts = [f"{1 + i % 12:02}/{1 + i % 11:02}/2024" for i in range(N)]
     column = infer(texts)
-    assert "day/month/year, and could be month/day/year" in column.doubt
+    assert "day/month/year, but could be month/day/year" in column.doubt
     assert infer([*texts[:-1], "25/12/2024"]).doubt == ""
 
 
@@ -307,7 +307,7 @@ def test_what_is_no_date_among_dates_is_named():
     dates = pd.date_range("2023-01-01", periods=300).strftime("%Y-%m-%d")
     column = infer([*dates, "0000-00-00", "0000-00-00", "", None])
     assert column.kind == "date"
-    assert column.doubt == "2 not dates, such as '0000-00-00', count as missing"
+    assert column.doubt == "2 non-dates such as '0000-00-00' count as missing"
 
 
 def test_numbers_that_are_no_dates():
@@ -351,7 +351,7 @@ def test_notes_on_how_values_are_written():
         return Schema.infer(frame, "y").columns[0].reason
 
     amounts = [f"{k}.234,5{k % 10} €" for k in range(1, 30)]
-    assert note(amounts) == "the comma is the decimal point; points part thousands; in €"
+    assert note(amounts) == "decimal comma; points separate thousands; in €"
     assert "in kWh" in note([f"{k}.5 KWH" for k in range(30)])
     assert "in CHF" in note([f"{k}.5 CHF" for k in range(30)])
     accounts = [f"({k},234)" if k % 3 else f"{k},500" for k in range(1, 30)]

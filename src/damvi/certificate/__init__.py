@@ -1,4 +1,4 @@
-"""What can be promised about the risk of the decisions, honestly."""
+"""Bounds on the risk of a model's decisions, from held-out rows."""
 
 from .bounds import (
     binary_kl,

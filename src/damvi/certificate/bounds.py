@@ -1,19 +1,19 @@
-"""Bounds on risks, as numbers from numbers. They all take arrays as well.
+"""Bounds on risks, as functions of numbers or arrays.
 
-For a vote v = sum_k Q_k h_k(x) of voters in [-1, 1], read a voter as one that says +1 with
-probability (1 + h_k(x)) / 2, by a coin of its own. On a row of sign y, two voters drawn
-from Q then
+For a vote v = sum_k Q_k h_k(x) of voters in [-1, 1], interpret a voter as one that says +1
+with probability (1 + h_k(x)) / 2, independently of the others. On a row of sign y, two
+voters drawn from Q then
 
-- err, one of them, with probability (1 - y v) / 2: the Gibbs risk r is its mean;
-- disagree with probability (1 - v**2) / 2: the disagreement d is its mean;
-- both err with probability ((1 - y v) / 2)**2: the joint error e is its mean.
+- err, one of them, with probability (1 - y v) / 2; its mean is the Gibbs risk r;
+- disagree with probability (1 - v**2) / 2; its mean is the disagreement d;
+- both err with probability ((1 - y v) / 2)**2; its mean is the joint error e.
 
-For hard votes (-1, +1) these are the usual counts; for soft ones they are means, over pairs
-of voters, of the losses (1 - h_k h_l) / 2 and (1 - y h_k)(1 - y h_l) / 4. They lie in
-[0, 1], which is all that the PAC-Bayes theorem asks (Maurer 2004). The vote errs only
-where y v <= 0, and there one voter errs with probability 1/2 or more. So its risk is at
-most 2 r (Markov), 4 e (Markov on the square), and 1 - (1 - 2r)**2 / (1 - 2d) where r < 1/2
-(Cantelli): none of the three needs the votes to be hard.
+For hard votes (-1, +1) these are the usual counts. For soft votes they are means, over
+pairs of voters, of the losses (1 - h_k h_l) / 2 and (1 - y h_k)(1 - y h_l) / 4. They lie in
+[0, 1], as the PAC-Bayes theorem requires (Maurer 2004). The vote errs only if y v <= 0, and
+then one voter errs with probability 1/2 or more. So its risk is at most 2 r (Markov), 4 e
+(Markov on the square), and 1 - (1 - 2r)**2 / (1 - 2d) if r < 1/2 (Cantelli). None of these
+needs hard votes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from scipy.special import rel_entr, xlogy
 from scipy.stats import beta
 
 HALVINGS = 1100
-"""More than halve any double to 0; the search stops long before."""
+"""Enough bisections for any double; the search stops long before."""
 
 
 def clopper_pearson(errors: ArrayLike, n: ArrayLike, delta: float) -> tuple[Any, Any]:
-    """An interval that holds the rate with confidence 1 - delta, delta/2 on each side.
+    """Return a confidence interval of a rate at level 1 - delta, delta/2 on each side.
 
-    Of no rows nothing is known: (0, 1).
+    Without rows, it is (0, 1).
 
     Examples
     --------
@@ -46,23 +46,23 @@ def clopper_pearson(errors: ArrayLike, n: ArrayLike, delta: float) -> tuple[Any,
 
 
 def clopper_pearson_upper(errors: ArrayLike, n: ArrayLike, delta: float) -> Any:
-    """What the rate stays below with confidence 1 - delta, after ``errors`` in n rows."""
+    """Return an upper bound on a rate at confidence 1 - delta, from errors in n rows."""
     check_delta(delta)
     k, n = np.asarray(errors, dtype=np.float64), np.asarray(n, dtype=np.float64)
     if not ((k >= 0) & (k <= n)).all():
-        raise ValueError(f"errors must be between 0 and n, found {k} of {n}")
+        raise ValueError(f"errors must be between 0 and n, got {k} of {n}")
     upper = beta.isf(delta, k + 1, np.maximum(n - k, 1))
     return np.where(k < n, upper, 1.0)[()]
 
 
 def kl_divergence(Q: ArrayLike, P: ArrayLike) -> float:
-    """KL(Q || P) of two distributions over the voters; infinite where P has a gap."""
+    """KL(Q || P) of two distributions over voters; infinite if P is 0 where Q is not."""
     Q, P = np.asarray(Q, dtype=np.float64), np.asarray(P, dtype=np.float64)
     for name, weights in (("Q", Q), ("P", P)):
         if (weights < 0).any() or not np.isclose(weights.sum(), 1, rtol=0, atol=1e-9):
             raise ValueError(
-                f"{name} must be a distribution: weights of 0 or more that sum to 1, "
-                f"found a sum of {weights.sum():g} and a smallest of {weights.min():g}"
+                f"{name} must be a distribution (nonnegative, sum 1); its sum is "
+                f"{weights.sum():g} and its minimum {weights.min():g}"
             )
     return max(float(rel_entr(Q, P).sum()), 0.0)
 
@@ -77,7 +77,7 @@ def twice_gibbs(r: ArrayLike, n: ArrayLike, kl: ArrayLike, delta: float) -> Any:
 
 
 def c_bound(r: ArrayLike, d: ArrayLike, n: ArrayLike, kl: ArrayLike, delta: float) -> Any:
-    """PB1: the C-bound, from bounds on the Gibbs risk and on the disagreement, δ/2 each.
+    """PB1: the C-bound, from bounds on the Gibbs risk and the disagreement, δ/2 each.
 
     1 - (1 - 2r̄)² / (1 - 2d̲), and 1 where r̄ >= 1/2, with
     r̄ = kl⁻¹(r, [KL + ln(4√n/δ)] / n) and
@@ -86,7 +86,7 @@ def c_bound(r: ArrayLike, d: ArrayLike, n: ArrayLike, kl: ArrayLike, delta: floa
     r_high = kl_upper(r, _price(1, kl, n, delta / 2))
     d_low = kl_lower(d, _price(2, kl, n, delta / 2))
     mu1, mu2 = np.maximum(1 - 2 * r_high, 0.0), 1 - 2 * d_low
-    # mu2 >= mu1**2, so that where it is 0 there is nothing to divide either.
+    # mu2 >= mu1**2, so if it is 0, the numerator is 0 too.
     ratio = mu1**2 / np.where(mu1 > 0, mu2, 1.0)
     return np.clip(1 - ratio, 0.0, 1.0)
 
@@ -102,13 +102,13 @@ def tandem(e: ArrayLike, n: ArrayLike, kl: ArrayLike, delta: float) -> Any:
 
 def check_delta(delta: float) -> None:
     if not 0 < delta < 1:
-        raise ValueError(f"delta={delta!r} must be between 0 and 1, both excluded")
+        raise ValueError(f"delta={delta!r} must be strictly between 0 and 1")
 
 
 def _price(voters: int, kl: ArrayLike, n: ArrayLike, delta: float) -> NDArray[Any]:
-    """The divergence that the true value may have from the one seen on n rows.
+    """Return the maximum divergence of the true value from the one seen on n rows.
 
-    2√n bounds Maurer's ξ(n) for every n; of no rows nothing is known.
+    2√n bounds Maurer's ξ(n) for every n; infinite without rows.
     """
     check_delta(delta)
     kl, n = np.asarray(kl, dtype=np.float64), np.asarray(n, dtype=np.float64)
@@ -118,13 +118,13 @@ def _price(voters: int, kl: ArrayLike, n: ArrayLike, delta: float) -> NDArray[An
 
 
 def with_threshold(vote: Any, Q: NDArray[Any], t: float) -> tuple[Any, Any, Any]:
-    """Vote, weights and prior with a threshold t as one more, constant voter.
+    """Return vote, weights and prior with the threshold t as an additional constant voter.
 
-    ``vote > t`` is a majority of K + 1 voters: the last always says -sign(t), at weight
+    ``vote > t`` is a majority of K + 1 voters: the last always says -sign(t), with weight
     abs(t) / (1 + abs(t)). The sign may have been chosen on the rows, so its share of the
-    prior, 1/(K + 1), is halved between "always yes" and "always no"; the half that is
-    not in use has weight 0 and is the last entry. Whether there is a threshold at all
-    must have been settled before the rows were seen.
+    prior, 1/(K + 1), is split between "always yes" and "always no"; the unused half has
+    weight 0 and is the last entry. Whether there is a threshold at all must have been
+    decided before the rows were seen.
     """
     scale, K = 1 + abs(t), len(Q)
     P = np.full(K + 2, 1 / (K + 1))
@@ -133,12 +133,12 @@ def with_threshold(vote: Any, Q: NDArray[Any], t: float) -> tuple[Any, Any, Any]
 
 
 def by_class_is_vacuous(missed: float, false_alarms: float) -> bool:
-    """Whether flagging at random, at some rate, keeps both bounds."""
+    """Whether flagging at random, at some rate, satisfies both bounds."""
     return missed + false_alarms >= 1
 
 
 def bounds_of_vote(v: Any, y: Any, kl: float, delta: float) -> dict[str, float]:
-    """The three bounds, delta each, on how often y * v is not above 0."""
+    """Return the three bounds, delta each, on the rate at which y * v is not above 0."""
     n = len(v)
     error = (1 - y * v) / 2
     r, d, e = (
@@ -185,7 +185,7 @@ def kl_lower(q: ArrayLike, c: ArrayLike) -> Any:
 
 
 def _reach(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.float64]:
-    """How far a share ``a`` can grow, and ``b = 1 - a`` shrink, at a divergence of c."""
+    """Return how far a share ``a`` can grow, and ``b = 1 - a`` shrink, at divergence c."""
     # Pinsker's inequality: kl >= 2 * step**2.
     low, high = np.zeros(a.shape), np.minimum(b, np.sqrt(c / 2))
     for _ in range(HALVINGS):
@@ -195,13 +195,13 @@ def _reach(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.floa
         cost = _gap(a, a + middle, middle) + _gap(b, b - middle, -middle)
         within = cost <= c
         low, high = np.where(within, middle, low), np.where(within, high, middle)
-    return high  # on the safe side, by the last bit
+    return high  # rounded to the safe side
 
 
 def _gap(a: NDArray[Any], b: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
     """a ln(a/b) + b - a, which is never negative; ``step`` is b - a.
 
-    kl is the sum of two of these, so nothing cancels, not even where q and p are close.
+    kl is the sum of two such terms, without cancellation even if q and p are close.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         x = np.where(a > 0, step / a, np.inf)
@@ -218,12 +218,12 @@ def _gap(a: NDArray[Any], b: NDArray[Any], step: NDArray[Any]) -> NDArray[np.flo
 def _share(value: ArrayLike, name: str) -> NDArray[np.float64]:
     value = np.asarray(value, dtype=np.float64)
     if not ((value >= 0) & (value <= 1)).all():
-        raise ValueError(f"{name} must be in [0, 1], found {value}")
+        raise ValueError(f"{name} must be in [0, 1], got {value}")
     return value
 
 
 def _cost(c: ArrayLike) -> NDArray[np.float64]:
     c = np.asarray(c, dtype=np.float64)
     if not (c >= 0).all():
-        raise ValueError(f"c must be 0 or more, found {c}")
+        raise ValueError(f"c must be nonnegative, got {c}")
     return c

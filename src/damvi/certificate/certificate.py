@@ -1,4 +1,4 @@
-"""What can be promised about decisions, from rows kept apart: plain numbers and a page."""
+"""Certificates: bounds on the risk of decisions from held-out rows, and their text."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from .rows import refuse_training_rows
 N_BOUNDS = 3
 BOUNDS = {"twice_gibbs": "2 x Gibbs risk", "tandem": "tandem", "c_bound": "C-bound"}
 NEAR_THRESHOLD = 1e-12
-"""A vote this near the threshold may fall on either side."""
+"""A vote this close to the threshold may fall on either side."""
 ROUNDING = 1e-9
-"""How far a vote may be from [-1, 1]."""
+"""Tolerance for votes outside [-1, 1]."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """How often decisions are wrong on a group of rows, by Clopper and Pearson.
+    """Error rate on a group of rows, with Clopper-Pearson bounds.
 
     Attributes
     ----------
     rows, errors : int
         Rows of the group, and how many of them were decided wrongly.
     upper : float
-        What the rate of all such rows stays below, with the certificate's confidence.
+        Upper bound on the true rate, at the certificate's confidence.
     low, high : float
-        An interval that holds it, with the same confidence.
+        Confidence interval of the true rate, at the same confidence.
     vacuous : bool
-        Whether ``upper`` says nothing: see :class:`Certificate`.
+        Whether ``upper`` is uninformative; see :class:`Certificate`.
     """
 
     rows: int
@@ -55,15 +55,15 @@ class Rate:
 
     @property
     def seen(self) -> float | None:
-        """The share of errors; None of no rows."""
+        """The observed error rate; None without rows."""
         return self.errors / self.rows if self.rows else None
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A PAC-Bayes bound on the risks, and whether it says nothing about them.
+    """A PAC-Bayes bound on the risks, and whether it is vacuous.
 
-    The two by class are those of the positive class of two; None with three or more.
+    The two class bounds are for two classes; None with three or more.
     """
 
     overall: float
@@ -75,21 +75,21 @@ class Bound:
 
 @dataclass(frozen=True)
 class PacBayes:
-    """PAC-Bayes bounds, with what they were made of.
+    """PAC-Bayes bounds and their ingredients.
 
     Attributes
     ----------
     n_voters : int
-        Voters of the model, K.
+        Number of voters of the model, K.
     threshold : float
-        Where the vote is cut. Other than 0, it counts as one more voter.
+        Threshold of the vote. If nonzero, it counts as an additional voter.
     prior : str
-        The weights that the voters had before any row was seen.
+        The weights of the voters before any row was seen.
     kl : float
-        KL(Q || P), how far the weights went from there.
+        KL(Q || P), the divergence of the weights from the prior.
     twice_gibbs, tandem, c_bound : Bound
-        With three or more classes a wrong decision leaves the true class at most half of
-        the vote, which is all that they need.
+        With three or more classes, they use that a wrong decision leaves the true class at
+        most half of the vote.
     """
 
     n_voters: int
@@ -103,29 +103,29 @@ class PacBayes:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What :func:`damvi.certificate.certify` can promise. ``print`` it to read it.
+    """The result of :func:`damvi.certificate.certify`; ``print`` it to read it.
 
-    A bound on all decisions is vacuous unless it is below the share of the rows that are
-    not of the largest class: always naming that one does as well. The two bounds of a
-    class are vacuous unless their sum is below 1: naming it at random, at any rate, misses
-    and flags wrongly with rates that sum to 1.
+    A bound on all decisions is vacuous unless it is below the error of always predicting
+    the largest class. The two bounds of a class are vacuous unless their sum is below 1:
+    predicting a class at random, at any rate, gives rates of misses and false alarms that
+    sum to 1.
 
     Attributes
     ----------
     delta : float
-        The chance to be wrong.
+        Probability that the bounds fail.
     labels : tuple
         The classes; of two, the positive one is last.
     constant_error : float
-        The share of the rows that are not of the largest class.
+        Error of always predicting the largest class.
     missed_by_class, flagged_by_class : tuple of Rate
-        For each class, its rows that were decided otherwise, and the rows of others that
-        were decided for it. All of them hold together with confidence 1 - delta.
+        For each class, its rows that were missed, and other rows that were flagged as it.
+        All of them hold together with confidence 1 - delta.
     overall : Rate
         Wrong decisions among all rows.
     pac_bayes : PacBayes or None
-        None where the decisions do not follow the vote and one threshold (with three or
-        more classes, the largest vote), which is all that PAC-Bayes bounds cover.
+        None if the decisions do not follow the vote and one threshold (with three or more
+        classes, the largest vote), as PAC-Bayes bounds require.
     """
 
     delta: float
@@ -138,31 +138,31 @@ class Certificate:
 
     @property
     def pos_label(self) -> Any:
-        """The positive one of two classes."""
+        """The positive class of two."""
         return self._of_two(self.labels)
 
     @property
     def missed(self) -> Rate:
-        """Wrong decisions among the positives of two classes."""
+        """Wrong decisions among the positives; two classes only."""
         rate: Rate = self._of_two(self.missed_by_class)
         return rate
 
     @property
     def false_alarms(self) -> Rate:
-        """Wrong decisions among the negatives of two classes."""
+        """Wrong decisions among the negatives; two classes only."""
         rate: Rate = self._of_two(self.flagged_by_class)
         return rate
 
     def _of_two(self, by_class: tuple[Any, ...]) -> Any:
         if len(self.labels) > 2:
             raise AttributeError(
-                f"with {len(self.labels)} classes none is positive; see missed_by_class "
+                f"there is no positive class among {len(self.labels)}; use missed_by_class "
                 f"and flagged_by_class"
             )
         return by_class[1]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain Python values, ready for JSON."""
+        """Return plain Python values, ready for JSON."""
         found: dict[str, Any] = {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
@@ -179,7 +179,7 @@ class Certificate:
         share = _percent(self.constant_error)
         return "\n".join(
             [
-                f"What {self.overall.rows:,} rows kept apart promise, at {sure} confidence",
+                f"Bounds from {self.overall.rows:,} held-out rows, at {sure} confidence",
                 "",
                 _columns("", "rows", "wrong", "seen", "at most", "interval"),
                 *(_rate_line(name, rate) for name, rate in rates.items()),
@@ -192,7 +192,7 @@ class Certificate:
         )
 
     def _by_class(self) -> tuple[dict[str, Rate], str, str]:
-        """Rates by name, the constant decision, and why there may be no more bounds."""
+        """Return rates by name, the constant decision, and why PAC-Bayes may not apply."""
         if len(self.labels) == 2:
             negative, positive = self.labels
             flags = self.missed.rows > self.false_alarms.rows
@@ -201,14 +201,14 @@ class Certificate:
                     f"{positive!r} missed": self.missed,
                     f"{negative!r} flagged": self.false_alarms,
                 },
-                "Always flagging" if flags else "Never flagging any",
+                "Always flagging" if flags else "Never flagging",
                 "decisions do not follow one threshold of the vote",
             )
         rates = {}
         for c, label in enumerate(self.labels):
             rates[f"{label!r} missed"] = self.missed_by_class[c]
             rates[f"{label!r} flagged"] = self.flagged_by_class[c]
-        return rates, "Always the largest class", "votes count by factors other than 1"
+        return rates, "Always the largest class", "votes have factors other than 1"
 
     def _pac_bayes_lines(self, why_not: str) -> list[str]:
         made = self.pac_bayes
@@ -236,50 +236,49 @@ class Certificate:
 
 _FINE_PRINT = (
     "",
-    "Vacuous: no more than flagging nothing, everything, or at random promises.",
-    "This bounds how often decisions are wrong, not F1 or average precision.",
-    "It holds for rows drawn like these; the lines on all decisions also need",
-    "the classes in the proportions to come.",
-    "The first table needs rows used for nothing before: not to train, tune,",
-    "calibrate or choose. PAC-Bayes needs rows that trained neither the voters",
-    "nor their calibrators.",
+    "Vacuous: no better than flagging nothing, everything, or at random.",
+    "The bounds are on the rate of wrong decisions, not on F1 or average precision.",
+    "They hold for rows drawn like these; those on all decisions also need future",
+    "rows to have the same class proportions.",
+    "The first table needs rows not used before to train, tune, calibrate or choose.",
+    "PAC-Bayes needs rows not used to train the voters or their calibrators.",
 )
 
 
 def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certificate:
-    """What can be promised about the decisions of ``model``, from rows kept apart.
+    """Bound the risk of a model's decisions, from held-out rows.
 
-    The headline is exact (Clopper and Pearson): how many positives are missed and how
-    many negatives flagged, at most. PAC-Bayes bounds [1]_ [2]_ [3]_ follow, which hold for
-    every way to weight these voters at once.
+    The main result is exact (Clopper and Pearson): upper bounds on the rates of missed
+    positives and flagged negatives. PAC-Bayes bounds [1]_ [2]_ [3]_ follow, which hold for
+    all weights of these voters at once.
 
     Parameters
     ----------
     model : DAMVIClassifier or DAMVIVotingClassifier
-        A fitted model. For one inside a pipeline, give the last step and the rows as the
-        steps before pass them on.
+        A fitted model. For a pipeline, pass the last step, and the rows as transformed by
+        the steps before it.
     X : array, sparse matrix or dataframe of shape (n, n_features)
-        Rows drawn like those to come, and used for nothing before: not to train, tune,
-        calibrate, choose or stop. For the PAC-Bayes bounds alone it is enough that they
-        trained neither the voters nor their calibrators. Training rows are refused; rows
-        that merely have the values of some are taken, with a warning.
+        Rows drawn like future ones, and not used before to train, tune, calibrate, choose
+        or stop. For the PAC-Bayes bounds, it is enough that they were not used to train the
+        voters or their calibrators. Training rows raise an error; rows that merely have the
+        same values as some raise a warning.
     y : array of shape (n,)
-        Their labels. There are no weights: the bounds are for rows that count alike.
+        Labels. There are no sample weights: the bounds need equally weighted rows.
     delta : float, default=0.05
-        The chance to be wrong. Each of these holds with confidence 1 - delta: the two
-        class rates together (delta/2 each), the overall rate, the three PAC-Bayes bounds
-        on it together (delta/3 each, so that the smallest may be quoted), and the six per
-        class together (delta/6 each). Intervals spend the same share on both their sides.
+        Probability of failure. Each of these holds with confidence 1 - delta: the two class
+        rates together (delta/2 each), the overall rate, the three PAC-Bayes bounds on it
+        together (delta/3 each, so that the smallest may be quoted), and the six per class
+        together (delta/6 each). Intervals split their share evenly between both sides.
 
     Returns
     -------
     Certificate
-        Plain numbers; ``print`` shows them as a table, ``as_dict`` is for JSON. Of three
-        or more classes each is taken against the rest, delta/2C a rate.
+        Plain numbers; ``print`` shows them as a table, ``as_dict`` is for JSON. With three
+        or more classes, each is compared with the rest, at delta/2C per rate.
 
     Notes
     -----
-    It is the risk of the decision that is bounded, not F1 or average precision.
+    The bounds are on the rate of wrong decisions, not on F1 or average precision.
 
     References
     ----------
@@ -307,15 +306,15 @@ def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certifi
     if not hasattr(model, "row_hashes_"):
         raise TypeError(
             f"certify needs a fitted DAMVIClassifier or DAMVIVotingClassifier, which knows "
-            f"its training rows; {type(model).__name__} does not. Inside a pipeline or a "
-            f"search, give the classifier itself and the rows as it gets them"
+            f"its training rows, not {type(model).__name__}. For a pipeline or a search, "
+            f"pass the classifier itself and the rows as it gets them"
         )
     labels, targets = model.labels_, _targets(model, X, y)
     decided = labels.targets_of(model.predict(X))
     hashes = thinned(row_hashes(X, targets), model.row_hash_step_)
     refuse_training_rows(hashes, model.row_hashes_)
 
-    # Of two classes, what the one misses the other flags: two rates, not four.
+    # Of two classes, a miss of one is a false alarm of the other: two rates, not four.
     n_rates = 2 * len(labels.reported)
     missed, flagged = [], []
     for c in range(labels.n_classes):
@@ -344,11 +343,11 @@ def _targets(model: Any, X: Any, y: Any) -> NDArray[Any]:
     y = column_or_1d(y)
     check_consistent_length(X, y)
     if not len(y):
-        raise ValueError("there are no rows; a certificate needs some")
+        raise ValueError("X has 0 rows; a certificate needs some")
     strange = [label for label in set(y.tolist()) if label not in model.classes_.tolist()]
     if strange:
         raise ValueError(
-            f"y holds {strange[0]!r}, which is no label of the model; its labels are "
+            f"y contains {strange[0]!r}, which is not a label of the model; its labels are "
             f"{model.classes_.tolist()}"
         )
     targets: NDArray[Any] = model.labels_.targets_of(y)
@@ -370,7 +369,7 @@ def _counted(wrong: NDArray[np.bool_], delta: float) -> dict[str, Any]:
 def _bounds_of_model(
     model: Any, X: Any, targets: NDArray[Any], decided: NDArray[Any], delta: float
 ) -> PacBayes | None:
-    """The bounds, where decisions follow the vote as they need it to."""
+    """Return the PAC-Bayes bounds, if the decisions satisfy their assumptions."""
     vote, threshold, weights = model.vote(X), model.threshold_, model.weights_
     if not model.labels_.is_binary:
         if (threshold != 1).any():
@@ -380,7 +379,7 @@ def _bounds_of_model(
         return pac_bayes(
             2 * share_of_truth - 1, None, weights, delta=delta, constant_error=rest
         )
-    if np.ndim(threshold):  # one for each row
+    if np.ndim(threshold):  # one per row
         return None
     above = vote - threshold
     clear = np.abs(above) > NEAR_THRESHOLD
@@ -399,38 +398,38 @@ def pac_bayes(
     delta: float = 0.05,
     constant_error: float | None = None,
 ) -> PacBayes:
-    """Bounds on the risk of deciding by ``vote > threshold``.
+    """Bound the risk of deciding by ``vote > threshold``.
 
     Parameters
     ----------
     vote : array of shape (n,)
-        The voters' votes in [-1, 1], hard or soft, summed with their weights.
+        Weighted sum of the voters' hard or soft votes, in [-1, 1].
     signs : array of shape (n,), or None
-        The truth, +1 and -1. None, with three or more classes: votes are margins already,
-        2p - 1 where p is the share of the vote for the true class, and there are no bounds
-        by class.
+        The true signs, +1 and -1. None, with three or more classes: votes are already
+        margins, 2p - 1 where p is the share of the vote for the true class. There are then
+        no bounds by class.
     weights : array of shape (K,)
-        The voters' weights Q, a distribution. They and the threshold may have been
-        learned on these rows; the voters may not.
+        The voters' weights Q, a distribution. Weights and threshold may have been learned
+        on these rows; the voters may not.
     threshold : float, default=0
-        Where the vote is cut: other than 0, one more voter that always says the same.
+        Threshold of the vote; if nonzero, an additional constant voter.
     delta : float, default=0.05
-        The three bounds on all rows hold together with confidence 1 - delta (delta/3
-        each), and so do the six on the classes (delta/6 each).
+        The three bounds on all rows hold together with confidence 1 - delta (delta/3 each),
+        and so do the six by class (delta/6 each).
     constant_error : float, optional
-        What always naming the largest class gets wrong; by default the smaller sign's
-        share.
+        Error of always predicting the largest class; by default the share of the rarer
+        sign.
     """
     v = np.asarray(vote, dtype=np.float64)
     y = np.ones(v.shape) if signs is None else np.asarray(signs, dtype=np.float64)
     if v.shape != y.shape or not (np.abs(v) <= 1 + ROUNDING).all():
-        raise ValueError("PAC-Bayes bounds need one vote in [-1, 1] for each row")
+        raise ValueError("PAC-Bayes bounds need one vote in [-1, 1] per row")
     v = np.clip(v, -1.0, 1.0)
     Q = np.asarray(weights, dtype=np.float64)
     n_voters, P = len(Q), np.full(len(Q), 1 / len(Q))
     prior = f"uniform, 1/{n_voters} each"
     if threshold:
-        prior = f"uniform with the threshold as one more voter, 1/{n_voters + 1} each"
+        prior = f"uniform, with the threshold as a voter, 1/{n_voters + 1} each"
         v, Q, P = with_threshold(v, Q, threshold)
     kl = kl_divergence(Q, P)
     overall = bounds_of_vote(v, y, kl, delta / N_BOUNDS)
@@ -457,7 +456,7 @@ def pac_bayes(
 
 
 def _rate_line(name: str, rate: Rate) -> str:
-    """A rate as a line of a table."""
+    """Format a rate as a line of a table."""
     return _columns(
         name,
         f"{rate.rows:,}",
@@ -469,14 +468,14 @@ def _rate_line(name: str, rate: Rate) -> str:
 
 
 def _columns(name: str, *cells: str) -> str:
-    """A line of a table."""
+    """Format a line of a table."""
     widths = [18, 18, 18] if len(cells) == 3 else [8, 7, 9, 18, 20]
     padded = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
     return f"{name:<16}{''.join(padded)}"
 
 
 def _bound_shown(value: float, vacuous: bool) -> str:
-    """A bound in percent, and whether it says nothing."""
+    """Format a bound in percent, marked if it is vacuous."""
     return f"vacuous ({_percent(value)})" if vacuous else _percent(value)
 
 

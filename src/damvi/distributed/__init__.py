@@ -1,7 +1,7 @@
-"""The same fit on a Dask cluster, by the workers that hold the rows.
+"""Fit on a Dask cluster, on the workers that hold the rows.
 
-The result is that of a fit in memory with ``bootstrap="poisson"``, bit by bit, however the
-rows are cut into partitions and however many workers there are.
+The result is bit-identical to a fit in memory with ``bootstrap="poisson"``, regardless of
+the partitions and the number of workers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ try:
     import distributed  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        f"damvi.distributed needs Dask ({error}): pip install 'damvi[dask]'"
+        f"damvi.distributed requires Dask ({error}): pip install 'damvi[dask]'"
     ) from error
 
 from copy import copy
@@ -44,13 +44,13 @@ Fitted = TypeVar("Fitted", DAMVIClassifier, DAMVIVotingClassifier)
 
 
 class DaskTable:
-    """A table on a Dask cluster, as ``DAMVIClassifier.fit`` takes it.
+    """A table on a Dask cluster, as an input of ``DAMVIClassifier.fit``.
 
     Parameters
     ----------
     X : dask.dataframe.DataFrame or dask.array.Array
     client : distributed.Client, optional
-        The current one by default.
+        Default: the current one.
     cache, sample_rows
         See :func:`fit`.
     """
@@ -71,7 +71,7 @@ class DaskTable:
                 client = default_client()
             except ValueError as error:
                 raise ValueError(
-                    "there is no Dask client; make one, as in client = "
+                    "no Dask client; create one with client = "
                     "distributed.Client(address), or Client() for this machine"
                 ) from error
         self.X, self.client, self.cache = X, client, cache
@@ -93,7 +93,7 @@ class DaskTable:
             return train_pool_on_cluster(self._cluster, fit, table, self.sample_rows)
 
     def cancel(self) -> None:
-        """Have the workers forget what they were given by the last fit."""
+        """Release what the workers hold of the last fit."""
         self._cluster.cancel()
 
 
@@ -107,40 +107,40 @@ def fit(
     cache: str | PathLike[str] | None = None,
     sample_rows: int = SAMPLE_ROWS,
 ) -> Fitted:
-    """Fit a classifier on a table that is spread over a Dask cluster.
+    """Fit a classifier on a table distributed over a Dask cluster.
 
-    The result depends neither on the partitions nor on the workers. Of trees it is that of
-    ``estimator.fit`` on the whole table with ``bootstrap="poisson"``, and of a pool that of
-    ``estimator.fit`` on the same rows in parquet files, bit by bit. It needs no Dask to
-    predict, or to be saved and loaded.
+    The result depends neither on the partitions nor on the workers. With trees, it is
+    bit-identical to ``estimator.fit`` on the whole table with ``bootstrap="poisson"``; with
+    a pool, to ``estimator.fit`` on the same rows in parquet files. The fitted estimator can
+    predict, be saved and be loaded without Dask.
 
     Parameters
     ----------
     estimator : DAMVIClassifier or DAMVIVotingClassifier
-        Fitted in place. Voters of the first must be the built-in trees.
+        Fitted in place. Voters of a DAMVIClassifier must be the built-in trees.
     X : dask.dataframe.DataFrame or dask.array.Array
-        Columns are numbers, or categories that are known (``X.categorize()``). It is read
-        twice; ``X.persist()`` keeps it in the memory of the workers.
+        Columns must be numbers, or known categories (``X.categorize()``). It is read twice;
+        ``X.persist()`` keeps it in the workers' memory.
     y : Series, Array or str
-        Labels, cut into partitions as ``X`` is, or the name of a column of it.
+        Labels, partitioned like ``X``, or the name of a column of ``X``.
     sample_weight : Series, Array or str, optional
-        Only ratios matter. Or the name of a column of ``X``.
+        Partitioned like ``X``, or the name of a column. Only ratios matter.
     client : distributed.Client, optional
-        The current one by default.
+        Default: the current one.
     cache : path, optional
-        A folder of the client for finished voters. A fit that ends early (an error, Ctrl-C,
-        a client that is lost) leaves them there, and another one of the same rows with the
-        same ``random_state`` goes on from them. It stays, for fits with other weights and
-        thresholds. By default one in the system's folder for temporary files, which is
-        removed when the fit has succeeded. A pool leaves nothing there.
+        A folder on the client for finished voters. A fit that ends early (an error, Ctrl-C,
+        a lost client) leaves them there, and a fit on the same rows with the same
+        ``random_state`` resumes from them. The folder is kept for fits with other weights
+        and thresholds. By default a temporary folder, which is removed after a successful
+        fit. Pools are not cached.
     sample_rows : int, default=200_000
         Rows that the models of a pool are trained on; see :class:`~damvi.ParquetTable`.
 
     Returns
     -------
     DAMVIClassifier or DAMVIVotingClassifier
-        The estimator. While the client lives, ``reweigh``, ``choose`` and
-        ``oob_decision_function_`` of trees go back to the rows' codes on the workers.
+        The estimator. While the client is alive, ``reweigh``, ``choose`` and
+        ``oob_decision_function_`` of trees use the codes on the workers.
 
     Examples
     --------
@@ -156,21 +156,21 @@ def fit(
     """
     if not isinstance(estimator, Estimator):
         raise TypeError(
-            f"a fit on a cluster takes a DAMVIClassifier or a DAMVIVotingClassifier, not a "
-            f"{type(estimator).__name__}; of a pipeline, give the last step, and do the "
-            f"others with Dask"
+            f"estimator must be a DAMVIClassifier or DAMVIVotingClassifier, not "
+            f"{type(estimator).__name__}; for a pipeline, pass the last step, and apply "
+            f"the others with Dask"
         )
     table = DaskTable(X, client, cache=cache, sample_rows=sample_rows)
     try:
         estimator.fit(table, y, sample_weight)
         return estimator
-    except BaseException:  # Ctrl-C too: workers are not to go on for nobody
+    except BaseException:  # also on Ctrl-C: stop the workers
         table.cancel()
         raise
 
 
 def predict(model: Estimator, X: Any) -> Any:
-    """The class of each row; see :meth:`damvi.DAMVIClassifier.predict`.
+    """Predict the class of each row; see :meth:`damvi.DAMVIClassifier.predict`.
 
     Parameters
     ----------
@@ -181,13 +181,13 @@ def predict(model: Estimator, X: Any) -> Any:
     Returns
     -------
     Series or Array
-        Lazy, cut as ``X`` is, and with its index.
+        Lazy, partitioned like ``X``, with its index.
     """
     return _ask(model, "predict", X)
 
 
 def predict_proba(model: Estimator, X: Any) -> Any:
-    """The chance of each class; see :meth:`damvi.DAMVIClassifier.predict_proba`.
+    """Predict class probabilities; see :meth:`damvi.DAMVIClassifier.predict_proba`.
 
     Parameters
     ----------
@@ -197,13 +197,13 @@ def predict_proba(model: Estimator, X: Any) -> Any:
     Returns
     -------
     DataFrame or Array
-        A column for each of ``model.classes_``, which are its names.
+        A column for each of ``model.classes_``, named after it.
     """
     return _ask(model, "predict_proba", X)
 
 
 def decision_function(model: Estimator, X: Any) -> Any:
-    """Vote less threshold; see :meth:`damvi.DAMVIClassifier.decision_function`.
+    """Return vote minus threshold; see :meth:`damvi.DAMVIClassifier.decision_function`.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def decision_function(model: Estimator, X: Any) -> Any:
 
 
 def vote(model: Estimator, X: Any) -> Any:
-    """The weighted vote on each row; see :meth:`damvi.DAMVIClassifier.vote`.
+    """Return the weighted vote on each row; see :meth:`damvi.DAMVIClassifier.vote`.
 
     Parameters
     ----------
@@ -240,16 +240,16 @@ def _ask(model: Estimator, method: str, X: Any) -> Any:
     shapes = {"predict": (0,), "predict_proba": (0, n_classes)}
     dtype = model.classes_.dtype if method == "predict" else np.dtype(np.float64)
     nothing = np.empty(shapes.get(method, vote_shape(0, n_classes)), dtype)
-    alone = copy(model).set_params(n_jobs=1)  # without the votes of the training rows
-    # One task makes the model known to all others, which each would have it inside else.
+    alone = copy(model).set_params(n_jobs=1)  # without the training votes
+    # Send the model once as a task, instead of with each task.
     there = delayed(alone, name=f"damvi-model-{uuid4().hex}", traverse=False)
     if isinstance(X, dd.DataFrame):
         meta = _framed(nothing, model, X._meta)
         return X.map_partitions(_answer_frame, there, method, meta, meta=meta)
     if not isinstance(X, da.Array):
         raise TypeError(
-            f"X is a {type(X).__name__}, and must be a Dask DataFrame or Array; for a "
-            f"table in memory use model.{method}(X)"
+            f"X must be a Dask DataFrame or Array, not {type(X).__name__}; for a table in "
+            f"memory, use model.{method}(X)"
         )
     X = in_rows(X)
     shape: dict[str, Any] = {"drop_axis": 1}
@@ -261,7 +261,7 @@ def _ask(model: Estimator, method: str, X: Any) -> Any:
 
 
 def _framed(answer: Any, model: Estimator, X: Any) -> Any:
-    """An answer with the index of the rows, and the classes as names of columns."""
+    """Return an answer with the index of the rows, and the classes as column names."""
     if answer.ndim == 2:
         return pd.DataFrame(answer, index=X.index, columns=model.classes_)
     labels = pd.Series(model.classes_).dtype if answer.dtype.kind in "OU" else answer.dtype

@@ -1,8 +1,8 @@
-"""Finished voters on the client's disk, so that a fit that failed can go on from them.
+"""Finished voters on the client's disk, from which a failed fit can resume.
 
-They are a function of the rows' codes, the seed and the trees' settings. A file holds some
-of them, as arrays, under a digest of all that: one that is damaged, or of another fit, is
-passed over, and its voters are grown again.
+They are a function of the rows' codes, the seed and the tree settings. A file holds some
+voters as arrays, with a digest of all of these: files that are damaged, or of another fit,
+are ignored, and their voters are trained again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ARRAYS = [field.name for field in fields(Forest)]
 
 
 def key_of(tree: Any, binning: Binning, plan: BlockPlan, fingerprint: int) -> str:
-    """All that a voter depends on, but its number.
+    """Return a digest of everything that a voter depends on, except its index.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def key_of(tree: Any, binning: Binning, plan: BlockPlan, fingerprint: int) -> st
     binning : Binning
     plan : BlockPlan
     fingerprint : int
-        Of the codes, classes and weights of all rows, in their order; see
+        Fingerprint of the codes, classes and weights of all rows, in order; see
         :func:`~damvi.distributed.work.fingerprint_of`.
     """
     grown_by = tree.max_depth, tree.min_samples_leaf, tree.max_features
@@ -63,8 +63,8 @@ class Checkpoint:
     Parameters
     ----------
     cache : path or None
-        A folder in which they get one of their own, which stays; None is the system's for
-        temporary files, and there it goes when the fit has succeeded.
+        A folder in which they get a permanent subfolder; None for a temporary folder, which
+        is removed after a successful fit.
     key : str
         See :func:`key_of`.
     """
@@ -83,17 +83,17 @@ class Checkpoint:
             self._give_up(error)
 
     def load(self, n_voters: int, shape: tuple[int, int]) -> list[tuple[range, Forest]]:
-        """What is there of so many voters, in their order.
+        """Load the available voters, in order.
 
         Parameters
         ----------
         n_voters : int
         shape : (int, int)
-            The numbers of features and of classes.
+            The numbers of features and classes.
         """
         found: list[tuple[range, Forest]] = []
         for voters in sorted(self._there(), key=lambda there: (there.start, -there.stop)):
-            # Fits with other numbers of threads cut other lots, which may overlap.
+            # With other numbers of threads, batches are cut differently and may overlap.
             free = found[-1][0].stop if found else 0
             if free <= voters.start and voters.stop <= n_voters:
                 forest = self._read(voters, shape)
@@ -102,7 +102,7 @@ class Checkpoint:
         return found
 
     def keep(self, voters: range, forest: Forest) -> None:
-        """Write finished voters; a disk that is full must not end the fit."""
+        """Save finished voters; a full disk must not end the fit."""
         if not self._works:
             return
         with io.BytesIO() as file:
@@ -110,21 +110,21 @@ class Checkpoint:
             content = file.getvalue()
         head = FIRST_LINE + self._digest(voters, content)
         try:
-            _make_private(self.folder)  # another fit like this one may have removed it
+            _make_private(self.folder)  # an identical fit may have removed it
             write_whole(self._path(voters), head + content)
         except OSError as error:
             self._give_up(error)
 
     def __str__(self) -> str:
-        """What is known of it to whoever is told that the fit has failed."""
+        """Return a note for the error message of a failed fit."""
         n = sum(map(len, self._there()))
         if not n:
             return ""
         kept = counted(n, "voter is", "voters are")
-        return f"; {kept} kept in {self.folder}, and the same fit goes on from there"
+        return f"; {kept} saved in {self.folder}, and the same fit resumes from there"
 
     def fit_succeeded(self) -> None:
-        """Nothing is to be resumed: what was kept for that alone goes."""
+        """Remove temporary files, since there is nothing to resume."""
         if self._works and self._is_temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -136,7 +136,7 @@ class Checkpoint:
         return [there for there in (range(*pair) for pair in ends) if there]
 
     def _read(self, voters: range, shape: tuple[int, int]) -> Forest | None:
-        """The voters, if the file is whole and holds just them."""
+        """Read voters, if the file is intact and holds exactly these."""
         try:
             stored = self._path(voters).read_bytes()
         except OSError:
@@ -160,24 +160,24 @@ class Checkpoint:
     def _give_up(self, error: OSError) -> None:
         self._works = False
         warnings.warn(
-            f"finished voters cannot be kept in {self.folder} ({error}), so this fit could "
-            f"not be resumed; name another folder with cache=",
+            f"cannot save finished voters in {self.folder} ({error}), so this fit cannot "
+            f"be resumed; choose another folder with cache=",
             UserWarning,
             stacklevel=2,
         )
 
 
 def missing(n_voters: int, there: list[range]) -> list[range]:
-    """Runs of voters that are not there; those that are come in order."""
+    """Return ranges of missing voters, given the sorted available ones."""
     ends = [range(0), *there, range(n_voters, n_voters)]
     gaps = [range(one.stop, other.start) for one, other in pairwise(ends)]
     return [gap for gap in gaps if gap]
 
 
 def _make_private(folder: Path) -> None:
-    """A folder that nobody else can write to; one that is there must be such."""
+    """Create a private folder; an existing one must be private too."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     if not is_private(folder):
-        raise PermissionError(f"{folder} is no folder of ours alone; remove it")
+        raise PermissionError(f"{folder} is not private to this user; remove it")

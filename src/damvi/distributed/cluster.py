@@ -1,4 +1,4 @@
-"""A Dask client as the steps of a fit use it: tasks with names, and results or an error."""
+"""A Dask client for the steps of a fit: named tasks, and results or an error."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from .checkpoint import Checkpoint
 from .work import add_all, identity, listed, total_of, work_on
 
 FAN_IN = 4
-"""Results that are added up at a time, so that none of many travels far."""
+"""Number of results summed at a time, so that few travel far."""
 LARGE = 2**14
-"""Bytes of an argument that is handed to the workers once, and not with each task."""
-LOOK_EVERY = 5.0
-"""Seconds between looks at what the workers do."""
+"""Size in bytes from which an argument is sent to the workers once, not per task."""
+CHECK_EVERY = 5.0
+"""Seconds between checks of the workers."""
 PATIENCE = 60.0
-"""Seconds without work until nobody believes that it will go on."""
+"""Seconds without progress after which a fit fails."""
 MORE_PATIENCE = 900.0
-"""The same where all workers are alive and free; data may be on a long way."""
+"""The same if all workers are alive and idle; data may be in transit."""
 GONE = (
-    "the connection to the cluster is lost, and with it the training rows; connect a "
-    "client, and fit again"
+    "lost the connection to the cluster, and with it the training rows; connect a client, "
+    "and fit again"
 )
 
 
-class Said(NamedTuple):
-    """A heartbeat of a worker: when, and how many tasks it runs and results it holds."""
+class Heartbeat(NamedTuple):
+    """A heartbeat of a worker: time, running tasks, and stored results."""
 
     when: float
     n_running: int
@@ -45,10 +45,10 @@ class Said(NamedTuple):
 
 
 class Cluster:
-    """A client, and how the work of a fit, or of a pass over its rows, is given to it.
+    """A client, with the tasks of a fit or of a pass over its rows.
 
-    The name of a step is the prefix of its tasks' keys, for whoever watches Dask's
-    dashboard: "codes" is "damvi-codes" there.
+    The name of a step is the prefix of its task keys on Dask's dashboard: "codes" is
+    "damvi-codes" there.
     """
 
     def __init__(self, client: Client) -> None:
@@ -58,10 +58,10 @@ class Cluster:
 
     @contextmanager
     def cancelled_on_failure(self) -> Iterator[None]:
-        """Whatever ends the steps within, workers are not left with what they were given.
+        """Release everything on the workers if the steps within fail.
 
-        Futures would go with the last reference to them; but a traceback may hold some for
-        as long as a session lasts.
+        Futures are released with their last reference, but a traceback may hold references
+        for a whole session.
         """
         try:
             yield
@@ -70,11 +70,11 @@ class Cluster:
             raise
 
     def cancel(self) -> None:
-        """Give up all that was submitted, and what came of it."""
-        # Not by Client.cancel: where tasks depend on each other, the scheduler stumbles
-        # over those that nobody holds any more, and closes the connection.
+        """Cancel all submitted tasks, and release their results."""
+        # Not with Client.cancel: with dependent tasks, the scheduler fails on released
+        # ones and closes the connection.
         for future in list(self._futures):
-            with suppress(Exception):  # the connection is lost, and that has been told
+            with suppress(Exception):  # connection lost, already reported
                 future.release()
 
     @property
@@ -82,27 +82,27 @@ class Cluster:
         return max(1, sum(self.client.nthreads().values()))
 
     def submit(self, step: str, func: Callable[..., Any], *args: Any) -> Future:
-        """One task."""
+        """Submit one task."""
         future = self.client.submit(func, *args, key=_keys(step, 1)[0], priority=1)
         self._futures.add(future)
         return future
 
     def hand(self, step: str, value: Any) -> Future:
-        """What the client knows, as something that any worker can make again."""
+        """Send a value from the client as a task that any worker can repeat."""
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1PB"}):
             return self.submit(step, identity, value)
 
     def each(
         self, step: str, func: Callable[..., Any], parts: list[Any], **settings: Any
     ) -> list[Future]:
-        """A task for each part; of a future, on the worker that has it."""
+        """Submit a task per part; for a future, on the worker that holds it."""
         keys = _keys(step, len(parts))
         return self._known(self.client.map(func, parts, key=keys, **settings))
 
     def each_of_lazy(
         self, step: str, func: Callable[..., Any], parts: Iterable[Any], **settings: Any
     ) -> list[Future]:
-        """The same for parts that are yet to be made, and are forgotten after it."""
+        """The same for lazy parts, which are released afterwards."""
         parts = list(parts)
         task = delayed(func)
         calls = [
@@ -116,7 +116,7 @@ class Cluster:
         return futures
 
     def total(self, step: str, add: Callable[..., Any], parts: list[Future]) -> Future:
-        """Results added up on the workers, a few at a time, as soon as they are there."""
+        """Sum results on the workers, a few at a time, as they become available."""
         while len(parts) > 1:
             groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
             parts = [
@@ -126,81 +126,80 @@ class Cluster:
         return parts[0]
 
     def result(self, future: Future) -> Any:
-        """The value of a future, here."""
+        """Fetch the value of a future."""
         return self.watch.result(future)
 
     def results(self, step: str, parts: list[Future]) -> list[Any]:
-        """Many small values, fetched at once."""
+        """Fetch many small values at once."""
         values: list[Any] = self.result(self.submit(step, listed, *parts))
         return values
 
 
 def _keys(step: str, n: int) -> list[str]:
-    """Keys of tasks that are never taken for others."""
+    """Return unique task keys."""
     mark = uuid4().hex
     return [f"damvi-{step}-{mark}-{number}" for number in range(n)]
 
 
 class Watch:
-    """Waits for futures for as long as there is somebody to work on them.
+    """Wait for futures as long as some worker makes progress.
 
-    A worker is at work if it runs a task, however long that takes, or if it has since come
-    to hold more or fewer results; that is known from its heartbeat. What keeps all of them
-    from it is told from what they say of themselves: paused, for want of memory; or nothing
-    at all, if they are stopped.
+    A worker makes progress if it runs a task, however long that takes, or if the number of
+    its results has changed, according to its heartbeat. If none does, their state explains
+    why: paused for lack of memory, or silent because they are stopped.
     """
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self._said: dict[str, Said] = {}
+        self._heartbeats: dict[str, Heartbeat] = {}
         self._silent: dict[str, float] = {}
-        self._looked, self._idle = time.monotonic(), 0.0
+        self._checked, self._idle = time.monotonic(), 0.0
 
     def result(self, future: Future) -> Any:
-        """The value of a future."""
+        """Return the value of a future."""
         self.wait([future])
-        patience = LOOK_EVERY
+        patience = CHECK_EVERY
         while True:
             try:
                 return future.result(timeout=patience)
             except TimeoutError:
-                self._look(patience, fetching=True)
-                patience *= 2  # a large value may take longer to arrive
+                self._check_progress(patience, fetching=True)
+                patience *= 2  # a large value may take long to arrive
             except Exception as error:
-                raise self._told(error) from None
+                raise self._explained(error) from None
 
     def wait(self, futures: list[Future], how: str = "ALL_COMPLETED") -> None:
-        """Until all are there (or the first of them), or one has failed."""
+        """Wait until all (or the first) are done, or one has failed."""
         self._idle = 0.0
         while True:
             try:
                 with self.client.as_current():
-                    wait(futures, timeout=LOOK_EVERY, return_when=how)
+                    wait(futures, timeout=CHECK_EVERY, return_when=how)
                 break
             except TimeoutError:
-                self._look(LOOK_EVERY)
+                self._check_progress(CHECK_EVERY)
                 if any(future.status in ("error", "lost") for future in futures):
                     break
-            except Exception as error:  # a worker or the scheduler is gone
-                raise self._told(error) from error
+            except Exception as error:  # lost a worker or the scheduler
+                raise self._explained(error) from error
         for future in futures:
             if future.status == "error":
-                raise self._told(future.exception())
+                raise self._explained(future.exception())
 
-    def _look(self, waited: float, fetching: bool = False) -> None:
-        """Whether anybody is at work, and if nobody is for too long, why."""
+    def _check_progress(self, waited: float, fetching: bool = False) -> None:
+        """Check for progress; raise an error if there was none for too long."""
         workers: dict[str, Any] | None
         try:
             ask = self.client.scheduler.identity
-            workers = self.client.sync(ask, callback_timeout=LOOK_EVERY)["workers"]
+            workers = self.client.sync(ask, callback_timeout=CHECK_EVERY)["workers"]
         except TimeoutError:
             workers = None
-        except (OSError, ValueError, AttributeError) as error:  # closed, here or there
+        except (OSError, ValueError, AttributeError) as error:  # closed on either side
             raise RuntimeError(GONE) from error
         now = time.monotonic()
-        # A process that was itself stopped for an hour has not been waiting for an hour.
-        passed = min(now - self._looked, waited + 2 * LOOK_EVERY)
-        self._looked = now
+        # If this process itself was suspended, that time does not count as waiting.
+        passed = min(now - self._checked, waited + 2 * CHECK_EVERY)
+        self._checked = now
         if self._at_work(workers or {}, passed):
             self._idle = 0.0
             return
@@ -210,90 +209,90 @@ class Watch:
             raise RuntimeError(why)
 
     def _at_work(self, workers: dict[str, Any], passed: float) -> bool:
-        """Whether any worker said so since the last look."""
-        before, self._said = self._said, {}
+        """Whether any worker made progress since the last check."""
+        before, self._heartbeats = self._heartbeats, {}
         silent, self._silent = self._silent, {}
         found = False
         for address, worker in workers.items():
             tasks = worker["metrics"].get("task_counts", {})
             running = sum(tasks.get(state, 0) for state in ("executing", "long-running"))
-            said = Said(worker["last_seen"], running, tasks.get("memory", 0))
-            known = self._said[address] = before.get(address, said)
+            heartbeat = Heartbeat(worker["last_seen"], running, tasks.get("memory", 0))
+            known = self._heartbeats[address] = before.get(address, heartbeat)
             self._silent[address] = silent.get(address, 0.0) + passed
-            if said.when != known.when:
-                found |= said.n_running > 0 or said.n_held != known.n_held
-                self._said[address], self._silent[address] = said, 0.0
+            if heartbeat.when != known.when:
+                found |= heartbeat.n_running > 0 or heartbeat.n_held != known.n_held
+                self._heartbeats[address], self._silent[address] = heartbeat, 0.0
         return found
 
     def _why_idle(self, workers: dict[str, Any] | None, fetching: bool) -> str | None:
-        """What keeps all workers from their work, and what helps; None is just a delay."""
+        """Explain why all workers are idle, with a remedy; None if just a delay."""
         seconds = f"{PATIENCE:.0f} seconds"
         if workers is None:
             return (
-                f"the scheduler of the cluster gave no sign of life for {seconds}; it is "
-                f"stopped, or its machine is out of memory: start it again, and fit again"
+                f"no sign of life from the cluster's scheduler for {seconds}; it has "
+                f"stopped, or its machine is out of memory. Restart it, and fit again"
             )
         if not workers:
             return (
-                f"no worker is left in the cluster, and none came for {seconds}; if the "
-                f"last ones ran out of memory, give workers more; start some, and fit again"
+                f"the cluster has had no workers for {seconds}; if they ran out of "
+                f"memory, give workers more. Start some, and fit again"
             )
         silent = [name for name, time in self._silent.items() if time >= PATIENCE / 2]
         if silent:
             return (
-                f"nothing could go on for {seconds}, since {len(silent)} of {len(workers)} "
-                f"workers gave no sign of life ({', '.join(silent[:3])}); they are "
-                f"stopped, or their machine is out of memory: start them again, and fit "
+                f"no progress for {seconds}: no sign of life from {len(silent)} of "
+                f"{len(workers)} workers ({', '.join(silent[:3])}). They have "
+                f"stopped, or their machine is out of memory; restart them, and fit "
                 f"again"
             )
         paused = [worker for worker in workers.values() if worker["status"] == "paused"]
-        if not paused or fetching:  # the paused still give away what they have
-            if self._idle < MORE_PATIENCE:  # a long way from one worker to another
+        if not paused or fetching:  # paused workers still send their results
+            if self._idle < MORE_PATIENCE:  # data may be in transit
                 return None
             return (
-                f"nothing went on for {MORE_PATIENCE / 60:.0f} minutes, though all "
-                f"{len(workers)} workers are alive: the scheduler has lost sight of a "
-                f"task, as when work is broken off and asked for again at once, or memory "
-                f"is short; call client.restart(), and fit again"
+                f"no progress for {MORE_PATIENCE / 60:.0f} minutes, though all "
+                f"{len(workers)} workers are alive: the scheduler has lost track of a "
+                f"task, as can happen if work is cancelled and resubmitted at once, or if "
+                f"memory is short; call client.restart(), and fit again"
             )
         limit = format_bytes(min(worker["memory_limit"] or 0 for worker in paused))
         return (
-            f"no worker accepted work for {seconds}: {len(paused)} of {len(workers)} are "
-            f"paused, since they are short of memory (the limit of a worker is {limit}); "
-            f"give workers more memory, or cut the table into smaller partitions, and fit "
+            f"no worker accepted tasks for {seconds}: {len(paused)} of {len(workers)} are "
+            f"paused because they are short of memory (limit per worker: {limit}); "
+            f"give workers more memory, or use smaller partitions, and fit "
             f"again"
         )
 
-    def _told(self, error: Any) -> Any:
-        """Dask's own errors in the terms of whoever asked for a fit."""
+    def _explained(self, error: Any) -> Any:
+        """Translate Dask's errors for the user of a fit."""
         name, text = type(error).__name__, str(error).partition("\n")[0]
         if isinstance(error, KilledWorker):
             return RuntimeError(
-                f"workers die again and again at the same task ({text}); most likely they "
-                f"run out of memory: cut the table into smaller partitions, or give "
-                f"workers more memory"
+                f"workers die repeatedly at the same task ({text}), most likely because "
+                f"they run out of memory; use smaller partitions, or give workers more "
+                f"memory"
             )
         if not ("Cancelled" in name or "CommClosed" in name):
             return error
         if self.client.status != "running":
             return RuntimeError(GONE)
         return RuntimeError(
-            f"the cluster has lost data that it cannot make again ({name}: {text}); fit "
+            f"the cluster has lost data that it cannot recompute ({name}: {text}); fit "
             f"again, on data that workers read themselves rather than get from the client"
         )
 
 
 class FutureBlocks:
-    """Partitions in codes, each on a worker; what is asked of them is done there.
+    """Coded partitions on the workers, where the work is done.
 
     Parameters
     ----------
     client : Client
     blocks : list of Future
     known : list of (object, Future)
-        What the workers have too, and need not be sent.
+        Values that the workers already have, and that need not be sent.
     checkpoint : Checkpoint or None
-        What the fit could be resumed from.
+        What the fit could resume from.
     """
 
     client: Client
@@ -311,7 +310,7 @@ class FutureBlocks:
         self._known = known
 
     def each(self, work: Callable[[CodedBlock], Any], what: str = "") -> Iterator[Any]:
-        """What the work makes of each block, in their order."""
+        """Yield the result of ``work`` on each block, in order."""
         cluster = Cluster(self.client)
         with cluster.cancelled_on_failure():
             for future in self._start(cluster, "votes", work_on, work):
@@ -320,7 +319,7 @@ class FutureBlocks:
     def total(
         self, work: Callable[[CodedBlock], Any], add: Callable[..., Any], what: str = ""
     ) -> Any:
-        """The same, added up on the workers."""
+        """Return the sum of the results, computed on the workers."""
         cluster = Cluster(self.client)
         with cluster.cancelled_on_failure():
             parts = self._start(cluster, "moments", total_of, work, add=add)
@@ -329,7 +328,7 @@ class FutureBlocks:
             return cluster.result(whole)
 
     def fit_succeeded(self) -> None:
-        """Codes on the workers go with the model."""
+        """Release the codes on the workers along with the model."""
         if self.checkpoint is not None:
             self.checkpoint.fit_succeeded()
 
@@ -351,9 +350,9 @@ class FutureBlocks:
         return cluster.each(step, task, self.blocks, **settings)
 
     def _there(self, cluster: Cluster, value: Any) -> Any:
-        """The value, or where workers find it."""
+        """Return the value, or its future on the workers."""
         for known, future in self._known:
             if known is value:
                 return future
-        # Dask's own way with large arguments of a map fails in some releases.
+        # Dask's own handling of large arguments in map fails in some releases.
         return cluster.hand("given", value) if sizeof(value) > LARGE else value

@@ -1,8 +1,8 @@
-"""Step 1 for a pool of different models on a cluster: a sample, models, and votes there.
+"""Step 1 for a pool of different models on a cluster.
 
-The sample is put together on one worker, the models are trained by all of them, and each
-partition is voted on where it is. The votes come to the client, as they do from a table on
-disk, and so the result is the same.
+The sample is gathered on one worker, all workers train models, and each partition is voted
+on where it is. The votes are sent to the client, as for a table on disk, so the result is
+the same.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from .training import Table, count_rows, names_of
 from .work import Place, Truth, refuse_infinity, table_of
 
 
-class Look(NamedTuple):
-    """What is taken of a partition to train on, and the hashes of rows to remember."""
+class SampledPart(NamedTuple):
+    """The sampled rows of a partition, and the hashes of rows to record."""
 
     sample: Sample
     hashes: Hashes
@@ -57,17 +57,17 @@ class Answer(NamedTuple):
 def train_pool_on_cluster(
     cluster: Cluster, fit: PoolFit, table: Table, sample_rows: int
 ) -> TrainedPool:
-    """Train a pool on a sample of a table, and have it vote where the rows are."""
+    """Train a pool on a sample of a table, and vote where the rows are."""
     names_of(table)
     make_plan = partial(PoolPlan.of, fit, rows=sample_rows, example=table.example)
     rows = count_rows(cluster, fit, table, make_plan)
     plan: PoolPlan = rows.plan
     there = cluster.hand("plan", plan)
     known = {"plan": there, "label_counts": rows.label_counts}
-    looks = cluster.each_of_lazy("sample", look_at, rows.parts, **known)
-    sample = cluster.submit("join-samples", join_looks, *looks)
-    hashes = cluster.result(cluster.submit("join-hashes", join_hashes, *looks))
-    del looks
+    sampled = cluster.each_of_lazy("sample", sample_part, rows.parts, **known)
+    sample = cluster.submit("join-samples", join_parts, *sampled)
+    hashes = cluster.result(cluster.submit("join-hashes", join_hashes, *sampled))
+    del sampled
     named = cluster.result(cluster.submit("pool", pool_of, there, fit.named, sample))
     names = [name for name, _ in named]
     by_fold, whole, seconds = _train(cluster, there, named, plan.n_folds, sample, fit)
@@ -84,7 +84,7 @@ def train_pool_on_cluster(
     start = 0
     for number, future in enumerate(parts):
         answer: Answer = cluster.result(future)
-        cast_on[number] = None  # the worker may forget it
+        cast_on[number] = None  # release it on the worker
         own = slice(start, start + len(answer.targets))
         votes[own], targets[own], folds[own] = answer[:3]
         if weights is not None:
@@ -103,7 +103,7 @@ def _train(
     sample: Future,
     fit: PoolFit,
 ) -> tuple[Future, list[Any], dict[str, float]]:
-    """Each voter's models by fold, on the workers; those of all rows here; the seconds."""
+    """Return each voter's models by fold (on the workers), those of all rows, and times."""
     tasks = [(k, fold) for fold in (ALL_ROWS, *range(n_folds)) for k in range(len(named))]
     models = {
         (k, fold): cluster.submit("train", train_there, plan, named[k], fold, sample)
@@ -124,7 +124,7 @@ def _train(
 def block_of(
     X: Any, truth: Truth, place: Place, plan: PoolPlan, label_counts: LabelCounts
 ) -> RowBlock:
-    """A partition as rows of numbers."""
+    """Return a partition as rows of numbers."""
     table = table_of(X, truth, place, plan.columns.categories)
     numbers = np.ascontiguousarray(dense(table[:]), np.float64)
     refuse_infinity(numbers, X, plan.columns.categories, place)
@@ -133,21 +133,23 @@ def block_of(
     return RowBlock(numbers, targets, weights, place.start, place.before)
 
 
-def look_at(X: Any, truth: Truth, place: Place, **known: Any) -> Look:
-    """The rows of a partition that are in the sample, and the hashes of some."""
+def sample_part(X: Any, truth: Truth, place: Place, **known: Any) -> SampledPart:
+    """Return the sampled rows of a partition, and the hashes of some."""
     plan: PoolPlan = known["plan"]
     block = block_of(X, truth, place, **known)
     rows = block.numbers if plan.columns.categories is None else X
     hashes = row_hashes(rows, block.targets)
-    return Look(sample_of(plan, block), thinned(hashes, hash_step(plan.totals.n_rows)))
+    return SampledPart(
+        sample_of(plan, block), thinned(hashes, hash_step(plan.totals.n_rows))
+    )
 
 
-def join_looks(*looks: Look) -> Sample:
-    return join_samples([look.sample for look in looks])
+def join_parts(*parts: SampledPart) -> Sample:
+    return join_samples([part.sample for part in parts])
 
 
-def join_hashes(*looks: Look) -> Hashes:
-    return np.concatenate([look.hashes for look in looks])
+def join_hashes(*parts: SampledPart) -> Hashes:
+    return np.concatenate([part.hashes for part in parts])
 
 
 def train_there(
@@ -162,7 +164,7 @@ def second(pair: tuple[Any, float]) -> float:
 
 
 def by_voter(names: list[str], *models: tuple[Any, float]) -> list[tuple[str, list[Any]]]:
-    """Each voter's models, fold by fold."""
+    """Return each voter's models by fold."""
     n_folds = len(models) // len(names)
     return [
         (name, [model for model, _ in models[k * n_folds : (k + 1) * n_folds]])
@@ -171,7 +173,7 @@ def by_voter(names: list[str], *models: tuple[Any, float]) -> list[tuple[str, li
 
 
 def votes_on(X: Any, truth: Truth, place: Place, models: Any, **known: Any) -> Answer:
-    """The votes on a partition, by models that were trained without its rows' folds."""
+    """Return the votes on a partition, by models trained without its rows' folds."""
     plan: PoolPlan = known["plan"]
     block = block_of(X, truth, place, **known)
     with one_blas_thread():

@@ -31,24 +31,24 @@ from .cluster import Cluster, FutureBlocks
 from .work import Place
 
 LOT_BYTES = 2**27
-"""What the samples of voters that are grown by one task may take."""
+"""Maximum size of the samples of voters that one task grows."""
 LOTS_A_THREAD = 4
-"""So that no thread waits for long for the last lot of another."""
+"""Minimum number of batches per thread, so that no thread waits long for another."""
 
 
 Parts = list[Any]
-"""Of a partition each, something lazy."""
+"""One lazy value per partition."""
 
 
 class Table(NamedTuple):
-    """A table in parts.
+    """A partitioned table.
 
     Attributes
     ----------
     X, y : list of Delayed
     weights : list of Delayed, or of None
     frame : DataFrame or None
-        No rows of the same columns; None for arrays.
+        An empty dataframe with the same columns; None for arrays.
     n_features : int
     """
 
@@ -60,18 +60,18 @@ class Table(NamedTuple):
 
     @property
     def example(self) -> Any:
-        """No rows."""
+        """An empty table."""
         return np.empty((0, self.n_features)) if self.frame is None else self.frame
 
 
 def read_table(X: Any, y: Any, sample_weight: Any) -> Table:
-    """A table, its labels and its weights, cut alike."""
+    """Read a table, its labels and its weights, partitioned alike."""
     if isinstance(X, dd.DataFrame):
         return _read_frame(X, y, sample_weight)
     if not isinstance(X, da.Array):
         raise TypeError(
-            f"X is a {type(X).__name__}, and must be a Dask DataFrame or Array; for a "
-            f"table in memory use estimator.fit(X, y)"
+            f"X must be a Dask DataFrame or Array, not {type(X).__name__}; for a table in "
+            f"memory, use estimator.fit(X, y)"
         )
     X = in_rows(X)
     parts = _parts(X)
@@ -81,16 +81,16 @@ def read_table(X: Any, y: Any, sample_weight: Any) -> Table:
 
 
 def in_rows(X: Any) -> Any:
-    """An array of rows, none of which is cut."""
+    """Rechunk an array so that no row is split."""
     if X.ndim != 2:
-        raise ValueError(f"X has {X.ndim} dimensions; give it rows and columns")
+        raise ValueError(f"X has {X.ndim} dimensions, but must have two")
     if X.dtype.kind not in "biuf":
-        raise ValueError(f"X holds {X.dtype}; an array must hold numbers")
+        raise ValueError(f"X has dtype {X.dtype}, but an array must be numeric")
     return X.rechunk({1: -1})
 
 
 def check_frame(X: Any) -> None:
-    """That all columns are numbers, or categories that are known."""
+    """Check that all columns are numeric or known categories."""
     twice = X.columns[X.columns.duplicated()].tolist()
     if twice:
         raise ValueError(f"X has more than one column named {twice}; rename them")
@@ -98,13 +98,13 @@ def check_frame(X: Any) -> None:
         if str(dtype) == "category":
             if not X[name].cat.known:
                 raise ValueError(
-                    f"the categories of column {name!r} are not known yet; find them with "
+                    f"the categories of column {name!r} are unknown; determine them with "
                     f"X = X.categorize(columns=[{name!r}])"
                 )
         elif dtype.kind not in "biuf":
             raise ValueError(
-                f"column {name!r} holds {dtype}, neither numbers nor categories; make it "
-                f"a category, as in X = X.categorize(columns=[{name!r}]), or drop it"
+                f"column {name!r} has dtype {dtype}, neither numeric nor categorical; "
+                f"convert it with X = X.categorize(columns=[{name!r}]), or drop it"
             )
 
 
@@ -119,7 +119,7 @@ def _read_frame(X: Any, y: Any, sample_weight: Any) -> Table:
     if own:
         X = X.drop(columns=own)
     if not len(X.columns):
-        raise ValueError("X has no column to learn from")
+        raise ValueError("X has no feature columns")
     check_frame(X)
     y, sample_weight = (
         whole[given] if isinstance(given, str) else given for given in (y, sample_weight)
@@ -131,32 +131,30 @@ def _read_frame(X: Any, y: Any, sample_weight: Any) -> Table:
 
 
 def _column(name: str, given: Any, X: Any, n_parts: int) -> Parts:
-    """One value a row, cut as ``X`` is."""
+    """Return one value per row, partitioned like ``X``."""
     if given is None and name != "y":
         return [None] * n_parts
     if isinstance(given, da.Array):
         if given.ndim != 1:
-            raise ValueError(
-                f"{name} has {given.ndim} dimensions; give one value for each row"
-            )
+            raise ValueError(f"{name} has {given.ndim} dimensions; pass one value per row")
         if isinstance(X, da.Array) and not _unknown(X) and not _unknown(given):
             if given.shape[0] != X.shape[0]:
                 raise ValueError(
-                    f"{name} has {given.shape[0]} rows, and X {X.shape[0]}; give one value "
-                    f"for each row"
+                    f"{name} has {given.shape[0]} rows, but X has {X.shape[0]}; pass one "
+                    f"value per row"
                 )
             given = given.rechunk((X.chunks[0],))
     elif not isinstance(given, dd.Series):
         or_name = " or the name of a column" if isinstance(X, dd.DataFrame) else ""
         raise TypeError(
-            f"{name} is a {type(given).__name__}, and must be a Dask Series or Array"
+            f"{name} is a {type(given).__name__}, but must be a Dask Series or Array"
             f"{or_name}"
         )
     parts = _parts(given)
     if len(parts) != n_parts:
         raise ValueError(
-            f"{name} is cut into {len(parts)} partitions, and X into {n_parts}; cut them "
-            f"alike, as they are when both come from one DataFrame"
+            f"{name} has {len(parts)} partitions, but X has {n_parts}; partition them "
+            f"alike, as when both come from one DataFrame"
         )
     return parts
 
@@ -165,23 +163,23 @@ def _parts(given: Any) -> Parts:
     if isinstance(given, da.Array):
         lazy: Parts = given.to_delayed().ravel().tolist()
         return lazy
-    # Reads no more columns than it needs, but does not go on to join partitions that have
-    # become small: X and y would no longer be cut alike.
+    # Only reads the columns it needs, but must not merge partitions that have become small:
+    # X and y would no longer be partitioned alike.
     lazy = given.simplify().to_delayed(optimize_graph=False)
     return lazy
 
 
 def _unknown(array: Any) -> bool:
-    return bool(array.shape[0] != array.shape[0])  # not a number
+    return bool(array.shape[0] != array.shape[0])  # NaN: unknown
 
 
 class Rows(NamedTuple):
-    """A table on the workers: what is yet to be read of it, and what is known.
+    """A table on the workers: what is still to be read, and what is known.
 
     Attributes
     ----------
     parts : list of (Delayed, Future, Place)
-        Of each partition with rows in it: the rows, their truth, where they are.
+        For each non-empty partition: its rows, their labels, and its position.
     label_counts : LabelCounts
     plan : BlockPlan or PoolPlan
     """
@@ -194,7 +192,7 @@ class Rows(NamedTuple):
 def train_on_cluster(
     cluster: Cluster, fit: BlockFit, table: Table, cache: str | PathLike[str] | None
 ) -> Trained:
-    """Train voters on a table, and have them vote where the rows are."""
+    """Train voters on a table, and vote where the rows are."""
     tree = fit.new_tree()
     categories, categorical = categories_of(tree, table.example)
     names = names_of(table)
@@ -211,9 +209,9 @@ def train_on_cluster(
     )
     cluster.watch.wait(coded)
     plan = rows.plan
-    del rows  # the labels as they were given are no longer needed
+    del rows  # the raw labels are no longer needed
     checkpoint = None
-    if fit.repeatable:  # no other fit could go on from these voters
+    if fit.repeatable:  # otherwise no fit could resume from these voters
         prints = cluster.each("fingerprint", work.fingerprint_of, coded)
         whole = cluster.total("add-fingerprints", work.add_fingerprints, prints)
         key = key_of(tree, features.binning, plan, cluster.result(whole))
@@ -231,7 +229,7 @@ def count_rows(
     table: Table,
     make_plan: Callable[[Labels, ClassTotals], Any],
 ) -> Rows:
-    """The labels of all partitions, and how many rows of which class each has."""
+    """Return the labels of all partitions, and the number of rows per class in each."""
     numbers = range(len(table.X))
     given = zip(numbers, table.y, table.weights, strict=True)
     truth = cluster.each_of_lazy("labels", work.truth_of, given)
@@ -261,9 +259,9 @@ def _find_bins(
     categories: Categories | None,
     categorical: NDArray[np.bool_],
 ) -> tuple[Features, Hashes]:
-    glances = cluster.each_of_lazy(
+    sketches = cluster.each_of_lazy(
         "sketch",
-        work.glance_of,
+        work.sketch_of,
         rows.parts,
         plan=rows.plan,
         label_counts=rows.label_counts,
@@ -271,8 +269,8 @@ def _find_bins(
         categorical=categorical,
         hash_step=hash_step(rows.plan.totals.n_rows),
     )
-    whole = cluster.total("merge-sketches", work.merge_glances, glances)
-    del glances
+    whole = cluster.total("merge-sketches", work.merge_sketches, sketches)
+    del sketches
     binning, hashes = cluster.result(cluster.submit("bins", work.bins_of, whole))
     return Features(categories, binning), hashes
 
@@ -285,12 +283,12 @@ def _grow(
     grow: Callable[[list[range]], Iterator[tuple[range, Future]]],
     checkpoint: Checkpoint | None,
 ) -> tuple[Forest, Future]:
-    """The forest, here and on the workers; those of its trees that are kept are not grown.
+    """Return the forest, here and on the workers; saved trees are not grown again.
 
     Parameters
     ----------
     grow : callable
-        From lots of voters to each of them and its trees, as they are done.
+        Maps batches of voters to each batch and its trees, as they finish.
     """
     n = fit.n_estimators
     kept = checkpoint.load(n, (n_features, plan.n_classes)) if checkpoint else []
@@ -299,7 +297,7 @@ def _grow(
     grown = grow(lots)
     if fit.verbose:
         known = sum(len(voters) for voters, _ in kept)
-        what = f"Training voters ({known} of {n} are there)" if known else "Training voters"
+        what = f"Training voters ({known} of {n} resumed)" if known else "Training voters"
         grown = progress_bar(what)(grown, len(lots))
     try:
         for voters, future in grown:
@@ -321,7 +319,7 @@ def _grow_lots(
     features: Future,
     lots: list[range],
 ) -> Iterator[tuple[range, Future]]:
-    """Trees, a lot a task, as they are done; few at a time, since samples take room."""
+    """Yield trees, a batch per task, as they finish; few at a time, to limit memory."""
     running: dict[range, Future] = {}
     for voters in lots:
         samples = cluster.each("samples", work.samples_of, coded, plan=plan, voters=voters)
@@ -339,7 +337,7 @@ def _grow_lots(
 def _lots(
     plan: BlockPlan, n_voters: int, n_features: int, n_threads: int, kept: list[range]
 ) -> list[range]:
-    """Voters that are grown together: a task each would be too many, for small samples."""
+    """Split voters into batches; one task each would be too many for small samples."""
     n = plan.totals.n_rows
     share = plan.max_samples
     n_draws = share if isinstance(share, Integral) else share * n
@@ -353,12 +351,12 @@ def _lots(
 
 
 def names_of(table: Table) -> list[str] | None:
-    """The columns' names, if they have any."""
+    """Return the column names, if there are any."""
     columns = [] if table.frame is None else list(table.frame.columns)
     texts = [isinstance(name, str) for name in columns]
     if any(texts) and not all(texts):
         raise TypeError(
-            "some names of columns are texts and others are not; make all of them texts, "
-            "as in X.columns = [str(name) for name in X.columns]"
+            "some column names are strings and others are not; convert them all with "
+            "X.columns = [str(name) for name in X.columns]"
         )
     return columns if columns and all(texts) else None

@@ -1,7 +1,7 @@
-"""What the workers do.
+"""The tasks of the workers.
 
-All of it is a function of its arguments and changes none of them, so that what a lost
-worker had is made again elsewhere, and comes out the same.
+They are pure functions of their arguments, so that the results of a lost worker can be
+recomputed elsewhere, with the same outcome.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ..voters.trees.voters import grow_tree
 
 PIECE_ROWS = 2**16
 """Rows of a partition whose votes are in memory at a time."""
-GLANCE_CELLS = 2**20
-"""Cells that are looked at at a time: each look copies the sample that is kept."""
+SKETCH_CELLS = 2**20
+"""Cells examined at a time; each step copies the sketch."""
 
 
 class Truth(NamedTuple):
-    """Labels and weights of a partition, as they were given."""
+    """Labels and weights of a partition, as given."""
 
     number: int
     y: NDArray[Any]
@@ -38,15 +38,15 @@ class Truth(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a partition is in the table.
+    """The position of a partition in the table.
 
     Attributes
     ----------
     number : int
     start : int
-        The number of its first row.
+        Index of its first row.
     before : ndarray of shape (C,)
-        Rows of each class that come before.
+        Number of earlier rows of each class.
     """
 
     number: int
@@ -57,7 +57,7 @@ class Place(NamedTuple):
         return f"partition {self.number}"
 
 
-class Glance(NamedTuple):
+class PartitionSketch(NamedTuple):
     """What bins are learned from, and the hashes of the rows."""
 
     sketch: EdgeSketch
@@ -80,12 +80,12 @@ def truth_of(number: int, y: Any, weights: Any) -> Truth:
         given = None if weights is None else np.asarray(weights, np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"partition {number}: sample_weight does not hold numbers ({error})"
+            f"partition {number}: sample_weight is not numeric ({error})"
         ) from error
     if given is not None and len(given) != len(values):
         raise ValueError(
-            f"partition {number}: y has {len(values)} rows and sample_weight {len(given)}; "
-            f"cut both into the same partitions"
+            f"partition {number}: y has {len(values)} rows, but sample_weight has "
+            f"{len(given)}; partition both alike"
         )
     return Truth(number, values, given)
 
@@ -99,7 +99,7 @@ def class_totals_of(truth: Truth, label_counts: LabelCounts, labels: Labels) -> 
     return ClassTotals.of(targets, labels.n_classes, label_counts.scaled(truth.weights))
 
 
-def glance_of(
+def sketch_of(
     X: Any,
     truth: Truth,
     place: Place,
@@ -108,32 +108,32 @@ def glance_of(
     categories: Categories | None,
     categorical: NDArray[np.bool_],
     hash_step: int,
-) -> Glance:
-    """Look at the rows of a partition once."""
+) -> PartitionSketch:
+    """Examine the rows of a partition once."""
     table = table_of(X, truth, place, categories)
     targets, weights = targets_of(plan.labels, truth.y), label_counts.scaled(truth.weights)
     signs = signs_that_count(targets, plan.n_classes, weights, plan.totals.counted)
     sketch = EdgeSketch(categorical, plan.n_classes, plan.seed)
-    step = max(1, GLANCE_CELLS // table.shape[1])
+    step = max(1, SKETCH_CELLS // table.shape[1])
     for start in range(0, len(X), step):
         rows = slice(start, start + step)
         block = dense(table[rows])
         refuse_infinity(block, X, categories, place)
         sketch.add(block, signs[rows], place.start + start)
     known = row_hashes(table if categories is None else X, targets)
-    return Glance(sketch, thinned(known, hash_step))
+    return PartitionSketch(sketch, thinned(known, hash_step))
 
 
-def merge_glances(*glances: Glance) -> Glance:
-    first = glances[0].sketch
+def merge_sketches(*parts: PartitionSketch) -> PartitionSketch:
+    first = parts[0].sketch
     whole = EdgeSketch(first.categorical, len(first.samples), first.seed)
-    for glance in glances:
-        whole.merge(glance.sketch)
-    return Glance(whole, np.concatenate([glance.hashes for glance in glances]))
+    for part in parts:
+        whole.merge(part.sketch)
+    return PartitionSketch(whole, np.concatenate([part.hashes for part in parts]))
 
 
-def bins_of(glance: Glance) -> tuple[Binning, Hashes]:
-    return glance.sketch.binning(), glance.hashes
+def bins_of(whole: PartitionSketch) -> tuple[Binning, Hashes]:
+    return whole.sketch.binning(), whole.hashes
 
 
 def codes_of(
@@ -144,7 +144,7 @@ def codes_of(
     label_counts: LabelCounts,
     features: Features,
 ) -> CodedBlock:
-    """The partition as it is worked with from here on: a byte a cell."""
+    """Return the partition as one-byte codes, as used from here on."""
     table = table_of(X, truth, place, features.categories)
     return CodedBlock(
         features.binning.encode(table),
@@ -156,18 +156,18 @@ def codes_of(
 
 
 def fingerprint_of(block: CodedBlock) -> int:
-    """A number for the rows and their places; see :func:`add_fingerprints`."""
+    """Return a number for the rows and their positions; see :func:`add_fingerprints`."""
     return add_fingerprints(*map(_fingerprint, pieces(block)))
 
 
 def add_fingerprints(*parts: int) -> int:
-    """That of a table, from those of its parts, however it is cut."""
+    """Combine the fingerprints of the parts of a table, independent of the partitioning."""
     return sum(parts) % 2**64
 
 
 def _fingerprint(block: CodedBlock) -> int:
     n, d = block.codes.shape
-    words = np.zeros((n, -(-d // 4) * 4), np.uint8)  # four codes at a time
+    words = np.zeros((n, -(-d // 4) * 4), np.uint8)  # four codes per word
     words[:, :d] = block.codes
     weights = np.zeros(n) if block.weights is None else block.weights
     places = np.arange(block.start, block.start + n)
@@ -177,11 +177,13 @@ def _fingerprint(block: CodedBlock) -> int:
 
 
 def samples_of(block: CodedBlock, plan: BlockPlan, voters: range) -> list[Sample]:
-    """The rows of the partition that some voters are trained on."""
+    """Return the rows of the partition that some voters are trained on."""
     samples = []
     for voter in voters:
         codes, times, targets = sample_of(plan, voter, block)
-        small = np.min_scalar_type(int(times.max(initial=0)))  # they are sent about
+        small = np.min_scalar_type(
+            int(times.max(initial=0))
+        )  # they are sent between workers
         samples.append(Sample(codes, times.astype(small), targets))
     return samples
 
@@ -193,10 +195,10 @@ def grow_lot(
     features: Features,
     plan: BlockPlan,
 ) -> Forest:
-    """Some trees, from the samples of all partitions in the order of their rows."""
+    """Grow some trees, from the samples of all partitions in row order."""
     grown = []
     sizes = [sum(len(part[k].targets) for part in parts) for k in range(len(voters))]
-    # One array for all of them, since Dask's workers give memory back at once.
+    # One array for all, since Dask's workers return freed memory at once.
     room = np.empty((max(sizes), len(features)), np.uint8)
     for k, (voter, size) in enumerate(zip(voters, sizes, strict=True)):
         samples = [part[k] for part in parts]
@@ -213,12 +215,12 @@ def join(*forests: Forest) -> Forest:
 
 
 def listed(*values: Any) -> list[Any]:
-    """Many small values as one, which is fetched at once."""
+    """Join many small values, to fetch them at once."""
     return list(values)
 
 
 def identity(value: Any) -> Any:
-    """What the client knows, as a task that any worker can do again."""
+    """Return a value of the client, as a task that any worker can repeat."""
     return value
 
 
@@ -227,19 +229,19 @@ def add_all(add: Callable[..., Any], *values: Any) -> Any:
 
 
 def work_on(block: CodedBlock, asked: Callable[..., Any], given: list[Any]) -> list[Any]:
-    """What the work makes of each piece of a partition, in order."""
+    """Yield the result of ``work`` on each piece of a partition, in order."""
     return [asked(*given, piece) for piece in pieces(block)]
 
 
 def total_of(
     block: CodedBlock, asked: Callable[..., Any], given: list[Any], add: Callable[..., Any]
 ) -> Any:
-    """The same, added up."""
+    """Return the sum of the results."""
     return reduce(add, (asked(*given, piece) for piece in pieces(block)))
 
 
 def pieces(block: CodedBlock) -> Iterator[CodedBlock]:
-    """A partition in blocks whose votes are few enough."""
+    """Split a partition into blocks whose votes fit in memory."""
     before = block.before
     for first in range(0, len(block.targets), PIECE_ROWS):
         rows = slice(first, first + PIECE_ROWS)
@@ -250,10 +252,10 @@ def pieces(block: CodedBlock) -> Iterator[CodedBlock]:
 
 
 def table_of(X: Any, truth: Truth, place: Place, categories: Categories | None) -> Any:
-    """The rows as something to read numbers from by blocks."""
+    """Return the rows as a table from which numbers are read in blocks."""
     if len(X) != len(truth.y):
         raise ValueError(
-            f"{place}: X has {len(X)} rows and y {len(truth.y)}; cut both into the same "
+            f"{place}: X has {len(X)} rows, but y has {len(truth.y)}; use the same "
             f"partitions"
         )
     if categories is not None:
@@ -267,9 +269,7 @@ def refuse_infinity(
     block: NDArray[np.float64], X: Any, categories: Categories | None, place: Place
 ) -> None:
     if categories is not None or not np.isinf(block).any():
-        return  # with categories, the table itself looks
+        return  # with categories, the table itself checks
     column = int(np.isinf(block).any(axis=0).argmax())
     name = X.columns[column] if hasattr(X, "columns") else column
-    raise ValueError(
-        f"{place}: column {name!r} contains infinity; replace it by a number or NaN"
-    )
+    raise ValueError(f"{place}: column {name!r} contains infinity; use a number or NaN")

@@ -1,8 +1,8 @@
-"""Fitted models in files, and for other programs.
+"""Save and load fitted models, and export them to other formats.
 
-A model file holds plain arrays and JSON under a SHA-256, and loading it runs no code that
-it brings; ``docs/model_files.md`` describes the format. ``docs/export.md`` describes the
-exports: ONNX graphs, skops files, plain scikit-learn.
+A model file holds arrays and JSON under a SHA-256; loading it runs no code from the file.
+The format is described in ``docs/model_files.md``, the exports (ONNX, skops, scikit-learn)
+in ``docs/export.md``.
 """
 
 from .container import ModelFileError

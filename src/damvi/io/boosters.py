@@ -1,11 +1,10 @@
-"""LightGBM, XGBoost and CatBoost in a model file: arrays and numbers of ours.
+"""Store LightGBM, XGBoost and CatBoost models as plain arrays.
 
-What these libraries say of a trained model is taken apart into columns, one entry a node
-or a leaf, all trees one after the other. A file holds those columns and nothing in a
-format of the libraries, whose readers trust what they are given: trees that point nowhere
-crash them or never end. On loading the columns are checked, and the text that the library
-is given is written here, from them alone. Settings that a prediction depends on, such as
-threads, are checked as well, or ours.
+A trained model is converted to columns with one entry per node or leaf, all trees
+concatenated. The libraries' own formats are never stored, because their readers trust
+their input: invalid trees crash them or never end. On loading, the columns are validated,
+and the library's input is rebuilt from them alone. Settings that affect prediction, such as
+the number of threads, are validated or overridden.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ THREADS = {"n_jobs", "nthread", "nthreads", "num_thread", "num_threads", "thread
 
 
 def check_threads(settings: dict[str, Any]) -> None:
-    """Refuse absurd numbers of threads, and use no more of them than there are CPUs."""
+    """Reject absurd numbers of threads, and limit them to the number of CPUs."""
     for name in THREADS & settings.keys():
         n = settings[name]
         is_whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
         if n is not None and not (is_whole and abs(int(n)) <= MOST_THREADS):
-            raise ModelFileError(f"its {name} is {str(n)[:80]}, which no machine has")
+            raise ModelFileError(f"its {name} is {str(n)[:80]}, which is invalid")
         if n is not None and int(n) > (cpus := os.cpu_count() or 1):
             settings[name] = cpus
 
 
 def booster_of(value: Any) -> str | None:
-    """Which booster it is, if any; one that nobody has imported it cannot be."""
+    """Return which booster a value is, if any; a library not yet imported is ruled out."""
     for kind in KINDS:
         package, _, name = kind.partition(".")
         module = sys.modules.get(package)
@@ -63,7 +62,7 @@ def booster_of(value: Any) -> str | None:
 
 
 def write_booster(writer: Writer, kind: str, model: Any) -> dict[str, Json]:
-    """Its parameters, and what it has learned as columns."""
+    """Return the parameters, and the trained model as columns."""
     package = kind.partition(".")[0]
     read, check, _ = LIBRARIES[package]
     params = dict(model.get_params(deep=False))
@@ -72,23 +71,23 @@ def write_booster(writer: Writer, kind: str, model: Any) -> dict[str, Json]:
         parts = read(model)
         if parts:
             check(parts)
-    except Exception as error:  # what is not checked on loading is not saved either
+    except Exception as error:  # do not save what loading would reject
         raise ModelFileError(
-            f"{writer.where} cannot be saved: model files do not take models by {package} "
-            f"of this kind ({_reason(error)}); use its default trees and objective"
-            + (", on numbers" if kind == CATBOOST else "")
+            f"{writer.where} cannot be saved: model files do not support this {package} "
+            f"model ({_reason(error)}); use its default trees and objective"
+            + (", on numeric features" if kind == CATBOOST else "")
         ) from error
     return {"params": writer.state(params), "trained": writer.state(parts)}
 
 
 def read_booster(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
-    """The model that was written."""
+    """Rebuild a stored model."""
     package, _, name = kind.partition(".")
     try:
         cls = getattr(import_module(package), name)
     except ImportError as error:
         raise ImportError(
-            f"the model has a voter by {package}, which is not installed; install it "
+            f"the model has a {package} voter, but {package} is not installed; install it "
             f"with: pip install {package}"
         ) from error
     params, parts = reader.state(stored["params"]), reader.state(stored["trained"])
@@ -100,16 +99,14 @@ def read_booster(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
             check(parts)
             rebuild(model, parts)
         return model
-    except Exception as error:  # each library has errors of its own
-        raise ModelFileError(
-            f"a voter by {package} is broken ({_reason(error)})"
-        ) from error
+    except Exception as error:  # each library has its own exceptions
+        raise ModelFileError(f"a {package} voter is corrupt ({_reason(error)})") from error
 
 
 def _reason(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     if isinstance(error, KeyError):
-        lines = [f"no {lines[0][:80]}"] if lines else []
+        lines = [f"missing {lines[0][:80]}"] if lines else []
     return lines[0][:200] if lines else type(error).__name__
 
 
@@ -130,19 +127,19 @@ LIGHTGBM_ALSO = {
     *("pos_bagging_fraction", "skip_drop", "top_rate", "uniform_drop", "use_missing"),
     *("verbose", "verbosity", "xgboost_dart_mode", "zero_as_missing"),
 } | THREADS
-"""Options of LightGBM beyond the constructor's; none names a file or a machine."""
+"""LightGBM options beyond the constructor's; none refers to a file or a machine."""
 
 
 def check_params(kind: str, params: dict[str, Any]) -> None:
-    """The parameters of a constructor, as far as a prediction depends on them.
+    """Check the constructor parameters that affect predictions.
 
-    LightGBM puts its own into one line of text, so a blank in a value would be a further
-    option.
+    LightGBM joins its parameters into one line of text, so a space in a value would inject
+    another option.
     """
     check_threads(params)
     if kind == XGBOOST:
         missing = params.get("missing", math.nan)
-        require(isinstance(missing, (int, float)), "missing is no number")
+        require(isinstance(missing, (int, float)), "missing is not a number")
         require(params.get("booster") in (None, "gbtree", "dart", "gblinear"), "booster")
         check_threads(params.get("kwargs") or {})
     if kind != LIGHTGBM:
@@ -151,18 +148,18 @@ def check_params(kind: str, params: dict[str, Any]) -> None:
 
     known = LGBMClassifier().get_params().keys() | LIGHTGBM_ALSO
     for name, value in params.items():
-        require(name in known, f"the parameter {name[:40]!r} of LightGBM")
+        require(name in known, f"unknown LightGBM parameter {name[:40]!r}")
         if name in ("class_weight", "random_state"):
             continue
         ok = isinstance(value, NUMBERS) or (
             isinstance(value, str) and WORD.fullmatch(value) is not None
         )
-        require(ok, f"the parameter {name!r} of LightGBM is neither a number nor a word")
+        require(ok, f"LightGBM parameter {name!r} is not a number or word")
         if isinstance(value, (int, np.integer)):
-            require(abs(int(value)) < 2**31, f"the parameter {name!r} is out of range")
+            require(abs(int(value)) < 2**31, f"parameter {name!r} is out of range")
 
 
-# What all have in common.
+# Common to all libraries.
 
 
 def _int(value: Any, least: int, most: int, what: str) -> int:
@@ -172,7 +169,7 @@ def _int(value: Any, least: int, most: int, what: str) -> int:
 
 
 def check_counts(counts: Any, end: int, least: int, what: str) -> NDArray[np.int64]:
-    """How many items each of some parts has, that add up to ``end``: where they start."""
+    """Check item counts that must add up to ``end``; return the start offsets."""
     require_array(counts, np.int64, (None,), what)
     require(len(counts) > 0, f"no {what}")
     require(((counts >= least) & (counts <= end)).all(), f"{what} out of range")
@@ -183,7 +180,7 @@ def check_counts(counts: Any, end: int, least: int, what: str) -> NDArray[np.int
 def check_columns(
     parts: Parts, columns: list[Column], n: int, free: Collection[str] = ()
 ) -> None:
-    """Columns of ``n`` entries, of finite numbers but for those that are ``free``."""
+    """Check columns of ``n`` entries; all must be finite except those in ``free``."""
     for name, dtype in columns:
         require_array(parts[name], dtype, (n,), name)
         if np.dtype(dtype).kind == "f" and name not in free:
@@ -191,20 +188,20 @@ def check_columns(
 
 
 def _names(names: Any, n: int) -> None:
-    require(isinstance(names, list) and len(names) == n, "names of features")
-    require(all(type(name) is str for name in names), "names of features")
+    require(isinstance(names, list) and len(names) == n, "feature names")
+    require(all(type(name) is str for name in names), "feature names")
 
 
 def check_classes(classes: Any, n: int) -> None:
-    """Labels of so many classes."""
+    """Check that there are labels for ``n`` classes."""
     ok = isinstance(classes, np.ndarray) and classes.shape == (n,)
-    require(ok and classes.dtype.kind in "biufUO", "another number of classes")
+    require(ok and classes.dtype.kind in "biufUO", "wrong number of classes")
     require(all(isinstance(one, (str, *NUMBERS[1:])) for one in classes), "classes")
-    require(len(set(classes.tolist())) == n, "classes that are the same")
+    require(len(set(classes.tolist())) == n, "duplicate classes")
 
 
 def _joined(trees: list[dict[str, Any]], columns: list[Column]) -> Parts:
-    """The columns of all trees, one after the other; of other numbers none fits."""
+    """Concatenate the columns of all trees, without loss of precision."""
     joined = {}
     for name, dtype in columns:
         wide = np.float64 if np.dtype(dtype).kind == "f" else np.int64
@@ -220,10 +217,10 @@ def _split(column: NDArray[Any], starts: NDArray[np.int64]) -> list[NDArray[Any]
     return np.split(column, starts[1:-1])
 
 
-# LightGBM: a text of trees, one line a column.
+# LightGBM: text with one line per column.
 
 CATEGORICAL = 1
-"""The bit of LightGBM's ``decision_type`` that marks a split on categories."""
+"""Bit of LightGBM's ``decision_type`` that marks a categorical split."""
 LIGHTGBM_NODES: list[Column] = [
     ("split_feature", np.int32),
     ("split_gain", np.float64),
@@ -245,14 +242,14 @@ LIGHTGBM_NAME = re.compile(r'[^\s\x00-\x20\x7f",:\[\]{}]+')
 
 
 def read_lightgbm(model: Any) -> Parts:
-    """A fitted ``LGBMClassifier`` as columns; nothing if it is not fitted."""
+    """Return a fitted ``LGBMClassifier`` as columns; empty if it is not fitted."""
     booster = vars(model).get("_Booster")
     if booster is None:
         return {}
-    # All rounds: with early stopping, the best one is remembered beside.
+    # Save all rounds; the best one, from early stopping, is stored separately.
     text = booster.model_to_string(num_iteration=-1)
     head, *blocks = re.split(r"\n(?=Tree=[0-9]+\n)", text.partition("\nend of trees\n")[0])
-    require("\naverage_output\n" not in head, "boosting by means, 'rf'")
+    require("\naverage_output\n" not in head, "boosting type 'rf'")
     header = _lightgbm_fields(head.removeprefix("tree\n"))
     objective, *options = header["objective"].split(" ")
     known = dict(option.split(":") for option in options)
@@ -282,14 +279,14 @@ def _lightgbm_fields(lines: str) -> dict[str, str]:
     for line in lines.split("\n"):
         if line:
             name, equals, value = line.partition("=")
-            require(equals and name not in fields, f"its line {line[:40]!r}")
+            require(equals and name not in fields, f"line {line[:40]!r}")
             fields[name] = value
     return fields
 
 
 def _lightgbm_tree(fields: dict[str, str]) -> dict[str, Any]:
-    """A tree's columns, as many zeros as there should be numbers where there are none."""
-    require(fields.get("is_linear", "0") == "0", "linear models as leaves")
+    """Return a tree's columns; absent ones are filled with zeros."""
+    require(fields.get("is_linear", "0") == "0", "linear trees")
     n = int(fields["num_leaves"])
     tree: dict[str, Any] = {"shrinkage": float(fields["shrinkage"])}
     for columns, size in ((LIGHTGBM_NODES, n - 1), (LIGHTGBM_LEAVES, n)):
@@ -303,10 +300,10 @@ def _lightgbm_tree(fields: dict[str, str]) -> dict[str, Any]:
 
 
 def lightgbm_children(parts: Parts) -> tuple[NDArray[Any], ...]:
-    """Children by the numbers of all nodes, splits before leaves in each tree.
+    """Return children by global node index, with splits before leaves in each tree.
 
-    Left and right child (-1 for leaves), which nodes are splits, and where trees start.
-    Leaf k of a tree is -k - 1 in the columns.
+    Returns left and right children (-1 for leaves), which nodes are splits, and where trees
+    start. In the columns, leaf k of a tree is stored as -k - 1.
     """
     leaves = parts["n_leaves"]
     roots = np.append(0, np.cumsum(2 * leaves - 1))
@@ -324,25 +321,25 @@ def lightgbm_children(parts: Parts) -> tuple[NDArray[Any], ...]:
 
 
 def check_lightgbm(parts: Parts) -> None:
-    """All that LightGBM takes for granted."""
-    require(parts["objective"] in OBJECTIVES, f"the objective {parts['objective']!r:.60}")
-    require(isinstance(parts["sigmoid"], float) and parts["sigmoid"] > 0, "its sigmoid")
-    width = _int(parts["width"], 1, MAX_CLASSES, "a number of classes:")
+    """Check everything that LightGBM takes for granted."""
+    require(parts["objective"] in OBJECTIVES, f"objective {parts['objective']!r:.60}")
+    require(isinstance(parts["sigmoid"], float) and parts["sigmoid"] > 0, "sigmoid")
+    width = _int(parts["width"], 1, MAX_CLASSES, "number of classes:")
     require(
-        (width == 1) == (parts["objective"] == "binary"), "an objective of other classes"
+        (width == 1) == (parts["objective"] == "binary"), "an objective for other classes"
     )
-    require(width != 2 or parts["objective"] == "multiclassova", "a number of classes")
+    require(width != 2 or parts["objective"] == "multiclassova", "number of classes")
     check_classes(parts["classes"], max(width, 2))
     names, n_trees = parts["names"], len(parts["n_leaves"])
     _names(names, len(names))
     n_features = _int(len(names), 1, MOST_FEATURES, "features:")
-    require(all(LIGHTGBM_NAME.fullmatch(name) for name in names), "names of features")
+    require(all(LIGHTGBM_NAME.fullmatch(name) for name in names), "feature names")
     require(len(set(names)) == n_features and type(parts["named"]) is bool, "names")
     n_leaves = len(parts["leaf_value"])
     check_counts(parts["n_leaves"], n_leaves, 1, "leaves")
-    require(n_trees % width == 0, "trees missing for some classes")
-    best = _int(parts["best_iteration"], -1, n_trees // width, "a best round of")
-    _int(parts["best_of_model"], 0, max(best, 0), "a best round of")
+    require(n_trees % width == 0, "missing trees of some classes")
+    best = _int(parts["best_iteration"], -1, n_trees // width, "best iteration")
+    _int(parts["best_of_model"], 0, max(best, 0), "best iteration")
     check_columns(parts, LIGHTGBM_NODES, n_leaves - n_trees, free=["threshold"])
     require(not np.isnan(parts["threshold"]).any(), "threshold has numbers out of range")
     check_columns(parts, LIGHTGBM_LEAVES, n_leaves)
@@ -353,12 +350,12 @@ def check_lightgbm(parts: Parts) -> None:
     require_family(left, right, inner, roots)
     require_depth(left, right, inner, roots)
     kinds = parts["decision_type"]
-    require((kinds < 12).all(), "splits of no known kind")
+    require((kinds < 12).all(), "unknown kind of splits")
     n_sets = len(parts["set_words"])
     check_counts(parts["n_sets"], n_sets, 0, "sets")
-    require(len(parts["n_sets"]) == n_trees, "sets missing")
+    require(len(parts["n_sets"]) == n_trees, "missing sets")
     if n_sets:
-        check_counts(parts["set_words"], len(parts["cat_threshold"]), 1, "sets' words")
+        check_counts(parts["set_words"], len(parts["cat_threshold"]), 1, "set sizes")
     require_array(parts["cat_threshold"], np.uint32, (None,), "sets")
     by_set = (kinds & CATEGORICAL) != 0
     most = np.repeat(parts["n_sets"], parts["n_leaves"] - 1)[by_set]
@@ -369,7 +366,7 @@ def check_lightgbm(parts: Parts) -> None:
 
 
 def check_categories(categories: Any) -> None:
-    """The categories of a dataframe's columns, where a library keeps them."""
+    """Check the categories of a dataframe's columns."""
     require(categories is None or isinstance(categories, list), "categories")
     for column in categories or ():
         require(isinstance(column, list), "categories")
@@ -377,7 +374,7 @@ def check_categories(categories: Any) -> None:
 
 
 def lightgbm_trees(parts: Parts) -> list[dict[str, NDArray[Any]]]:
-    """The columns of each tree."""
+    """Return the columns of each tree."""
     starts = np.append(0, np.cumsum(parts["n_leaves"]))
     nodes = starts - np.arange(len(starts))
     columns = {name: _split(parts[name], nodes) for name, _ in LIGHTGBM_NODES}
@@ -386,7 +383,7 @@ def lightgbm_trees(parts: Parts) -> list[dict[str, NDArray[Any]]]:
 
 
 def lightgbm_text(parts: Parts) -> str:
-    """The columns as the text that LightGBM reads."""
+    """Return the columns as LightGBM's text format."""
     width, names = parts["width"], parts["names"]
     objective = parts["objective"]
     if width > 1:
@@ -457,7 +454,7 @@ def rebuild_lightgbm(model: Any, parts: Parts) -> None:
     )
 
 
-# XGBoost: a document in binary JSON, an array a column.
+# XGBoost: binary JSON with one array per column.
 
 XGBOOST_NODES: list[Column] = [
     ("base_weights", np.float32),
@@ -492,23 +489,23 @@ INTEGERS = {
     "int32": (13, b"l"),
     "int64": (15, b"L"),
 }
-"""By type: XGBoost's number for a list of them, and the letter in binary JSON."""
+"""By dtype: XGBoost's type code of an array, and the UBJSON marker."""
 
 
 def read_xgboost(model: Any) -> Parts:
-    """A fitted ``XGBClassifier`` as columns; nothing if it is not fitted."""
+    """Return a fitted ``XGBClassifier`` as columns; empty if it is not fitted."""
     if "_Booster" not in vars(model):
         return {}
     booster = model.get_booster()
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     kind, params = learner["gradient_booster"]["name"], learner["learner_model_param"]
-    require(kind == "gbtree", f"the booster {kind!r}")
+    require(kind == "gbtree", f"booster {kind!r}")
     content = learner["gradient_booster"]["model"]
     trees = content["trees"]
     for tree in trees:
         own = tree["tree_param"]
-        require(own["size_leaf_vector"] in ("0", "1"), "leaves with a value a class")
-        require(own["num_deleted"] == "0", "nodes that were cut off")
+        require(own["size_leaf_vector"] in ("0", "1"), "vector-valued leaves")
+        require(own["num_deleted"] == "0", "deleted nodes")
     start = params["base_score"].strip("[]").split(",")
     best, cats = booster.attr("best_iteration"), content.get("cats", {})
     parts = {
@@ -529,46 +526,48 @@ def read_xgboost(model: Any) -> Parts:
         "order": np.array(cats.get("sorted_idx", []), dtype=np.int32),
     }
     parts |= _joined(trees, [*XGBOOST_NODES, *XGBOOST_SETS])
-    # Older releases have NaN where a set of categories decides.
+    # Older releases store NaN for splits on a set of categories.
     parts["split_conditions"][parts["split_type"] == 1] = 0
     return parts | _joined(trees, [("categories", np.int32)])
 
 
 def _xgboost_categories(column: dict[str, Any]) -> tuple[NDArray[Any], ...]:
-    """Whole numbers, or the ends of texts and their bytes; nothing for other columns."""
+    """Return integers, or offsets and bytes of strings; empty for other columns."""
     if "offsets" in column:
         ends, values = column["offsets"], column["values"]
         return np.array(ends, dtype=np.int32), np.array(values, dtype=np.int8)
     kinds = {number: name for name, (number, _) in INTEGERS.items()}
-    require(column["type"] in kinds, "categories of no known kind")
+    require(column["type"] in kinds, "unknown kind of categories")
     return (np.array(column["values"], dtype=kinds[column["type"]]),)
 
 
 def check_xgboost(parts: Parts) -> None:
-    """All that XGBoost takes for granted."""
+    """Check everything that XGBoost takes for granted."""
     objective = parts["objective"]
-    require(objective in XGBOOST_OBJECTIVES, f"the objective {objective!r:.60}")
-    width = _int(parts["width"], 1, MAX_CLASSES, "a number of classes:")
-    n_classes = _int(parts["n_classes"], 2, MAX_CLASSES, "a number of classes:")
-    require(width == (n_classes if objective[:5] == "multi" else 1), "other classes")
+    require(objective in XGBOOST_OBJECTIVES, f"objective {objective!r:.60}")
+    width = _int(parts["width"], 1, MAX_CLASSES, "number of classes:")
+    n_classes = _int(parts["n_classes"], 2, MAX_CLASSES, "number of classes:")
+    require(
+        width == (n_classes if objective[:5] == "multi" else 1), "wrong number of classes"
+    )
     require_array(parts["start"], np.float32, (None,), "start")
-    require(len(parts["start"]) in (1, width), "starts for other classes")
-    require(np.isfinite(parts["start"]).all(), "starts that are no numbers")
+    require(len(parts["start"]) in (1, width), "base scores for other classes")
+    require(np.isfinite(parts["start"]).all(), "base scores are not finite")
     n_features = _int(parts["n_features"], 1, MOST_FEATURES, "features:")
     for name in ("names", "types"):
         _names(parts[name], n_features if parts[name] else 0)
-    require(set(parts["types"]) <= set(FEATURE_TYPES), "types of features")
+    require(set(parts["types"]) <= set(FEATURE_TYPES), "feature types")
     n, n_trees = len(parts["left_children"]), len(parts["n_nodes"])
     roots = check_counts(parts["n_nodes"], n, 1, "nodes")
-    n_parallel = _int(parts["n_parallel"], 1, n_trees, "trees a round:")
-    require(n_trees % (width * n_parallel) == 0, "trees missing for some classes")
+    n_parallel = _int(parts["n_parallel"], 1, n_trees, "trees per round:")
+    require(n_trees % (width * n_parallel) == 0, "missing trees of some classes")
     n_rounds, best = n_trees // (width * n_parallel), parts["best_iteration"]
-    require(best is None or (_int(best, 0, n_rounds - 1, "a best round of") >= 0), "best")
+    require(best is None or (_int(best, 0, n_rounds - 1, "best iteration") >= 0), "best")
     score = parts["best_score"]
     require(score is None or (type(score) is str and len(score) < 100), "best score")
     require_array(parts["of_class"], np.int64, (n_trees,), "classes of trees")
     expected = np.tile(np.repeat(np.arange(width), n_parallel), n_rounds)
-    require((parts["of_class"] == expected).all(), "trees for other classes")
+    require((parts["of_class"] == expected).all(), "trees assigned to wrong classes")
     check_columns(parts, XGBOOST_NODES, n)
     left, right, feature = (
         parts[name].astype(np.int64)
@@ -585,7 +584,7 @@ def check_xgboost(parts: Parts) -> None:
     places = np.flatnonzero(inner)
     for side in (left, right):
         parents[side[places]] = places - first[places]
-    require((parts["parents"] == parents).all(), "parents of other children")
+    require((parts["parents"] == parents).all(), "inconsistent parents")
     require(((feature >= 0) & (feature < n_features)).all(), "features out of range")
     require((parts["default_left"] <= 1).all(), "default_left is not 0 or 1")
     _check_xgboost_sets(parts, roots, inner)
@@ -593,14 +592,14 @@ def check_xgboost(parts: Parts) -> None:
 
 
 def _check_xgboost_categories(known: Any, order: Any, n_features: int) -> None:
-    """The categories of a dataframe's columns, and their places in sorted order."""
+    """Check the categories of a dataframe's columns, and their sort order."""
     require(isinstance(known, list) and len(known) in (0, n_features), "categories")
     require_array(order, np.int32, (None,), "order of categories")
     for column in known:
         arrays = isinstance(column, tuple) and len(column) in (1, 2)
         require(arrays and all(isinstance(one, np.ndarray) for one in column), "categories")
         if len(column) == 1:
-            require(column[0].dtype.name in INTEGERS, "categories of no known kind")
+            require(column[0].dtype.name in INTEGERS, "unknown kind of categories")
             require_array(column[0], column[0].dtype, (None,), "categories")
             continue
         ends, values = column
@@ -608,7 +607,7 @@ def _check_xgboost_categories(known: Any, order: Any, n_features: int) -> None:
         require_array(values, np.int8, (None,), "categories")
         if len(ends):
             require(ends[0] == 0 and ends[-1] <= len(values), "categories do not add up")
-            require((ends[1:] >= ends[:-1]).all(), "categories go back")
+            require((ends[1:] >= ends[:-1]).all(), "category offsets not increasing")
     sizes = [_n_categories(column) for column in known]
     require(len(order) == sum(sizes), "order of categories")
     for own in np.split(order, np.cumsum(sizes)[:-1]) if sizes else ():
@@ -622,31 +621,34 @@ def _n_categories(column: tuple[NDArray[Any], ...]) -> int:
 def _check_xgboost_sets(
     parts: Parts, roots: NDArray[np.int64], inner: NDArray[np.bool_]
 ) -> None:
-    """Splits on categories. A set takes a bit for each number up to its largest."""
+    """Check categorical splits. A set takes one bit per code up to its largest."""
     n_sets = len(parts["categories_nodes"])
     sets = check_counts(parts["n_sets"], n_sets, 0, "sets")
-    require(len(sets) == len(roots), "sets missing")
+    require(len(sets) == len(roots), "missing sets")
     check_columns(parts, XGBOOST_SETS, n_sets)
     require_array(parts["categories"], np.int32, (None,), "categories")
     by_set = np.zeros(len(inner), dtype=bool)
     if n_sets:
-        check_counts(parts["categories_sizes"], len(parts["categories"]), 1, "sets' sizes")
+        check_counts(parts["categories_sizes"], len(parts["categories"]), 1, "set sizes")
         tree = np.repeat(np.arange(len(roots) - 1), np.diff(sets))
         nodes = parts["categories_nodes"] + roots[tree]
         ok = (parts["categories_nodes"] >= 0) & (nodes < roots[tree + 1])
-        require(ok.all() and (nodes[1:] > nodes[:-1]).all(), "sets of other nodes")
+        require(ok.all() and (nodes[1:] > nodes[:-1]).all(), "sets of wrong nodes")
         by_set[nodes] = True
         starts = np.append(0, np.cumsum(parts["categories_sizes"])[:-1])
         largest = np.maximum.reduceat(parts["categories"], starts)
         require((parts["categories"] >= 0).all(), "categories out of range")
         room = int((largest.astype(np.int64) // 8 + 1).sum())
         require(room <= MOST_SET_BYTES + 50 * len(inner), "categories out of range")
-    require(((parts["split_type"] == 1) == by_set).all(), "splits on no categories")
-    require((inner | ~by_set).all() and (parts["split_type"] <= 1).all(), "kinds of splits")
+    require(
+        ((parts["split_type"] == 1) == by_set).all(),
+        "categorical splits without categories",
+    )
+    require((inner | ~by_set).all() and (parts["split_type"] <= 1).all(), "kind of splits")
 
 
 def xgboost_document(parts: Parts) -> bytes:
-    """The columns as the binary JSON that XGBoost reads."""
+    """Return the columns as XGBoost's binary JSON."""
     width, n_trees = parts["width"], len(parts["n_nodes"])
     roots, sets = (np.append(0, np.cumsum(parts[n])) for n in ("n_nodes", "n_sets"))
     columns = {name: _split(parts[name], roots) for name, _ in XGBOOST_NODES}
@@ -722,7 +724,7 @@ def xgboost_document(parts: Parts) -> bytes:
 
 
 def _binary_json(value: Any) -> bytes:
-    """Universal binary JSON (UBJSON): texts and arrays with their length before them."""
+    """Encode as Universal Binary JSON (UBJSON), with length-prefixed strings and arrays."""
 
     def length(n: int) -> bytes:
         return b"L" + n.to_bytes(8, "big")
@@ -754,7 +756,7 @@ def rebuild_xgboost(model: Any, parts: Parts) -> None:
     vars(model)["_Booster"] = booster
 
 
-# CatBoost: symmetric trees, which ask all rows of a level the same question.
+# CatBoost: symmetric trees, with the same split for all nodes of a level.
 
 MOST_QUESTIONS = 16
 TREATMENTS = ("AsIs", "AsFalse", "AsTrue")
@@ -762,7 +764,7 @@ LABELS = {"b": "Boolean", "i": "Integer", "u": "Integer", "f": "Float", "U": "St
 
 
 def catboost_json(model: Any) -> bytes:
-    """A fitted CatBoost model as JSON, which it writes to files alone."""
+    """Return a fitted CatBoost model as JSON, which it can only write to a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")
@@ -770,20 +772,20 @@ def catboost_json(model: Any) -> bytes:
 
 
 def read_catboost(model: Any) -> Parts:
-    """A fitted ``CatBoostClassifier`` as columns; nothing if it is not fitted."""
+    """Return a fitted ``CatBoostClassifier`` as columns; empty if it is not fitted."""
     if not model.is_fitted():
         return {}
     content = json.loads(catboost_json(model))
     infos = content["features_info"]
-    require(set(infos) == {"float_features"}, "features that are no numbers")
-    require("oblivious_trees" in content, "trees that are not symmetric")
+    require(set(infos) == {"float_features"}, "non-numeric features")
+    require("oblivious_trees" in content, "trees are not symmetric")
     features, trees = infos["float_features"], content["oblivious_trees"]
     for place, one in enumerate(features):
         places = (one["feature_index"], one["flat_feature_index"])
         require(places == (place, place), "features out of order")
     splits = [tree["splits"] or [] for tree in trees]
     kinds = {split["split_type"] for own in splits for split in own}
-    require(kinds <= {"FloatFeature"}, "splits that are not on numbers")
+    require(kinds <= {"FloatFeature"}, "splits on non-numeric features")
     borders = [one["borders"] or [] for one in features]
     scale, bias = model.get_scale_and_bias()
     loss = content["model_info"]["params"]["loss_function"]["type"]
@@ -798,7 +800,7 @@ def read_catboost(model: Any) -> Parts:
         "borders": np.array([b for own in borders for b in own], dtype=np.float64),
         "depth": np.array([len(own) for own in splits]),
         "splits": np.array([s["split_index"] for own in splits for s in own], np.int64),
-        # Its JSON rounds when it is read, so these are given beside it.
+        # Reading CatBoost's JSON rounds these, so they are stored separately.
         "leaf_values": np.asarray(model.get_leaf_values(), dtype=np.float64),
         "leaf_weights": np.concatenate([tree["leaf_weights"] for tree in trees]),
         "scale": float(scale),
@@ -810,27 +812,27 @@ def read_catboost(model: Any) -> Parts:
 
 
 def check_catboost(parts: Parts) -> None:
-    """All that CatBoost takes for granted."""
+    """Check everything that CatBoost takes for granted."""
     bias = parts["bias"]
     require_array(bias, np.float64, (None,), "bias")
-    require(len(bias) == 1 or 2 < len(bias) <= MAX_CLASSES, "a bias of no known kind")
-    require(isinstance(parts["scale"], float), "a scale of no known kind")
-    require(np.isfinite([parts["scale"], *bias]).all(), "a bias of no known kind")
+    require(len(bias) == 1 or 2 < len(bias) <= MAX_CLASSES, "unknown kind of bias")
+    require(isinstance(parts["scale"], float), "unknown kind of scale")
+    require(np.isfinite([parts["scale"], *bias]).all(), "unknown kind of bias")
     check_classes(parts["classes"], max(len(bias), 2))
     kind = parts["classes"].dtype.kind
     texts = all(type(one) is str for one in parts["classes"].tolist())
-    require(kind in LABELS or texts, "classes of no known kind")
+    require(kind in LABELS or texts, "unknown kind of classes")
     known = (
         ("Logloss", "CrossEntropy")
         if len(bias) == 1
         else ("MultiClass", "MultiClassOneVsAll")
     )
-    require(parts["loss"] in known, f"the loss {parts['loss']!r:.60}")
+    require(parts["loss"] in known, f"loss {parts['loss']!r:.60}")
     n_features, n_trees = len(parts["names"]), len(parts["depth"])
     _int(n_features, 1, MOST_FEATURES, "features:")
     for name in ("names", "has_nans", "missing"):
         require(isinstance(parts[name], list) and len(parts[name]) == n_features, name)
-    require(all(type(one) is str for one in parts["names"]), "names of features")
+    require(all(type(one) is str for one in parts["names"]), "feature names")
     require(all(type(one) is bool for one in parts["has_nans"]), "has_nans")
     require(all(type(one) is int and 0 <= one < 3 for one in parts["missing"]), "missing")
     borders = parts["borders"]
@@ -843,7 +845,7 @@ def check_catboost(parts: Parts) -> None:
     require(rises.all(), "borders out of order")
     require((np.abs(borders) <= np.finfo(np.float32).max).all(), "borders out of range")
     check_counts(parts["depth"], len(parts["splits"]), 0, "questions")
-    require((parts["depth"] <= MOST_QUESTIONS).all(), "too many questions")
+    require((parts["depth"] <= MOST_QUESTIONS).all(), "trees too deep")
     check_columns(parts, [("splits", np.int64)], len(parts["splits"]))
     splits = parts["splits"]
     require(((splits >= 0) & (splits < len(borders))).all(), "borders out of range")
@@ -857,7 +859,7 @@ def check_catboost(parts: Parts) -> None:
 
 
 def catboost_document(parts: Parts) -> str:
-    """The columns as the JSON that CatBoost reads."""
+    """Return the columns as CatBoost's JSON."""
     bounds = np.append(0, np.cumsum(parts["n_borders"]))
     questions = np.append(0, np.cumsum(parts["depth"]))
     leaves = np.append(0, np.cumsum(2 ** parts["depth"]))
@@ -921,7 +923,7 @@ def rebuild_catboost(model: Any, parts: Parts) -> None:
     model.set_leaf_values(parts["leaf_values"])
     bias = parts["bias"].tolist()
     model.set_scale_and_bias(parts["scale"], bias[0] if len(bias) == 1 else bias)
-    # Loading forgets these.
+    # Loading does not restore these.
     vars(model).update(_init_params=params, _n_features_in=len(parts["names"]))
     if parts["importances"] is not None:
         vars(model)["_prediction_values_change"] = list(parts["importances"])
@@ -935,4 +937,4 @@ LIBRARIES: dict[str, Library] = {
     "xgboost": (read_xgboost, check_xgboost, rebuild_xgboost),
     "catboost": (read_catboost, check_catboost, rebuild_catboost),
 }
-"""By package: a model as columns, their check, and the model from them."""
+"""By package: functions to read a model as columns, check them, and rebuild it."""

@@ -1,7 +1,7 @@
-"""What the objects in a model file must be like: parameters, curves, trees and columns.
+"""Validate the objects in a model file: parameters, curves, trees and columns.
 
-Each object is checked once, when it is read, so that predictions need not doubt it: a file
-may come from anyone. What trees of other libraries must be like besides is with them.
+A file may come from anyone, so each object is checked once, when it is read; predictions
+then need no checks. Trees of other libraries have further checks in their own modules.
 """
 
 from __future__ import annotations
@@ -53,43 +53,43 @@ from .container import ModelFileError
 
 MOST_WEIGHT = 2**62
 DEEPEST = 4096
-"""Levels of a tree."""
+"""Maximum depth of a tree."""
 LARGEST = 1e100
-"""Of the numbers of a curve: sums and products of a few of them stay finite."""
+"""Maximum magnitude of a curve's numbers; sums and products of a few stay finite."""
 LARGEST_OF_WORDS = 1e6
-"""Weights are logarithms, and directions of length 1."""
+"""Weights are logarithms, and directions have length 1."""
 ROUNDING = 1e-12
-"""By which means of votes that differ in the last bit may be out of order."""
+"""Tolerance for sorted mean votes that differ in the last bit."""
 
 
 def require(condition: Any, complaint: str) -> None:
-    """Refuse the file unless the condition holds."""
+    """Reject the file unless the condition holds."""
     if not condition:
-        raise ModelFileError(f"it is broken, and holds what cannot be right: {complaint}")
+        raise ModelFileError(f"invalid content: {complaint}")
 
 
 def require_array(array: Any, dtype: Any, shape: tuple[int | None, ...], name: str) -> None:
-    """An array of this type and shape (None is any number), laid out row by row."""
-    require(isinstance(array, np.ndarray), f"{name} is no array")
-    require(array.dtype == dtype, f"{name} is of {array.dtype}, not {np.dtype(dtype)}")
-    require(has_shape(array, shape), f"{name} has the shape {array.shape}")
-    require(array.flags.c_contiguous, f"{name} is laid out by columns")
+    """Require a C-contiguous array of this dtype and shape (None matches any size)."""
+    require(isinstance(array, np.ndarray), f"{name} is not an array")
+    require(array.dtype == dtype, f"{name} has dtype {array.dtype}, not {np.dtype(dtype)}")
+    require(has_shape(array, shape), f"{name} has shape {array.shape}")
+    require(array.flags.c_contiguous, f"{name} is not C-contiguous")
 
 
 def has_shape(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
-    """Whether the array has this shape; None is any number."""
+    """Whether the array has this shape; None matches any size."""
     sizes = zip(shape, array.shape, strict=False)
     return array.ndim == len(shape) and all(want in (None, n) for want, n in sizes)
 
 
 def require_starts(starts: Any, parts: int | None, end: int, least: int, name: str) -> None:
-    """Where parts start in a list of ``end`` items, each of ``least`` or more."""
+    """Require start offsets of parts, each with ``least`` or more of ``end`` items."""
     require_array(starts, np.int64, (None if parts is None else parts + 1,), name)
     require(
         len(starts) > 1 and starts[0] == 0 and starts[-1] == end, f"{name} do not add up"
     )
-    # Compared, since differences could overflow.
-    require((starts[1:] >= starts[:-1]).all(), f"{name} go back")
+    # Compare first, since differences could overflow.
+    require((starts[1:] >= starts[:-1]).all(), f"{name} are not increasing")
     require((np.diff(starts) >= least).all(), f"{name} leave parts empty")
 
 
@@ -99,16 +99,16 @@ def require_family(
     inner: NDArray[np.bool_],
     roots: NDArray[np.int64],
 ) -> None:
-    """Children after their parents, in the same tree, and one parent for each node."""
+    """Require children after their parents, in the same tree, and one parent per node."""
     n = len(left)
     last = np.repeat(roots[1:], np.diff(roots))
     children = np.concatenate([left[inner], right[inner]])
     parents = np.tile(np.flatnonzero(inner), 2)
     require((children > parents).all(), "children before their parents")
-    require((children < np.tile(last[inner], 2)).all(), "children outside of their tree")
+    require((children < np.tile(last[inner], 2)).all(), "children outside their tree")
     born = np.bincount(children, minlength=n)
     born[roots[:-1]] += 1
-    require((born == 1).all(), "nodes with no parent, or with two")
+    require((born == 1).all(), "nodes without exactly one parent")
 
 
 def require_depth(
@@ -117,9 +117,9 @@ def require_depth(
     inner: NDArray[np.bool_],
     roots: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """The depth of each tree, if none is a mere chain of a file's making.
+    """Return the depth of each tree; reject trees that are too deep.
 
-    Some kernels and libraries take memory or stack for each step from the root.
+    Some kernels and libraries use memory or stack for each level.
     """
     depths = np.zeros(len(roots) - 1, dtype=np.int64)
     level, trees, depth = roots[:-1], np.arange(len(depths)), 0
@@ -138,10 +138,10 @@ def require_depth(
 
 
 def check_params(model: Any) -> None:
-    """All parameters of the constructor, each of a kind that the class allows.
+    """Check all constructor parameters against what the class allows.
 
-    They are asked for in predictions too: scikit-learn reads an estimator's tags off them.
-    How many processes it may start and where it may keep pickles are ours, not the file's.
+    Predictions use them too: scikit-learn derives an estimator's tags from them. The number
+    of processes and the location of caches are ours, not the file's.
     """
     cls, given = type(model), vars(model)
     if "memory" in given:
@@ -150,66 +150,66 @@ def check_params(model: Any) -> None:
     if isinstance(n_jobs, int) and abs(n_jobs) > cpus:
         given["n_jobs"] = cpus if n_jobs > 0 else -1
     missing = sorted(set(signature(cls).parameters) - vars(model).keys())
-    require(not missing, f"{cls.__name__} without {', '.join(missing)[:200]}")
+    require(not missing, f"{cls.__name__} lacks {', '.join(missing)[:200]}")
     try:
         validate_params(model)
     except (TypeError, ValueError) as error:
-        # What was given comes last, and can be of any length.
+        # The given value comes last in the message, and may be long.
         asked = str(error).partition(" Got ")[0].replace("\n", " ")
-        raise ModelFileError(f"it holds what cannot be right: {asked[:300]}") from error
+        raise ModelFileError(f"invalid parameters: {asked[:300]}") from error
 
 
-# What a classifier knows, and what is looked up by its place in an order.
+# Classifiers, and sorted arrays that are searched.
 
 
 def check_classes(state: dict[str, Any]) -> None:
-    """Classes in order, and as many as there are said to be."""
+    """Check that classes are sorted and match their declared number."""
     known: Any = state.get("classes_")
     n_classes = state.get("n_classes_")
     if n_classes is not None:
-        require(np.shape(known) == (n_classes,), "another number of classes")
+        require(np.shape(known) == (n_classes,), "wrong number of classes")
     if isinstance(known, np.ndarray) and known.ndim == 1:
         require((known[1:] > known[:-1]).all(), "classes out of order")
 
 
 def _check_dummy(model: Any) -> None:
-    """A constant; it makes room for as many classes as it says that it has."""
+    """Check a constant classifier, which allocates memory for its declared classes."""
     state = vars(model)
     if "classes_" in state:
         shape = np.shape(state["classes_"])
         known = len(shape) == 1 and shape == np.shape(state["class_prior_"])
-        require(known and state["n_classes_"] == shape[0], "another number of classes")
+        require(known and state["n_classes_"] == shape[0], "wrong number of classes")
         require(state["n_outputs_"] == 1, "more than one output")
 
 
 def _check_relabelled(model: Relabelled) -> None:
-    """Its classes stand for the numbers 0, 1, ... of the classifier within."""
+    """Check that its classes match the codes 0, 1, ... of the inner classifier."""
     known: Any = vars(model).get("classes_")
-    require(_is_column(known, None, "biuf"), "classes of no known kind")
+    require(_is_column(known, None, "biuf"), "unknown kind of classes")
     inner = np.asarray(getattr(model.estimator, "classes_", np.arange(len(known))))
-    require(np.array_equal(inner, np.arange(len(known))), "another number of classes")
+    require(np.array_equal(inner, np.arange(len(known))), "wrong number of classes")
 
 
 def _check_encoder(encoder: Any) -> None:
-    """Numbers are found by halving, and only where they rise; NaN is last."""
+    """Check that numeric categories are sorted, for binary search; NaN is last."""
     known = vars(encoder).get("categories_")
     if known is None:
         return
-    require(isinstance(known, list), "categories of no known kind")
+    require(isinstance(known, list), "unknown kind of categories")
     for own in known:
         array = isinstance(own, np.ndarray) and own.ndim == 1
-        require(array and own.dtype.kind in "biufUSO", "categories of no known kind")
+        require(array and own.dtype.kind in "biufUSO", "unknown kind of categories")
         if own.dtype.kind in "biuf":
             require(_rises(own), "categories out of order")
         else:
-            require(len(set(own.tolist())) == len(own), "categories that appear twice")
+            require(len(set(own.tolist())) == len(own), "duplicate categories")
 
 
 def _check_ranks(scaler: RankScaler) -> None:
     knots = vars(scaler).get("knots_")
     if knots is None:
         return
-    require(isinstance(knots, list), "no list of knots")
+    require(isinstance(knots, list), "knots are not a list")
     for pair in knots:
         require(isinstance(pair, tuple) and len(pair) == 2, "knots without heights")
         values, heights = pair
@@ -231,31 +231,31 @@ def _check_pairs(model: PairColumns) -> None:
     state = vars(model)
     if "pairs_" not in state:
         return
-    require_array(model.pairs_, np.int64, (None, 2), "pairs of columns")
+    require_array(model.pairs_, np.int64, (None, 2), "column pairs")
     n: Any = state.get("n_features_in_")
-    require(type(n) is int, "pairs of no known columns")
+    require(type(n) is int, "column pairs without a number of columns")
     in_range = ((model.pairs_ >= 0) & (model.pairs_ < n)).all()
-    require(in_range and len(model.pairs_) <= n * n, "pairs of columns out of range")
+    require(in_range and len(model.pairs_) <= n * n, "column pairs out of range")
 
 
 def _check_levels(levels: Levels) -> None:
     _check_hashes(levels.hashes)
     n = len(levels.hashes)
-    require_array(levels.counts, np.uint32, (n,), "counts of levels")
-    require((levels.counts > 0).all(), "levels that no rows have")
+    require_array(levels.counts, np.uint32, (n,), "level counts")
+    require((levels.counts > 0).all(), "levels without rows")
 
 
 def _check_words(words: Words) -> None:
-    require_array(words.weights, np.float32, (2 * N_BUCKETS,), "weights of words")
+    require_array(words.weights, np.float32, (2 * N_BUCKETS,), "word weights")
     shape = (2 * N_BUCKETS, None)
-    require_array(words.directions, np.float32, shape, "directions of words")
-    require(1 <= words.directions.shape[1] <= N_DIRECTIONS, "directions of words")
+    require_array(words.directions, np.float32, shape, "word directions")
+    require(1 <= words.directions.shape[1] <= N_DIRECTIONS, "word directions")
     for numbers in (words.weights, words.directions):
-        require((np.abs(numbers) <= LARGEST_OF_WORDS).all(), "words that weigh too much")
+        require((np.abs(numbers) <= LARGEST_OF_WORDS).all(), "word weights out of range")
 
 
 def _check_rates(rates: Rates) -> None:
-    """A row of rates for each hash, one for missing values and one for the rest."""
+    """Check for one row of rates per hash, one for missing values and one for the rest."""
     _check_hashes(rates.hashes)
     shape = (len(rates.hashes) + 2, None)
     require_array(rates.rates, np.float64, shape, "rates")
@@ -265,10 +265,10 @@ def _check_rates(rates: Rates) -> None:
 
 def _check_rate_encoder(encoder: RateEncoder) -> None:
     known: Any = vars(encoder).get("rates_", {})
-    require(isinstance(known, dict), "rates of no known kind")
-    require(all(isinstance(one, Rates) for one in known.values()), "no rates")
+    require(isinstance(known, dict), "unknown kind of rates")
+    require(all(isinstance(one, Rates) for one in known.values()), "unknown kind of rates")
     widths = {one.rates.shape[1] for one in known.values()}
-    require(len(widths) < 2, "rates of other classes")
+    require(len(widths) < 2, "inconsistent rates")
 
 
 def _check_quantiles(scaler: Any) -> None:
@@ -279,8 +279,8 @@ def _check_quantiles(scaler: Any) -> None:
     require(_is_column(references) and _rises(references), "references_ out of order")
     shape = (len(references), None)
     is_table = isinstance(quantiles, np.ndarray) and has_shape(quantiles, shape)
-    require(is_table and quantiles.dtype.kind == "f", "quantiles_ of no known kind")
-    # A column of missing values has NaN alone.
+    require(is_table and quantiles.dtype.kind == "f", "unknown kind of quantiles_")
+    # A column of missing values is all NaN.
     falls = quantiles[1:] < quantiles[:-1]
     some = np.isnan(quantiles)
     require(not falls.any(), "quantiles_ out of order")
@@ -288,20 +288,20 @@ def _check_quantiles(scaler: Any) -> None:
 
 
 def _is_column(value: Any, n: int | None = None, kinds: str = "f") -> bool:
-    """Whether it is an array of numbers, ``n`` of them."""
+    """Whether it is a 1-d array of these dtypes, of length ``n`` if given."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
         return False
     return has_shape(value, (n,))
 
 
 def _rises(values: NDArray[Any]) -> bool:
-    """Whether each is above the one before; the last may be NaN."""
+    """Whether values are strictly increasing; the last may be NaN."""
     if len(values) > 1 and values[-1] != values[-1]:
         values = values[:-1]
     return bool((values[1:] > values[:-1]).all())
 
 
-# Curves of votes: finite, rising or level, and within the limits of what they stand for.
+# Calibration curves: finite, nondecreasing, and within their range.
 
 
 def _require_numbers(curve: Any, *names: str, least: float = -LARGEST) -> None:
@@ -321,17 +321,17 @@ def _check_beta(curve: BetaCurve) -> None:
     _require_numbers(curve, "intercept")
     _require_numbers(curve, "scale", least=1.0)
     _require_numbers(curve, "low", "high", least=np.finfo(np.float64).tiny)
-    require(max(curve.low, curve.high) <= 0.5, "a BetaCurve that is cut off")
+    require(max(curve.low, curve.high) <= 0.5, "BetaCurve limits out of range")
 
 
 def _check_knots(curve: Knots) -> None:
     for name in ("votes", "log_odds"):
         values = getattr(curve, name)
-        require(isinstance(values, tuple) and len(values) > 0, f"no {name} of knots")
+        require(isinstance(values, tuple) and len(values) > 0, f"knots without {name}")
         numbers = all(isinstance(v, float) and abs(v) <= LARGEST for v in values)
-        require(numbers, f"{name} of knots that are no finite numbers")
+        require(numbers, f"knot {name} are not finite")
         falls = np.diff(values) < -ROUNDING * np.abs(values).max()
-        require(not falls.any(), f"{name} of knots out of order")
+        require(not falls.any(), f"knot {name} out of order")
     require(len(curve.votes) == len(curve.log_odds), "knots without heights")
 
 
@@ -348,18 +348,18 @@ def _check_isotonic(curve: Isotonic) -> None:
 
 def _check_class_curves(curves: ClassCurves) -> None:
     known = isinstance(curves.curves, tuple) and len(curves.curves) > 2
-    require(known, "curves of no known classes")
-    require(all(map(is_vote_curve, curves.curves)), "curves of no known kind")
+    require(known, "unknown kind of class curves")
+    require(all(map(is_vote_curve, curves.curves)), "unknown kind of curves")
 
 
 def is_vote_curve(curve: Any) -> bool:
-    """Whether it calibrates a voter's votes, of one class against the rest."""
+    """Whether it calibrates a voter's votes for one class against the rest."""
     return isinstance(curve, (Platt, Isotonic))
 
 
 def _check_probability_curve(curve: ProbabilityCurve) -> None:
     known = isinstance(curve.log_odds, (Line, BetaCurve, Knots))
-    require(known and isinstance(curve.method, str), "a curve of no known kind")
+    require(known and isinstance(curve.method, str), "unknown kind of curve")
     _require_numbers(curve, "shift")
     _require_numbers(curve, "scale", least=1.0)
 
@@ -371,23 +371,22 @@ def _check_calibrator(calibrator: Calibrator) -> None:
     require(curved, "a calibrator without curves")
 
 
-# The built-in trees. Compiled code walks them and checks no index, so everything that it
-# relies on is checked here.
+# Built-in trees. Compiled kernels check no index, so everything that they rely on is
+# checked here.
 
 
 def _check_forest(forest: Forest) -> None:
-    """All that the kernels of :mod:`damvi.voters.trees.forest` take for granted.
+    """Check everything that the kernels of :mod:`damvi.voters.trees.forest` assume.
 
-    The vote of a leaf is not stored but read off its weights, so it names a class that
-    there is.
+    The vote of a leaf is derived from its weights, not stored, so it is a valid class.
     """
     weights, n = forest.weights, len(forest.nodes)
-    require(isinstance(weights, np.ndarray), "weights is no array")
-    require(has_shape(weights, (n, None)), f"weights has the shape {weights.shape}")
+    require(isinstance(weights, np.ndarray), "weights is not an array")
+    require(has_shape(weights, (n, None)), f"weights has shape {weights.shape}")
     require_array(forest.nodes, np.int32, (None, NODE_COLUMNS), "nodes")
     require_array(forest.sets, np.uint8, (None, SET_BYTES), "sets")
     require_array(weights, weight_type(weights.shape[1]), (n, None), "weights")
-    require(2 <= weights.shape[1] <= MAX_CLASSES, "weights of no known classes")
+    require(2 <= weights.shape[1] <= MAX_CLASSES, "weights for a wrong number of classes")
     require_array(forest.rows, np.int32, (n,), "rows")
     require_starts(forest.roots, None, n, 1, "roots")
     require_starts(forest.set_starts, len(forest), len(forest.sets), 0, "set_starts")
@@ -399,14 +398,14 @@ def _check_forest(forest: Forest) -> None:
     feature, shift, threshold = forest.feature, forest.shift, forest.threshold
     n_features = forest.importances.shape[1]
     require(((feature >= 0) & (feature < n_features)).all(), "features out of range")
-    require(np.isin(shift, (0, 1, CATEGORIES)).all(), "unknown kinds of splits")
+    require(np.isin(shift, (0, 1, CATEGORIES)).all(), "unknown kind of splits")
     sizes = np.diff(forest.roots)
     n_sets = np.repeat(np.diff(forest.set_starts), sizes)
     most = np.where(shift == CATEGORIES, n_sets, N_CODES)
     require(((threshold >= 0) & (threshold < most)).all(), "thresholds out of range")
     is_leaf = forest.is_leaf
     ends = (shift[is_leaf] != CATEGORIES) & (threshold[is_leaf] == N_CODES - 1)
-    require(ends.all(), "leaves that send rows on")
+    require(ends.all(), "leaves with children")
     roots = np.repeat(forest.roots[:-1], sizes)
     left = forest.left.astype(np.int64) + roots
     require_family(left, left + 1, ~is_leaf, forest.roots)
@@ -414,15 +413,15 @@ def _check_forest(forest: Forest) -> None:
 
 
 def _check_binning(binning: Binning) -> None:
-    """All that :func:`damvi.voters.trees.binning.encode` takes for granted."""
+    """Check everything that :func:`damvi.voters.trees.binning.encode` assumes."""
     cuts, starts = binning.cuts, binning.starts
     require_array(cuts, np.float64, (None,), "cuts")
-    require_starts(starts, None, len(cuts), 0, "cuts' starts")
+    require_starts(starts, None, len(cuts), 0, "cut offsets")
     sizes = np.diff(starts)
     n_features = len(sizes)
     require_array(binning.category_codes, np.uint8, (len(cuts),), "category codes")
     require_array(binning.categorical, np.uint8, (n_features,), "categorical")
-    require_array(binning.n_codes, np.int64, (n_features,), "numbers of codes")
+    require_array(binning.n_codes, np.int64, (n_features,), "code counts")
     require(not np.isnan(cuts).any(), "cuts are NaN")
     rises = np.ones(len(cuts), dtype=bool)
     rises[1:] = cuts[1:] > cuts[:-1]
@@ -433,72 +432,73 @@ def _check_binning(binning: Binning) -> None:
     require((sizes[~named] < MAX_BINS).all(), "too many cuts")
     require((binning.n_codes[~named] == sizes[~named] + 2).all(), "codes do not add up")
     n_codes = binning.n_codes
-    require(((n_codes >= 1) & (n_codes <= N_CODES)).all(), "numbers of codes out of range")
+    require(((n_codes >= 1) & (n_codes <= N_CODES)).all(), "code counts out of range")
     most = np.repeat(n_codes, sizes)
     require((binning.category_codes < most).all(), "category codes out of range")
 
 
 def _check_features(features: Features) -> None:
-    """One column of categories for each of the bins."""
+    """Check for one set of categories per feature."""
     require(isinstance(features.binning, Binning), "no bins")
     known = features.categories
     if known is None:
         return
-    require(isinstance(known, Categories), "categories of no known kind")
+    require(isinstance(known, Categories), "unknown kind of categories")
     columns = known.by_column
     require(
-        isinstance(columns, tuple) and len(columns) == len(features), "categories missing"
+        isinstance(columns, tuple) and len(columns) == len(features), "missing categories"
     )
     _check_categories(known)
 
 
 def _check_categories(categories: Categories) -> None:
-    """Whole numbers for the categories of each column."""
-    require(isinstance(categories.by_column, tuple), "categories of no known kind")
+    """Check that categories map to integer codes."""
+    require(isinstance(categories.by_column, tuple), "unknown kind of categories")
     for column in categories.by_column:
-        if isinstance(column, HashedCategories):  # checked when it was read
+        if isinstance(column, HashedCategories):  # checked when read
             continue
-        require(column is None or isinstance(column, dict), "categories of no known kind")
+        require(column is None or isinstance(column, dict), "unknown kind of categories")
         numbers = [] if column is None else list(column.values())
-        require(
-            all(type(number) is int for number in numbers), "categories without numbers"
-        )
+        require(all(type(number) is int for number in numbers), "categories without codes")
         require(all(0 <= number < 2**31 for number in numbers), "categories out of range")
 
 
 def _check_hashed(categories: HashedCategories) -> None:
-    """As many buckets as there are codes for."""
+    """Check the number of hash buckets."""
     n = categories.n_buckets
     require(type(n) is int and 1 <= n < MAX_BINS, "buckets out of range")
 
 
 def _check_hashes(hashes: Any) -> None:
-    """Of categories: they are found by halving."""
+    """Check that the hashes of categories are sorted, for binary search."""
     require_array(hashes, np.uint64, (None,), "hashes")
     require((hashes[1:] > hashes[:-1]).all(), "hashes out of order")
 
 
 def check_voters(voters: TreeVoters) -> None:
-    """Trees, and the features that they look at."""
-    require(isinstance(voters.tree, FastTreeClassifier), "no options")
-    require(isinstance(voters.features, Features), "no features")
-    require(isinstance(voters.forest, Forest), "no nodes")
+    """Check trees and the features that they use."""
+    require(isinstance(voters.tree, FastTreeClassifier), "missing options")
+    require(isinstance(voters.features, Features), "missing features")
+    require(isinstance(voters.forest, Forest), "missing nodes")
     require(
         voters.forest.importances.shape[1] == len(voters.features),
-        "they look at other features than there are",
+        "the trees use other features than there are",
     )
 
 
 def _check_model(model: Any) -> None:
-    """A forest or tree as a classifier; one that is not fitted has nothing to check."""
+    """Check a forest or tree classifier, unless it is not fitted."""
     voters = vars(model).get("trees_")
     if voters is None:
         return
-    require(isinstance(voters, TreeVoters), "no trees")
+    require(isinstance(voters, TreeVoters), "missing trees")
     classes = vars(model).get("classes_")
     shape = (voters.n_classes,)
-    require(isinstance(classes, np.ndarray) and classes.shape == shape, "other classes")
-    require(model.n_features_in_ == len(voters.features), "another number of features")
+    require(
+        isinstance(classes, np.ndarray) and classes.shape == shape,
+        "wrong number of classes",
+    )
+    require(model.n_features_in_ == len(voters.features), "wrong number of features")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
@@ -531,22 +531,22 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "Relabelled": _check_relabelled,
     "TreeVoters": check_voters,
 }
-"""By the name of the class."""
+"""By class name."""
 
 
-# How many columns come out of each step, and into the next.
+# The number of columns between steps.
 
 BY_COLUMN = ("center_", "max_abs_", "mean_", "min_", "scale_", "statistics_", "var_")
-"""Attributes of transformers with one entry for each column that they take."""
+"""Attributes of transformers with one entry per input column."""
 MADE = ("_max_components", "_n_features_out")
-"""How many columns a discriminant analysis makes: no more than it takes. Their names are
-made when they are counted, so no file may ask for any number of them."""
+"""Number of output columns of a discriminant analysis, at most that of its input. Feature
+names are generated for them, so a file must not choose a huge number."""
 
 
 def check_width(model: Any, n_in: int | None) -> int | None:
-    """Refuse an estimator that expects other columns than it gets; how many it makes.
+    """Reject an estimator that expects other columns than it gets; return its output width.
 
-    None where that is not known, as of classifiers, and of what the table here lacks.
+    None if unknown, as for classifiers and unlisted transformers.
     """
     if isinstance(model, str) or model is None:
         return 0 if model == "drop" else n_in
@@ -589,7 +589,7 @@ def check_width(model: Any, n_in: int | None) -> int | None:
     if isinstance(state.get("categories_"), list):
         _same_width(f"{name}.categories_", n_in, len(state["categories_"]))
     if isinstance(model, OneToOneFeatureMixin):
-        return expected  # without making a name for each
+        return expected  # avoids generating names
     for one in MADE:
         made = state.get(one, 0)
         whole = isinstance(made, (int, np.integer)) and 0 <= made <= expected
@@ -600,7 +600,7 @@ def check_width(model: Any, n_in: int | None) -> int | None:
 def _columns_in(model: Any) -> int | None:
     try:
         n = model.n_features_in_
-    except Exception:  # not fitted, or none of its business; each library has its own
+    except Exception:  # not fitted, or not applicable
         return None
     return int(n) if isinstance(n, (int, np.integer)) else None
 
@@ -608,12 +608,12 @@ def _columns_in(model: Any) -> int | None:
 def _same_width(name: str, given: int | None, expected: int | None) -> None:
     if given is not None and expected is not None and given != expected:
         raise ModelFileError(
-            f"a voter's {name} expects {expected} columns, and is given {given}"
+            f"a voter's {name} expects {expected} columns, but gets {given}"
         )
 
 
 def _check_columns(model: Any, n_in: int) -> int | None:
-    """A ``ColumnTransformer``: its parts, and where it puts what they make."""
+    """Check a ``ColumnTransformer``: its parts, and the position of their output."""
     total: int | None = 0
     for name, part, columns in model.transformers_:
         if isinstance(columns, slice):

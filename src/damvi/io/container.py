@@ -1,13 +1,13 @@
-"""A model file as bytes, and values as the JSON and arrays in it; no code among them.
+"""The container of a model file, and values as JSON and arrays; no code.
 
-Outside there is a line that says what it is, a digest, and a zip archive. The digest
-covers all that follows it. It tells damage, not forgery: whoever writes a file can
-compute it. So what is inside is not trusted either, here or further on; arrays are
-read here with none of the trust that numpy has in ``.npy`` files.
+A file consists of a line with the format, a digest, and a zip archive. The digest covers
+everything after it. It detects damage, not forgery, since anyone can compute it. So the
+content is not trusted either, here or later; arrays are parsed here without the trust that
+numpy has in ``.npy`` files.
 
-JSON's own values stand for themselves. All else is an object with a key ``"is"`` that
+JSON values stand for themselves. Everything else is an object with a key ``"is"`` that
 names its kind, as in ``{"is": "tuple", "items": [...]}`` or ``{"is": "array", "at": ...}``.
-Kinds of objects with a state (models, calibrators) come from :mod:`damvi.io.objects`.
+Kinds with a state (models, calibrators) are defined in :mod:`damvi.io.objects`.
 """
 
 from __future__ import annotations
@@ -30,40 +30,40 @@ from numpy.typing import NDArray
 
 FORMAT = 1
 MOST_SHRUNK = 50
-"""What shrinks by more is stored as it is, so that a small file cannot fill the memory."""
+"""Maximum compression ratio; more compressible data is stored uncompressed."""
 WORTH_SHRINKING = 512
 LEVEL = 4
 ZLIB_FRAME = 6
-"""Bytes that zlib adds, and a zip archive does without."""
+"""Bytes of a zlib header and checksum, which a zip archive omits."""
 MANIFEST = "model.json"
 MEMBER = re.compile(r"model\.json|arrays/[0-9]{1,7}\.npy|members/[0-9]{1,7}\.skops")
-"""All names that an archive may hold."""
+"""Allowed names of archive members."""
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The same date for all members, so that the same model gives the same bytes."""
+"""A fixed date for all members, so that equal models give equal bytes."""
 FIRST_LINE = re.compile(rb"damvi model ([0-9]{1,6})\n")
 SECOND_LINE = re.compile(rb"sha256 ([0-9a-f]{64})\n")
 LONGEST_LINE = 100
 
 ARRAY_KINDS = "biufUS"
-"""Numbers, truth values and texts. Above all no objects, which would be pickles."""
+"""Numbers, booleans and strings; no objects, which would be pickles."""
 ARRAY_HEADER = re.compile(
     rb"\x93NUMPY\x01\x00(..)"
     rb"\{'descr': '([<|][biufUS][0-9]{1,9})', 'fortran_order': (True|False), "
     rb"'shape': \(((?:[0-9]{1,18}, ?){0,32}[0-9]{0,18})\), \} *\n",
     re.DOTALL,
 )
-"""What numpy writes, and no more: it reads any Python literal there."""
+"""Exactly what numpy writes; numpy itself accepts any Python literal."""
 
 
 class ModelFileError(ValueError):
-    """A file that is no model, is damaged, or cannot be used here; the message says which.
+    """A file is not a model, is damaged, or cannot be used here; see the message.
 
-    Also raised on save, for a model that no file could hold.
+    Also raised on save, for a model that cannot be stored.
     """
 
 
 def pack(members: dict[str, bytes]) -> bytes:
-    """A whole model file with these members."""
+    """Return a model file with these members."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         for name, content in members.items():
@@ -81,9 +81,9 @@ def pack(members: dict[str, bytes]) -> bytes:
 
 
 def unpack(path: Path) -> dict[str, bytes]:
-    """The members of a model file, if it is whole."""
-    if path.exists() and not (path.is_file() or path.is_dir()):  # would never end
-        raise ModelFileError("it is no regular file")
+    """Return the members of a model file, if it is intact."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would never end
+        raise ModelFileError("it is not a regular file")
     with open(path, "rb") as file:
         payload = _read_payload(file)
     try:
@@ -91,33 +91,33 @@ def unpack(path: Path) -> dict[str, bytes]:
             return _read_members(archive, len(payload))
     except ModelFileError:
         raise
-    except Exception as error:  # zipfile has many ways to fail
-        raise ModelFileError(f"its archive cannot be read ({error})") from error
+    except Exception as error:  # zipfile raises many kinds of errors
+        raise ModelFileError(f"cannot read its archive ({error})") from error
 
 
 def _read_payload(file: BinaryIO) -> bytes:
-    """All after the digest, once format and digest are known to fit."""
+    """Check format and digest, and return everything after them."""
     first = FIRST_LINE.fullmatch(file.readline(LONGEST_LINE))
     if first is None:
-        raise ModelFileError("it does not start as damvi's model files do")
+        raise ModelFileError("it is not a damvi model file")
     version = int(first[1])
     if version > FORMAT:
         raise ModelFileError(
-            f"it was made by a newer damvi (format {version}, and this one reads format "
-            f"{FORMAT}); upgrade with: pip install --upgrade damvi"
+            f"it was created by a newer damvi (file format {version}; this version reads "
+            f"format {FORMAT}); upgrade with: pip install --upgrade damvi"
         )
     if version < FORMAT:
         raise ModelFileError(
-            f"it has format {version}, which this damvi does not read; fit the model again"
+            f"it has format {version}, which is no longer supported; fit the model again"
         )
     second = SECOND_LINE.fullmatch(file.readline(LONGEST_LINE))
     if second is None:
-        raise ModelFileError("its second line holds no digest; it is damaged")
+        raise ModelFileError("it is damaged: no digest in line 2")
     payload = file.read()
     if hashlib.sha256(payload).hexdigest() != second[1].decode():
         raise ModelFileError(
-            "its content does not fit its digest: it is cut short or damaged; copy it "
-            "again from where it came, or fit the model again"
+            "its checksum does not match: it is truncated or damaged; copy it again, or "
+            "fit the model again"
         )
     return payload
 
@@ -127,14 +127,12 @@ def _read_members(archive: zipfile.ZipFile, held: int) -> dict[str, bytes]:
     infos = archive.infolist()
     for info in infos:
         if not MEMBER.fullmatch(info.filename):
-            raise ModelFileError(f"its {info.filename[:80]!r} is no part of a model")
+            raise ModelFileError(f"its {info.filename[:80]!r} is not part of a model file")
         if info.filename in members:
             raise ModelFileError(f"it holds {info.filename} twice")
         members[info.filename] = b""
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ModelFileError(
-                f"{info.filename} is compressed otherwise than model files are"
-            )
+            raise ModelFileError(f"{info.filename} uses an unexpected compression")
         if info.file_size > MOST_SHRUNK * max(info.compress_size, 1):
             raise ModelFileError(
                 f"{info.filename} would unpack to {info.file_size:,} bytes from "
@@ -143,14 +141,14 @@ def _read_members(archive: zipfile.ZipFile, held: int) -> dict[str, bytes]:
     if sum(info.compress_size for info in infos) > held:
         raise ModelFileError("its members overlap")
     for info in infos:
-        members[info.filename] = archive.read(info)  # checks the sum, and stops at the size
+        members[info.filename] = archive.read(info)  # checks the CRC, and stops at the size
     return members
 
 
 def array_to_bytes(array: NDArray[Any]) -> bytes:
-    """An array as the content of an ``.npy`` file."""
+    """Return an array as the content of an ``.npy`` file."""
     if array.dtype.kind not in ARRAY_KINDS:
-        raise ModelFileError(f"an array of {array.dtype} has no place in a model file")
+        raise ModelFileError(f"model files cannot hold arrays of {array.dtype}")
     out = io.BytesIO()
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     npy.write_array(out, little, version=(1, 0), allow_pickle=False)
@@ -158,15 +156,15 @@ def array_to_bytes(array: NDArray[Any]) -> bytes:
 
 
 def array_from_bytes(content: bytes, name: str) -> NDArray[Any]:
-    """The array, if the content is exactly that."""
+    """Parse the content of an ``.npy`` file."""
     header = ARRAY_HEADER.match(content)
     if header is None or header.end() != 10 + int.from_bytes(header[1], "little"):
-        raise ModelFileError(f"{name} is no array of numbers or texts")
+        raise ModelFileError(f"{name} is not an array of numbers or strings")
     dtype = np.dtype(header[2].decode())
     shape = tuple(int(size) for size in header[4].decode().split(",") if size.strip())
     body = content[header.end() :]
     if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != len(body):
-        raise ModelFileError(f"{name} has the shape {shape}, and {len(body)} bytes")
+        raise ModelFileError(f"{name} has shape {shape}, but {len(body)} bytes")
     flat = np.frombuffer(body, dtype=dtype).astype(dtype.newbyteorder("="))
     return flat.reshape(shape, order="F" if header[3] == b"True" else "C")
 
@@ -176,19 +174,19 @@ def array_from_bytes(content: bytes, name: str) -> NDArray[Any]:
 Json = Any
 FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 MANY_AGAIN = 10_000
-"""Values that a file of any size may hold by reference to an object."""
+"""Maximum number of values expanded through references, for files of any size."""
 MOST_ALIKE = 64
-"""Keys with the same hash: floats come to 35 at most."""
+"""Maximum number of keys with the same hash; floats reach 35 at most."""
 GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
 class Writer:
-    """Turns values into JSON, with arrays and blobs as members beside it.
+    """Convert values to JSON, with arrays and blobs as separate members.
 
     Parameters
     ----------
     write_object : callable
-        ``(writer, value) -> Json`` for all that is no plain value.
+        ``(writer, value) -> Json`` for everything that is not a plain value.
     """
 
     def __init__(self, write_object: Callable[[Writer, Any], Json]) -> None:
@@ -235,22 +233,22 @@ class Writer:
             return {"is": "same", "as": self._known[id(value)][0]}
         written = self._write_object(self, value)
         number = len(self._known)
-        self._known[id(value)] = number, value  # kept, so that no other gets its id
+        self._known[id(value)] = number, value  # kept alive, so that its id stays unique
         return {**written, "number": number}
 
     def state(self, values: dict[str, Any]) -> dict[str, Json]:
-        """Each of the values, by name."""
+        """Convert a dict of values."""
         return {name: self.write(value) for name, value in values.items()}
 
     def add_blob(self, content: bytes, suffix: str) -> str:
-        """Keep bytes as a member, and say its name."""
+        """Store bytes as a member, and return its name."""
         name = f"members/{len(self.members)}.{suffix}"
         self.members[name] = content
         return name
 
     @contextmanager
     def within(self, where: str) -> Iterator[None]:
-        """Say in errors where they arose."""
+        """Name the current part in error messages."""
         self._where.append(where)
         try:
             yield
@@ -259,7 +257,7 @@ class Writer:
 
     @property
     def where(self) -> str:
-        """What is being written, for messages."""
+        """The part being written, for error messages."""
         return self._where[-1] if self._where else "the model"
 
     def _write_array(self, array: NDArray[Any]) -> Json:
@@ -272,14 +270,14 @@ class Writer:
 
 
 class Reader:
-    """Turns what a :class:`Writer` made back into values.
+    """Convert the output of a :class:`Writer` back to values.
 
     Parameters
     ----------
     members : dict of bytes
-        Each is used once, so that a file cannot grow in reading.
+        Each is used once, so that a file cannot expand on reading.
     read_object : callable
-        ``(reader, kind, stored) -> value`` for the kinds that are no plain values.
+        ``(reader, kind, stored) -> value`` for kinds that are not plain values.
     """
 
     def __init__(
@@ -329,7 +327,7 @@ class Reader:
                 return _generator(self.read(state))
             case {"is": "same", "as": int(number)}:
                 value, size = self._known[number]
-                # Twice the same in the same again, and so on, would never be walked.
+                # References to references could expand exponentially.
                 self._n_again += size
                 if self._n_again > self._n_read + MANY_AGAIN:
                     raise ModelFileError("its objects refer to each other too often")
@@ -341,38 +339,38 @@ class Reader:
                     raise ModelFileError(f"it holds an object {number} twice")
                 self._known[number] = value, self._n_read + self._n_again - before
                 return value
-        raise ModelFileError(f"it holds a value of no known kind: {str(stored)[:80]}")
+        raise ModelFileError(f"unknown kind of value: {str(stored)[:80]}")
 
     def state(self, stored: Json) -> dict[str, Any]:
-        """Values by name."""
+        """Convert a dict of values back."""
         if not isinstance(stored, dict):
-            raise ModelFileError(f"a state is missing: {str(stored)[:80]}")
+            raise ModelFileError(f"missing state: {str(stored)[:80]}")
         return {name: self.read(value) for name, value in stored.items()}
 
     def take(self, name: str) -> bytes:
-        """The content of a member, once."""
+        """Return the content of a member, once."""
         try:
             return self._members.pop(name)
         except KeyError:
-            raise ModelFileError(f"{name[:80]} is not there, or is used twice") from None
+            raise ModelFileError(f"member {name[:80]} is missing, or used twice") from None
 
     def finish(self) -> None:
-        """Refuse a file with members that nothing refers to."""
+        """Reject a file with unused members."""
         if self._members:
-            raise ModelFileError(f"nothing refers to its {next(iter(self._members))}")
+            raise ModelFileError(f"unused member {next(iter(self._members))}")
 
 
 def _spread(keys: list[Any]) -> list[Any]:
-    """The keys, if few of them share a hash: those make a dictionary slow to fill.
+    """Return the keys, if few share a hash; collisions make a dict slow to fill.
 
-    Hashes of texts are salted, and nobody can choose them.
+    String hashes are salted, so no file can choose them.
     """
     alike: defaultdict[int, set[str]] = defaultdict(set)
     for key in keys:
         if isinstance(key, (bool, int, float, tuple, np.generic)):
             alike[hash(key)].add(repr(key))
     if any(len(own) > MOST_ALIKE for own in alike.values()):
-        raise ModelFileError("its keys collide, which would make them slow to look up")
+        raise ModelFileError("it has too many keys with the same hash")
     return keys
 
 
@@ -383,23 +381,23 @@ def _name(dtype: np.dtype[Any]) -> str:
 def _dtype(name: str) -> np.dtype[Any]:
     dtype = np.dtype(name)
     if dtype.names is not None or dtype.subdtype is not None or dtype.kind not in "biufUSO":
-        raise ModelFileError(f"{name[:80]!r} is no type of numbers or texts")
+        raise ModelFileError(f"{name[:80]!r} is not a dtype of numbers or strings")
     return dtype.newbyteorder("=")
 
 
 def _within(state: dict[str, Any]) -> dict[str, Any]:
-    """A generator's state, if it is not about to read beyond its numbers."""
+    """Return a generator's state, if it cannot read out of bounds."""
     inner = state.get("state", {})
     for place, most in ((inner.get("pos"), 624), (state.get("buffer_pos"), 4)):
         if place is not None and not (isinstance(place, int) and 0 <= place <= most):
-            raise ModelFileError("a random generator is in no state that there is")
+            raise ModelFileError("a random generator has an invalid state")
     return state
 
 
 def _generator(state: dict[str, Any]) -> np.random.Generator:
     name = state["bit_generator"]
     if name not in GENERATORS:
-        raise ModelFileError(f"{str(name)[:80]!r} is no random generator")
+        raise ModelFileError(f"{str(name)[:80]!r} is not a random generator")
     bits = getattr(np.random, name)()
     bits.state = _within(state)
     return np.random.Generator(bits)

@@ -1,4 +1,4 @@
-"""Models to files and back, and what a file says of itself."""
+"""Save, load and summarize model files."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from .state import (
 )
 
 LONGEST_JSON = 2**26
-"""Bytes of JSON: arrays are kept apart, so that the rest is small."""
+"""Maximum size of the JSON in bytes; arrays are stored separately."""
 MANY_VALUES = 2**20
-"""In JSON, for a file of any size; larger ones may have one more a byte."""
+"""Maximum number of JSON values for small files; larger files may have one per byte."""
 ALWAYS = ("numpy", "scipy", "scikit-learn")
 BOOSTERS = ("lightgbm", "xgboost", "catboost")
 
@@ -45,21 +45,21 @@ def save(
     *,
     trusted: Iterable[str] = (),
 ) -> None:
-    """Save a model, or a fitted classifier alone, in a file that runs no code when loaded.
+    """Save a model or a fitted classifier to a file that runs no code when loaded.
 
     Parameters
     ----------
     model : Model, DAMVIClassifier or DAMVIVotingClassifier
     path : path
-        The old file or the new one is there at any time, whole.
+        Written atomically.
     trusted : iterable of str, optional
-        Full names of further types that voters may hold; who loads the file must name
-        them too. See :data:`damvi.io.ALLOWED` for those that need no mention.
+        Full names of additional types in voters; they must also be given to load the
+        file. See :data:`damvi.io.ALLOWED` for the types allowed by default.
 
     Raises
     ------
     ModelFileError
-        If a voter has no form without code.
+        If a voter cannot be stored without code.
 
     Examples
     --------
@@ -87,8 +87,8 @@ def save(
     content = text.encode("utf-8", "surrogatepass")
     if len(content) > LONGEST_JSON:
         raise ModelFileError(
-            f"the model's categories and settings take {len(content):,} bytes, and more "
-            f"than {LONGEST_JSON:,} are not read back; drop columns with that many names"
+            f"the model's categories and settings take {len(content):,} bytes, more than "
+            f"the limit of {LONGEST_JSON:,}; drop columns with very many categories"
         )
     write_whole(Path(path), pack({MANIFEST: content, **writer.members}))
 
@@ -96,20 +96,20 @@ def save(
 def load(
     path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
 ) -> ModelParts | Estimator:
-    """What is in a file, as plain parts or an estimator; no code in the file is run.
+    """Load the contents of a file; no code from the file is run.
 
-    :func:`damvi.model.load` makes a :class:`~damvi.model.Model` of the parts.
+    :func:`damvi.model.load` turns the result into a :class:`~damvi.model.Model`.
 
     Parameters
     ----------
     path : path
     trusted : iterable of str, optional
-        Full names of further types that voters may hold, if you trust the file's source.
+        Full names of additional types in voters, if you trust the source of the file.
 
     Raises
     ------
     ModelFileError
-        If the file is damaged, hostile, or of another format.
+        If the file is damaged, malicious, or of another format.
     """
     return _load(path, trusted)[0]
 
@@ -117,7 +117,7 @@ def load(
 def _load(
     path: str | os.PathLike[str], trusted: Iterable[str]
 ) -> tuple[ModelParts | Estimator, dict[str, str]]:
-    """What is in a file, and the versions of the libraries that it was made with."""
+    """Return the contents of a file, and the library versions that it was created with."""
     model: ModelParts | Estimator
     with _blaming(path):
         members = unpack(Path(path))
@@ -134,50 +134,50 @@ def _load(
 
 @contextmanager
 def _blaming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """One class of errors for all that can be wrong with a file."""
+    """Convert all errors caused by a file to ``ModelFileError``."""
     try:
         yield
     except (OSError, ImportError):
         raise
     except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)} cannot be loaded: {error}") from error
-    except Exception as error:  # a hostile file can be wrong anywhere
+        raise ModelFileError(f"cannot load {os.fspath(path)}: {error}") from error
+    except Exception as error:  # a malicious file can fail anywhere
         raise ModelFileError(
-            f"{os.fspath(path)} cannot be loaded: its content makes no sense "
+            f"cannot load {os.fspath(path)}: its content is invalid "
             f"({type(error).__name__})"
         ) from error
 
 
 def _read_manifest(content: bytes, held: int) -> dict[str, Json]:
-    """The manifest of a file of so many bytes."""
+    """Parse the manifest of a file with ``held`` bytes."""
     if not 0 < len(content) <= LONGEST_JSON:
         raise ModelFileError(f"its {MANIFEST} has {len(content):,} bytes")
-    # Each value takes some 100 bytes of memory, however short it is.
+    # Each value takes about 100 bytes of memory, however short it is.
     if sum(map(content.count, (b"[", b"{", b","))) > held + MANY_VALUES:
-        raise ModelFileError(f"its {MANIFEST} holds more values than its size allows")
+        raise ModelFileError(f"its {MANIFEST} has too many values")
     stored = json.loads(
         content.decode("utf-8", "surrogatepass"),
         object_pairs_hook=_distinct,
         parse_constant=_refuse_constant,
     )
     if not isinstance(stored, dict):
-        raise ModelFileError(f"its {MANIFEST} holds no model")
+        raise ModelFileError(f"its {MANIFEST} has no model")
     return stored
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ModelFileError(f"its {MANIFEST} says something twice")
+        raise ModelFileError(f"its {MANIFEST} has duplicate keys")
     return found
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ModelFileError(f"its {MANIFEST} holds {name}, which is no JSON")
+    raise ModelFileError(f"its {MANIFEST} holds {name}, which is not JSON")
 
 
 def _kinds(stored: Json) -> set[str]:
-    """All kinds of objects in a manifest."""
+    """Return all kinds of objects in a manifest."""
     if isinstance(stored, dict):
         inner: set[str] = set().union(*map(_kinds, stored.values()))
         own = stored.get("is")
@@ -185,11 +185,11 @@ def _kinds(stored: Json) -> set[str]:
     return set().union(*map(_kinds, stored)) if isinstance(stored, list) else set()
 
 
-# Versions of libraries.
+# Library versions.
 
 
 def library_versions(kinds: set[str]) -> dict[str, str]:
-    """What is installed of the libraries that a model with objects of these kinds needs."""
+    """Return the installed versions of the libraries that these kinds of objects need."""
     used = [name for name in (*BOOSTERS, "skops") if any(k.startswith(name) for k in kinds)]
     found = {"damvi": __version__, "python": platform.python_version()}
     for name in (*ALWAYS, *used):
@@ -199,10 +199,10 @@ def library_versions(kinds: set[str]) -> dict[str, str]:
 
 
 def _warn_of_other_versions(made_with: dict[str, str], kinds: set[str]) -> None:
-    """Warn, once, where another release might read the members otherwise.
+    """Warn once if a library version may change predictions.
 
-    scikit-learn promises nothing between releases, so any other will be named; boosters
-    read what older ones wrote. damvi's own trees are arrays, and the same everywhere.
+    scikit-learn guarantees nothing across releases, so any difference is reported. Boosters
+    read models of older releases. damvi's own trees are arrays, and version-independent.
     """
     doubts = []
     by_sklearn = any(kind.startswith(("sklearn.", "skops")) for kind in kinds)
@@ -211,18 +211,18 @@ def _warn_of_other_versions(made_with: dict[str, str], kinds: set[str]) -> None:
         if not there or not here or _release(there) == _release(here):
             continue
         if name == "scikit-learn" or _release(there) > _release(here):
-            doubts.append(f"{name} {there} (here {here})")
+            doubts.append(f"{name} {there} (installed: {here})")
     if doubts:
         warnings.warn(
-            f"the model was made with {' and '.join(doubts)}; its predictions may differ. "
-            f"Install the same version, or fit the model again",
+            f"the model was created with {' and '.join(doubts)}; its predictions may "
+            f"differ. Install the same version, or fit the model again",
             UserWarning,
             stacklevel=5,  # the caller of damvi.load
         )
 
 
 def _release(text: str) -> tuple[int, ...]:
-    """Major and minor number; of what is no version, none."""
+    """Return major and minor number; empty if it is not a version."""
     parts = text.split(".")[:2]
     return tuple(int(part) for part in parts if part.isascii() and part.isdigit())
 
@@ -234,13 +234,13 @@ def _installed(name: str) -> str | None:
         return None
 
 
-# What ``damvi info`` shows.
+# The summary for ``damvi info``.
 
 
 def summarize(
     path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """What a model file holds: plain values, ready for JSON; NaN is None.
+    """Summarize a model file as plain values, ready for JSON; NaN becomes None.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def summarize(
         summary |= {
             "target": _summarize_target(model, fitted.sampled_rows),
             "columns": model.schema.as_dict()["columns"],
-            # Of the voters' figures the report makes pictures; as text they are long.
+            # The report plots the voters' figures; as text they are too long.
             "scores": {k: v for k, v in model.scores.items() if k != "voters"},
             "made": model.made,
         }
@@ -290,7 +290,7 @@ def _summarize_voters(fitted: Fitted) -> dict[str, Any]:
     voters, weights = fitted.voters, fitted.weights
     if isinstance(voters, PoolVoters):
         names = list(voters.names)
-    else:  # counted from 1, as damvi explain does
+    else:  # counted from 1, as in damvi explain
         what = "tree" if isinstance(voters, TreeVoters) else "voter"
         names = [f"{what} {k + 1}" for k in range(len(voters))]
     order = np.argsort(-weights, kind="stable")
@@ -303,14 +303,14 @@ def _summarize_voters(fitted: Fitted) -> dict[str, Any]:
 
 
 def _kind(estimator: Any) -> str:
-    """The class that decides, of a pipeline the last step's."""
+    """Return the class name, of a pipeline that of its last step."""
     if hasattr(estimator, "steps"):
         return _kind(estimator.steps[-1][1])
     return type(estimator).__name__
 
 
 def _plain(value: Any) -> Any:
-    """The value for JSON, which has no NaN and no numpy."""
+    """Convert a value for JSON, without NaN and numpy types."""
     match value:
         case dict():
             return {str(key): _plain(item) for key, item in value.items()}

@@ -1,9 +1,9 @@
-"""Which objects a model file can hold as JSON and arrays, and nothing that runs.
+"""The objects that a model file can hold as JSON and arrays, without code.
 
-An object is stored as its attributes, each a plain value or another such object, and made
-again without calling anything of it but, for dataclasses, the constructor. Classes are
-taken from the tables here; a name in a file only chooses among them. Other estimators go
-by skops, and only where the caller trusts their types by name.
+An object is stored as its attributes, each a plain value or another such object. It is
+restored without calling any of its code, except the constructor of dataclasses. Classes
+come from the tables here; a name in a file only selects among them. Other estimators are
+stored with skops, and only if the caller trusts their types by name.
 """
 
 from __future__ import annotations
@@ -119,11 +119,11 @@ SKLEARN = {
     }.items()
     for name in names
 }
-"""Stored by their attributes. None of them trusts an index of a file in compiled code."""
+"""Stored as their attributes. Their compiled code trusts no index from a file."""
 
 
 def _by_name(*values: Any) -> dict[str, Any]:
-    """Ours, by a name that does not change when they move."""
+    """Our own classes, under names that do not change if they move."""
     return {f"damvi.{value.__name__}": value for value in values}
 
 
@@ -137,7 +137,7 @@ OURS = _by_name(
     Relabelled,
     SomeRows,
 )
-"""Stored by their attributes."""
+"""Stored as their attributes."""
 RECORDS = _by_name(
     BaggedVoters,
     BetaCurve,
@@ -169,16 +169,16 @@ RECORDS = _by_name(
     Untuned,
     Words,
 )
-"""Dataclasses, stored by their fields."""
+"""Dataclasses, stored as their fields."""
 FUNCTIONS = _by_name(categorical_columns, numeric_columns)
 FUNCTIONS |= {
     f"numpy.{one.__name__}": one
     for one in (np.arcsinh, np.exp, np.expm1, np.log, np.log10, np.log1p, np.log2)
 }
 FUNCTIONS |= {f"numpy.{one.__name__}": one for one in (np.sqrt, np.square, np.tanh)}
-"""What is called on a table; a name in a file chooses among these."""
+"""Functions applied to tables; a name in a file selects among these."""
 PASSED_OVER = {"_loss_function_", "_metadata_request", "_optimizer", "loss_function_"}
-"""Attributes that only a further ``fit`` would want."""
+"""Attributes needed only for further training."""
 ALLOWED = frozenset(
     {
         *OURS,
@@ -187,24 +187,24 @@ ALLOWED = frozenset(
         *(f"{module}.{name}" for name, module in SKLEARN.items()),
     }
 )
-"""The estimators that a model file holds as arrays and numbers. Others it takes by skops,
-and only if whoever saves it, and whoever loads it, trusts them by name."""
+"""The estimators that a model file stores as arrays and numbers. Others are stored with
+skops, and only if both the saver and the loader trust them by name."""
 
 
 class Objects:
-    """Writes and reads objects that are no plain values; for :mod:`.container`.
+    """Write and read objects that are not plain values; used by :mod:`.container`.
 
     Parameters
     ----------
     trusted : iterable of str
-        Types that the caller vouches for, by full name, in members stored by skops.
+        Full names of types that the caller trusts in members stored with skops.
     """
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
         self.trusted = frozenset(trusted)
 
     def write(self, writer: Writer, value: Any) -> dict[str, Json]:
-        """The JSON of an object."""
+        """Return the JSON of an object."""
         cls = type(value)
         if (name := _name_in(OURS, cls)) or (name := _name_in_sklearn(cls)):
             checks.check_params(value)
@@ -223,7 +223,7 @@ class Objects:
         return {"is": "skops", **_write_by_skops(writer, value, self.trusted)}
 
     def read(self, reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
-        """The object that :meth:`write` described, checked."""
+        """Restore an object from :meth:`write`, and validate it."""
         module, _, name = kind.rpartition(".")
         if kind in OURS or SKLEARN.get(name) == module:
             cls = OURS.get(kind) or getattr(import_module(module), name)
@@ -231,7 +231,7 @@ class Objects:
             state = reader.state(stored["state"])
             boosters.check_threads(state)
             if state.get("copy") is False:
-                state["copy"] = True  # or predictions would change the caller's rows
+                state["copy"] = True  # or predictions would modify the caller's X
             vars(value).update(state)
             checks.check_params(value)
             checks.check_classes(state)
@@ -250,14 +250,14 @@ class Objects:
         elif kind == "skops":
             return _read_by_skops(reader, stored, self.trusted)
         else:
-            raise ModelFileError(f"it holds {kind[:80]!r}, which this damvi does not know")
+            raise ModelFileError(f"it holds an unknown type {kind[:80]!r}")
         if name in checks.CHECKS:
             checks.CHECKS[name](value)
         return value
 
 
 def _write_fast_tree(writer: Writer, tree: FastTreeClassifier) -> dict[str, Json]:
-    """Its attributes, without the circle from its trees back to itself."""
+    """Store its attributes, without the circular reference from its trees."""
     state = dict(vars(tree))
     state.pop("_metadata_request", None)
     trees = state.pop("trees_", None)
@@ -266,7 +266,7 @@ def _write_fast_tree(writer: Writer, tree: FastTreeClassifier) -> dict[str, Json
 
 
 def _read_fast_tree(reader: Reader, stored: dict[str, Json]) -> FastTreeClassifier:
-    """The tree that was written."""
+    """Restore a stored tree."""
     tree = FastTreeClassifier()
     tree.__dict__.update(reader.state(stored["state"]))
     grown = reader.state(stored["grown"])
@@ -308,56 +308,56 @@ def _record(writer: Writer, value: Any) -> dict[str, Json]:
     return written
 
 
-# Members by skops.
+# Members stored with skops.
 
 OLDEST_SKOPS = (0, 13)
-"""Older releases run code that a file names (before 0.12), or have other known faults."""
+"""Older releases run code named in a file (before 0.12), or have other known flaws."""
 
 
 def _write_by_skops(writer: Writer, value: Any, trusted: frozenset[str]) -> dict[str, Json]:
-    """The object by skops, if the caller trusts its type and those that it holds."""
+    """Store an object with skops, if the caller trusts its type and those it contains."""
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if kind not in trusted:
         raise ModelFileError(
-            f"{writer.where} cannot be saved: it holds {kind}, which a model file does not "
-            f"take; use an estimator of damvi.io.ALLOWED (of scikit-learn, LightGBM, "
+            f"{writer.where} cannot be saved: {kind} is not supported in model files; use "
+            f"an estimator in damvi.io.ALLOWED (of scikit-learn, LightGBM, "
             f"XGBoost or CatBoost), or, if loading it is safe, save and load with "
             f"trusted={[kind]}"
         )
-    skops = _skops(f"{writer.where} ({kind}) is stored by skops")
+    skops = _skops(f"{writer.where} ({kind}) is stored with skops")
     try:
         content = skops.dumps(value)
         unknown = set(skops.get_untrusted_types(data=content)) - trusted
-    except Exception as error:  # whatever the object's own state raises
+    except Exception as error:  # the object's state may raise anything
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise ModelFileError(
-            f"{writer.where} cannot be saved: {kind} has no form without code ({reason})"
+            f"{writer.where} cannot be saved: {kind} needs code ({reason})"
         ) from error
     if unknown:
         names = ", ".join(sorted(unknown))
         raise ModelFileError(
-            f"{writer.where} cannot be saved: it holds {names}; if loading that is safe, "
+            f"{writer.where} cannot be saved: it contains {names}; if these are safe, "
             f"save and load with trusted={sorted({kind, *unknown})}"
         )
     return {"at": writer.add_blob(content, "skops"), "type": kind}
 
 
 def _read_by_skops(reader: Reader, stored: dict[str, Json], trusted: frozenset[str]) -> Any:
-    """The object, if the caller trusts its type and those that it holds.
+    """Load an object with skops, if the caller trusts its type and those it contains.
 
-    skops is not even asked about a file before the caller has named a type.
+    skops is not called unless the caller has named a type.
     """
     kind, member = stored["type"], stored["at"]
     if kind not in trusted:
         raise _untrusted({str(kind)[:200]})
-    skops = _skops("the model has a voter that is stored by skops")
+    skops = _skops("the model has a voter stored with skops")
     content = reader.take(member)
     try:
         _refuse_bombs(content)
         unknown = set(skops.get_untrusted_types(data=content))
     except ModelFileError:
         raise
-    except Exception as error:  # a hostile member can fail anywhere
+    except Exception as error:  # a malicious member can fail anywhere
         raise ModelFileError(f"skops cannot read {member}") from error
     if unknown - trusted:
         raise _untrusted(unknown - trusted)
@@ -373,8 +373,8 @@ def _read_by_skops(reader: Reader, stored: dict[str, Json], trusted: frozenset[s
 
 def _untrusted(names: set[str]) -> ModelFileError:
     return ModelFileError(
-        f"it holds {', '.join(sorted(names))}, and loading that could run code; if you "
-        f"trust where the file comes from, load it in Python with trusted=[...]"
+        f"it holds {', '.join(sorted(names))}, and loading these could run code; if you "
+        f"trust the source of the file, load it in Python with trusted=[...]"
     )
 
 
@@ -383,22 +383,22 @@ def _skops(why: str) -> Any:
         import skops.io
     except ImportError as error:
         raise ImportError(
-            f"{why}, which is not installed; install it with: pip install skops"
+            f"{why}, which is not installed; run: pip install skops"
         ) from error
     found = tuple(int(part) for part in re.findall(r"\d+", skops.__version__)[:2])
     if found < OLDEST_SKOPS:
         least = ".".join(map(str, OLDEST_SKOPS))
         raise ImportError(
-            f"{why}, and skops {skops.__version__}, which is installed, can run code of a "
-            f"file; upgrade it with: pip install 'skops>={least}'"
+            f"{why}, but the installed skops {skops.__version__} can run code from a file; "
+            f"upgrade with: pip install 'skops>={least}'"
         )
     return skops.io
 
 
 def _refuse_bombs(content: bytes) -> None:
-    """skops packs without shrinking, so nothing in a member is larger than the member."""
+    """Reject compressed members; skops does not compress, so nothing may expand."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         infos = archive.infolist()
     is_plain = all(info.compress_type == zipfile.ZIP_STORED for info in infos)
     if not is_plain or sum(info.file_size for info in infos) > len(content):
-        raise ModelFileError("a member by skops would unpack to more than it holds")
+        raise ModelFileError("a skops member would expand beyond its size")

@@ -1,4 +1,4 @@
-"""A fitted classifier as one ONNX graph: inputs, the weighted vote, label, probability."""
+"""Export a fitted classifier as one ONNX graph, from inputs to label and probability."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 OUTPUTS = ("label", "probability", "vote")
 LARGEST_FILE = 2**31 - 1
 STEP = 2.0**-53 * (1 + 2.0**-10)
-"""Of a number: what, added to it, rounds to the next double, whatever its last bits."""
+"""Adding this multiple of a number to it rounds to the next double."""
 
 
 def to_onnx(
@@ -58,38 +58,37 @@ def to_onnx(
     unknown: Mapping[str, str | None] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
 ) -> ModelProto:
-    """The model as an ONNX graph, for onnxruntime and others, without Python.
+    """Export the model as an ONNX graph, for onnxruntime and other runtimes.
 
     Parameters
     ----------
     model : DAMVIClassifier or DAMVIVotingClassifier
-        Fitted, on dense or sparse arrays (the graph takes dense ones) or dataframes.
+        Fitted on dense or sparse arrays (the graph takes dense ones) or dataframes.
     labels : sequence of str, optional
-        What to call ``classes_`` in the output; None keeps them.
+        Names of ``classes_`` in the output; None keeps the labels.
     unknown : mapping, optional
-        For columns of categories by name, what a text that is none of them counts as: one
-        of them, or None for a missing value. Columns that are not named do with it what
-        the model does with a category that it does not know.
+        By column name, what an unknown category counts as: one of the known categories, or
+        None for a missing value. Other columns treat unknown categories as the model does.
     categories : mapping, optional
-        All categories of columns that have so many that the model knows them by their
-        hashes alone, by name: no graph can compute these.
+        By column name, all categories of columns with so many that the model only knows
+        their hashes, which a graph cannot compute.
 
     Returns
     -------
     onnx.ModelProto
-        Its inputs are ``X``, doubles (n, d), or one (n, 1) for each column where the model
-        was fitted on a dataframe: doubles, and texts for categories. Its outputs are
-        ``label`` (n,), ``probability`` (n, 2) and ``vote`` (n,); with C > 2 classes the
-        two last are (n, C).
+        The input is ``X``, doubles (n, d). If the model was fitted on a dataframe, there is
+        one input (n, 1) per column: doubles, or strings for categories. The outputs are
+        ``label`` (n,), ``probability`` (n, 2) and ``vote`` (n,); with C > 2 classes, the
+        last two are (n, C).
 
     Raises
     ------
     ValueError
-        If a voter cannot be written; it is named.
+        If a voter cannot be exported; the message names it.
 
     Notes
     -----
-    See ``docs/export.md`` for what is exact.
+    See ``docs/export.md`` for which results are exact.
 
     Examples
     --------
@@ -106,7 +105,7 @@ def to_onnx(
         from onnx import TensorProto, helper
     except ImportError as error:
         raise ImportError(
-            "ONNX graphs need the package onnx: pip install 'damvi[export]'"
+            "exporting to ONNX requires onnx: pip install 'damvi[export]'"
         ) from error
     fitted = read_fitted(model)
     names_of_classes = _read_labels(fitted.labels.classes, labels)
@@ -150,20 +149,20 @@ def to_onnx(
         producer_version=__version__,
     )
     if whole.ByteSize() > LARGEST_FILE:
-        raise ValueError("the graph takes more than 2 GB, the most that ONNX can hold")
+        raise ValueError("the graph exceeds 2 GB, the limit of ONNX")
     columns = dict(zip(inputs, names, strict=True)) if names else {}
     helper.set_model_props(whole, {"damvi.columns": json.dumps(columns)})
     return whole
 
 
 def _read_labels(classes: Any, labels: Sequence[str] | None) -> Any:
-    """What the classes are called in the output, checked."""
+    """Return the names of the classes in the output."""
     named = classes if labels is None else np.array(labels, dtype=object)
     if len(named) != len(classes):
         raise ValueError(f"{len(named)} labels for {len(classes)} classes")
     if named.dtype.kind in "OU" and not all(isinstance(x, str) for x in named.tolist()):
         raise ValueError(
-            f"labels of mixed kinds ({named.tolist()}) are not known to ONNX; give "
+            f"ONNX does not support labels of mixed types ({named.tolist()}); pass "
             f"labels=('...', '...')"
         )
     return named
@@ -173,7 +172,7 @@ def _read_labels(classes: Any, labels: Sequence[str] | None) -> Any:
 
 
 def _write_vote(graph: Graph, fitted: Fitted, data: Data) -> str:
-    """The vote of a fitted classifier, summed up in the order that it has itself."""
+    """Write the vote of a fitted classifier, summed in the same order."""
     if isinstance(fitted.voters, TreeVoters):
         total = _vote_of_trees(graph, fitted, data)
     else:
@@ -211,13 +210,13 @@ def _blaming_voter(voters: PoolVoters | BaggedVoters, k: int) -> Iterator[None]:
         steps = getattr(model, "steps", None)
         kind = type(steps[-1][1] if steps else model).__name__
         raise ValueError(
-            f"voter {name} ({kind}) cannot be written as ONNX: {error}. Leave it out of "
+            f"voter {name} ({kind}) cannot be exported to ONNX: {error}. Remove it from "
             f"the pool, or export to skops"
         ) from error
 
 
 def _vote_of_model(graph: Graph, fitted: Fitted, k: int, data: Data) -> str:
-    """The vote of voter k, calibrated if it is."""
+    """Write the vote of voter k, calibrated if it has a calibrator."""
     voters = fitted.voters
     model = voters.estimators[k]
     if isinstance(voters, BaggedVoters) or voters.voting == "hard":
@@ -230,17 +229,17 @@ def _vote_of_model(graph: Graph, fitted: Fitted, k: int, data: Data) -> str:
 
 
 def _hard_vote(graph: Graph, fitted: Fitted, model: Any, data: Data) -> str:
-    """The vote that each of the model's classes stands for, looked up."""
+    """Write a lookup of the vote for each predicted class."""
     winner = write_model(graph, model, data).winner
     table = _classes_of(fitted).hard_votes(fitted, model)
     return graph.add("Gather", graph.constant(table), winner, axis=0)
 
 
-# From the vote to label and probability.
+# From the vote to labels and probabilities.
 
 
 def _write_answers(graph: Graph, fitted: Fitted, vote: str, names: Any) -> None:
-    """The label of the largest score, ties by the order, and the probabilities."""
+    """Write the label with the largest score, ties in order, and the probabilities."""
     scores, chances = _classes_of(fitted).answers(graph, fitted, vote)
     kind = object if names.dtype.kind in "OU" else names.dtype
     place = _winner(graph, scores, fitted.labels.order)
@@ -249,13 +248,13 @@ def _write_answers(graph: Graph, fitted: Fitted, vote: str, names: Any) -> None:
 
 
 def _winner(graph: Graph, scores: str, order: Any) -> str:
-    """The place of the largest score; of equal ones, of that which is first in order."""
+    """Write the index of the largest score; ties go to the first in order."""
     best = graph.first_largest(graph.column(scores, order))
     return graph.add("Gather", graph.constant(order, np.int64), best)
 
 
 def _settled(graph: Graph, fitted: Fitted, vote: str) -> str:
-    """Votes (n, C), of which one is the largest: of tied ones, the first in order."""
+    """Write votes (n, C) with ties resolved in favour of the first in order."""
     best = graph.add("Equal", vote, graph.largest(vote))
     rivals = graph.ordered_sum(graph.cast(best, np.float64), fitted.n_classes)
     tied = graph.add("Greater", graph.upright(rivals), graph.constant(1.0))
@@ -266,11 +265,11 @@ def _settled(graph: Graph, fitted: Fitted, vote: str) -> str:
     return graph.add("Where", raised, graph.add("Add", vote, step), vote)
 
 
-# What differs between two classes and more: the shape of a vote, and how it is read.
+# Binary and multiclass votes: their shape, and how they are read.
 
 
 class _OfTwo:
-    """One number a row, for the positive one of two classes."""
+    """Two classes: one number per row, for the positive class."""
 
     def sum_of_trees(
         self, graph: Graph, fitted: Fitted, voters: TreeVoters, weights: Any, X: str
@@ -287,13 +286,13 @@ class _OfTwo:
     def soft_vote(self, graph: Graph, fitted: Fitted, model: Any, shares: str) -> str:
         n_own = len(model.classes_)
         if n_own != 2:
-            raise ValueError(f"it knows {n_own} classes, and not two")
+            raise ValueError(f"it has {n_own} classes, not two")
         sides = 1.0 if model.classes_[1] == fitted.voters.classes[1] else -1.0
         vote = linear(graph, shares, 2 * sides, -sides)
         return graph.single(clip(graph, vote, -1.0, 1.0))
 
     def answers(self, graph: Graph, fitted: Fitted, vote: str) -> tuple[str, str]:
-        """Scores by the threshold and probabilities, (n, 2) each."""
+        """Write scores (vote minus threshold) and probabilities, (n, 2) each."""
         excess = graph.add("Sub", vote, graph.constant(fitted.threshold))
         sides = [graph.add("Mul", vote, graph.constant(0.0)), excess]
         scores = graph.side_by_side(sides if fitted.positive == 1 else sides[::-1])
@@ -310,12 +309,12 @@ class _OfTwo:
 
 
 class _OfEach:
-    """A share for each of three or more classes."""
+    """Three or more classes: a share of the vote for each."""
 
     def sum_of_trees(
         self, graph: Graph, fitted: Fitted, voters: TreeVoters, weights: Any, X: str
     ) -> str:
-        votes = voters.forest.node_votes.astype(np.float64)  # numbers of classes
+        votes = voters.forest.node_votes.astype(np.float64)  # class indices
         trees = read_own_trees(voters.forest, voters.features.binning, votes)
         leaves = write_trees(graph, X, trees)
         weight, nothing = graph.constant(weights), graph.constant(0.0)
@@ -334,17 +333,17 @@ class _OfEach:
         if n_own == 2:
             first = graph.add("Sub", graph.constant(1.0), shares)
             shares = graph.side_by_side([first, shares])
-        if n_own < fitted.n_classes:  # nothing for those that it has never met
+        if n_own < fitted.n_classes:  # zero for classes it has not seen
             spread = graph.constant(self.hard_votes(fitted, model))
             shares = graph.add("MatMul", shares, spread)
         return graph.single(clip(graph, shares, 0.0, 1.0))
 
     def _places(self, fitted: Fitted, model: Any) -> Any:
-        """Where the classes of a model are among all, as the voters know them."""
+        """Return the indices of a model's classes among all classes."""
         return np.searchsorted(fitted.voters.classes, np.asarray(model.classes_))
 
     def answers(self, graph: Graph, fitted: Fitted, vote: str) -> tuple[str, str]:
-        """Votes times factors, and the probabilities or else the votes, ties settled."""
+        """Write votes times factors, and probabilities (or votes), with ties resolved."""
         scores = graph.add("Mul", vote, graph.constant(fitted.threshold))
         if fitted.calibrator is None:
             return scores, _settled(graph, fitted, vote)
@@ -355,15 +354,15 @@ def _classes_of(fitted: Fitted) -> _OfTwo | _OfEach:
     return _OfTwo() if fitted.n_classes == 2 else _OfEach()
 
 
-# Calibrators, of voters and of the vote.
+# Calibrators of voters and of the vote.
 
 
 def write_vote_calibrator(graph: Graph, vote: str, calibrator: Any) -> str:
-    """A voter's calibrator, on soft votes in single precision: (n,), or shares (n, C)."""
+    """Write a voter's calibrator of single-precision soft votes, (n,) or (n, C)."""
     if isinstance(calibrator, ClassCurves):
         parts = []
         for c, curve in enumerate(calibrator.curves):
-            # One class against the rest, as a soft vote of two classes.
+            # One class against the rest, as a binary soft vote.
             against = graph.single(linear(graph, graph.column(vote, c), 2.0, -1.0))
             right = write_vote_calibrator(graph, against, curve)
             parts.append(linear(graph, right, 0.5, 0.5))
@@ -378,12 +377,12 @@ def write_vote_calibrator(graph: Graph, vote: str, calibrator: Any) -> str:
         turned = linear(graph, log_odds, calibrator.slope, calibrator.intercept)
         right = linear(graph, expit(graph, turned), 2.0, -1.0)
     else:
-        raise ValueError(f"its calibrator {type(calibrator).__name__} is not known here")
+        raise ValueError(f"its calibrator {type(calibrator).__name__} is not supported")
     return graph.single(right)
 
 
 def write_calibrator(graph: Graph, vote: str, calibrator: Calibrator) -> str:
-    """The probability of the positive class of votes in [-1, 1], or of all of (n, C)."""
+    """Write the probability of the positive class, or of all classes, (n, C)."""
     if len(calibrator.curves) == 1:
         return _write_curve(graph, vote, calibrator.curves[0])
     chances = []
@@ -396,7 +395,7 @@ def write_calibrator(graph: Graph, vote: str, calibrator: Calibrator) -> str:
 def _write_curve(graph: Graph, vote: str, curve: ProbabilityCurve) -> str:
     shifted = linear(graph, _log_odds(graph, vote, curve.log_odds), 1.0, curve.shift)
     chance = expit(graph, clip(graph, shifted, -700.0, 700.0))
-    # Votes stay within the scale, which is 1 at least.
+    # Votes stay within the scale, which is at least 1.
     tilt = linear(graph, vote, TILT / curve.scale, 1 - 1.6 * TILT)
     return graph.add("Mul", chance, tilt)
 

@@ -1,8 +1,8 @@
-"""What stands between a raw row and an ONNX graph, as JSON: how each input is made.
+"""Write a JSON specification of how raw rows become the inputs of an ONNX graph.
 
-A graph takes numbers and categories, and a table has amounts of money, dates, text and
-names by the thousand. ``examples/service/onnx_reader.py`` reads this specification, with
-numpy alone; it is short so that a service can copy it, in Python or in another language.
+A graph takes numbers and categories, but raw tables hold amounts, dates, text and
+high-cardinality categories. ``examples/service/onnx_reader.py`` implements this
+specification with numpy alone; it is short, so that a service can copy or port it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ FORMAT = "damvi feeder 1"
 
 
 def export_onnx(model: ModelParts, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Write a model of a table as an ONNX graph, and beside it how its inputs are made.
+    """Export a model as an ONNX graph, with a specification of its inputs next to it.
 
     Parameters
     ----------
     model : Model
     path : path
-        Of the graph; the specification is the same with ``.json`` after it.
+        Path of the graph; the specification gets ``.json`` appended.
 
     Returns
     -------
     written : dict
-        The paths ``graph`` and ``feeder``, and the names of the ``inputs`` and ``outputs``.
+        The paths ``graph`` and ``feeder``, and the names of ``inputs`` and ``outputs``.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def export_onnx(model: ModelParts, path: str | os.PathLike[str]) -> dict[str, An
     columns = {prop.key: prop.value for prop in graph.metadata_props}["damvi.columns"]
     spec = feeder(model, {name: tensor for tensor, name in json.loads(columns).items()})
     content, beside = graph.SerializeToString(), Path(f"{os.fspath(path)}.json")
-    spec["graph"] = sha256(content).hexdigest()  # that of another is told apart
+    spec["graph"] = sha256(content).hexdigest()  # detects a mismatched pair
     write_whole(Path(path), content)
     write_whole(beside, json.dumps(spec, ensure_ascii=False, indent=1).encode())
     return {
@@ -84,9 +84,9 @@ def export_onnx(model: ModelParts, path: str | os.PathLike[str]) -> dict[str, An
 
 
 def feeder(model: ModelParts, inputs: Mapping[str, str]) -> dict[str, Any]:
-    """The specification: plain values, ready for JSON.
+    """Return the specification as plain values, ready for JSON.
 
-    ``inputs`` are the names that the graph has for the encoded columns.
+    ``inputs`` maps encoded columns to the graph's input names.
     """
     target = model.target
     return {
@@ -99,7 +99,7 @@ def feeder(model: ModelParts, inputs: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _other(column: Column) -> str | None:
-    """What the schema makes of categories that it does not know."""
+    """Return the schema's category for unknown values."""
     return OTHER if column.categories[-1:] == (OTHER,) else None
 
 
@@ -138,5 +138,5 @@ def _column(column: Column, inputs: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _packed(values: NDArray[Any]) -> str:
-    """An array's bytes, row by row, the lowest first, in base 64."""
+    """Encode an array as base64, row-major and little-endian."""
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()

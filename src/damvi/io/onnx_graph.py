@@ -1,4 +1,4 @@
-"""An ONNX graph as it grows: a node a call, tensors by name; arithmetic, and trees."""
+"""A builder for ONNX graphs: one node per call, tensors by name, arithmetic and trees."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 OPSET, ML_OPSET, IR_VERSION = 18, 5, 12
-"""The operators used: TreeEnsemble in doubles came with ai.onnx.ml 5.
+"""Operator versions; TreeEnsemble with doubles came with ai.onnx.ml 5.
 
-onnxruntime 1.21 to 1.23 run it, and without a word give wrong values for splits by set and
-for some small trees. They refuse files of IR version 12, which 1.24 is the first to take.
+onnxruntime 1.21 to 1.23 run it, but silently give wrong results for set membership splits
+and some small trees. They reject IR version 12, which is supported from 1.24 on.
 """
 
 
 LEQ, LT, MEMBER = 0, 1, 6
-"""How a node splits: what goes left is at most the threshold, below it, or in a set."""
+"""Split modes; rows go left if at most the threshold, below it, or in a set."""
 LEAF = -1
 
 Values = NDArray[np.float64]
@@ -26,12 +26,12 @@ Places = NDArray[np.int64]
 
 
 class Graph:
-    """Nodes and constants, with names of their own.
+    """Nodes and constants with unique names.
 
     Parameters
     ----------
     taken : collection of str
-        Names that are not to be used, since inputs and outputs have them.
+        Names reserved for inputs and outputs.
     """
 
     def __init__(self, taken: Collection[str] = ()) -> None:
@@ -41,7 +41,7 @@ class Graph:
         self._known: dict[tuple[Any, ...], str] = {}
 
     def fresh(self, hint: str) -> str:
-        """A name that nothing has yet."""
+        """Return an unused name."""
         name, number = hint, 0
         while name in self._taken:
             number += 1
@@ -50,7 +50,7 @@ class Graph:
         return name
 
     def constant(self, values: Any, dtype: Any = np.float64) -> str:
-        """A constant tensor; equal ones are stored once."""
+        """Add a constant tensor; equal constants are shared."""
         from onnx import numpy_helper
 
         array = np.ascontiguousarray(values, dtype=dtype).reshape(np.shape(values))
@@ -64,11 +64,11 @@ class Graph:
         return self._known[key]
 
     def add(self, op: str, *inputs: str, to: str | None = None, **attributes: Any) -> str:
-        """A node; its output is ``to``, or gets a name."""
+        """Add a node; its output is named ``to``, or gets a new name."""
         return self._node(op, inputs, to, "", attributes)
 
     def add_ml(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """A node of the operators for machine learning."""
+        """Add a node of the ai.onnx.ml domain."""
         return self._node(op, inputs, None, "ai.onnx.ml", attributes)
 
     def _node(
@@ -87,44 +87,44 @@ class Graph:
         return name
 
     def cast(self, x: str, dtype: Any) -> str:
-        """``x`` as another type."""
+        """Cast ``x`` to another type."""
         from onnx import helper
 
-        # "to" is the name of the attribute, too.
+        # The attribute is also called "to".
         name = self.fresh("Cast")
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         self.nodes.append(helper.make_node("Cast", [x], [name], to=kind))
         return name
 
     def single(self, x: str) -> str:
-        """``x`` rounded to single precision, in doubles again."""
+        """Round ``x`` to single precision, as doubles."""
         return self.cast(self.cast(x, np.float32), np.float64)
 
     def column(self, x: str, place: Any) -> str:
-        """One column of a matrix, as a vector; for a list of places, these columns."""
+        """Return one column of a matrix as a vector, or several columns as a matrix."""
         return self.add("Gather", x, self.constant(place, np.int64), axis=1)
 
     def upright(self, x: str) -> str:
-        """A vector as a matrix of one column."""
+        """Reshape a vector to a matrix with one column."""
         return self.add("Unsqueeze", x, self.constant([1], np.int64))
 
     def side_by_side(self, columns: Sequence[str]) -> str:
-        """Vectors as the columns of a matrix."""
+        """Stack vectors as the columns of a matrix."""
         return self.add("Concat", *(self.upright(x) for x in columns), axis=1)
 
     def largest(self, x: str) -> str:
-        """The largest of each row of a matrix, (n, 1)."""
+        """Return the maximum of each row, (n, 1)."""
         return self.add("ReduceMax", x, self.constant([1], np.int64), keepdims=1)
 
     def first_largest(self, x: str) -> str:
-        """The place of the largest of each row, of equal ones the first."""
+        """Return the index of the maximum of each row; the first of ties."""
         return self.add("ArgMax", x, axis=1, keepdims=0, select_last_index=0)
 
     def ordered_sum(self, x: str, width: int) -> str:
-        """The sum of each row of a matrix, from left to right.
+        """Sum each row of a matrix from left to right.
 
-        ReduceSum adds in an order of its own, and a vote that is tied here could then miss
-        the threshold by the last bit there.
+        ReduceSum has its own order of summation, and could break a tie with the threshold
+        in the last bit.
         """
         if width == 1:
             return self.column(x, 0)
@@ -132,7 +132,7 @@ class Graph:
 
 
 def expit(graph: Graph, x: str) -> str:
-    """1 / (1 + exp(-x)); the operator Sigmoid is an approximation."""
+    """1 / (1 + exp(-x)); the Sigmoid operator is an approximation."""
     one = graph.constant(1.0)
     return graph.add(
         "Div", one, graph.add("Add", one, graph.add("Exp", graph.add("Neg", x)))
@@ -140,7 +140,7 @@ def expit(graph: Graph, x: str) -> str:
 
 
 def single_expit(graph: Graph, x: str) -> str:
-    """The same rounded to single precision at each step, as XGBoost does; in doubles."""
+    """The same, rounded to single precision at each step, as in XGBoost."""
     fall = graph.add("Exp", graph.add("Neg", graph.cast(x, np.float64)))
     one = graph.constant(1.0, np.float32)
     whole = graph.add("Add", graph.cast(fall, np.float32), one)
@@ -148,7 +148,7 @@ def single_expit(graph: Graph, x: str) -> str:
 
 
 def clip(graph: Graph, x: str, low: float, high: float) -> str:
-    """``x`` within bounds."""
+    """Clip ``x`` to bounds."""
     return graph.add("Clip", x, graph.constant(low), graph.constant(high))
 
 
@@ -159,14 +159,14 @@ def linear(graph: Graph, x: str, slope: float, intercept: float) -> str:
 
 
 def softmax(graph: Graph, scores: str, width: int) -> str:
-    """Shares in proportion to exp(score)."""
+    """Softmax of scores."""
     largest = graph.largest(scores)
     high = graph.add("Exp", graph.add("Sub", scores, largest))
     return graph.add("Div", high, graph.upright(graph.ordered_sum(high, width)))
 
 
 def single_softmax(graph: Graph, scores: str, width: int) -> str:
-    """The same from scores in single precision, and rounded to it as XGBoost does."""
+    """The same for single-precision scores, rounded as in XGBoost."""
     less = graph.add("Sub", scores, graph.largest(scores))
     high = graph.cast(graph.add("Exp", graph.cast(less, np.float64)), np.float32)
     total = graph.upright(graph.ordered_sum(graph.cast(high, np.float64), width))
@@ -175,7 +175,7 @@ def single_softmax(graph: Graph, scores: str, width: int) -> str:
 
 
 def shared_out(graph: Graph, parts: Sequence[str]) -> str:
-    """Vectors of numbers of 0 or more as shares (n, C); even where all are 0."""
+    """Normalize nonnegative vectors to shares (n, C); uniform if all are 0."""
     whole = graph.side_by_side(parts)
     total = graph.upright(graph.ordered_sum(whole, len(parts)))
     some = graph.add("Greater", total, graph.constant(0.0))
@@ -185,7 +185,7 @@ def shared_out(graph: Graph, parts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """T trees, their nodes one after the other, each with a value in every leaf.
+    """T trees with concatenated nodes, and a value per leaf.
 
     Attributes
     ----------
@@ -197,11 +197,11 @@ class Trees:
     left, right : ndarray of shape (nodes,)
         The children; ``left`` is LEAF for a leaf.
     missing_left : ndarray of bool, shape (nodes,)
-        Where NaN goes; not asked at splits by set, whose features are codes.
+        Where NaN goes; unused for set splits, whose features are codes.
     value : ndarray of shape (nodes,)
-        Of the leaves.
+        Values of the leaves.
     sets : dict of ndarray
-        For a node of mode MEMBER, the codes that go left: whole numbers, 0 or more.
+        For nodes of mode MEMBER, the codes that go left: nonnegative integers.
     """
 
     roots: Places
@@ -226,7 +226,7 @@ class Trees:
         value: Any,
         mode: int = LEQ,
     ) -> Trees:
-        """One tree with splits of one mode, its root first."""
+        """Create one tree with splits of one mode, its root first."""
         size = len(feature)
         return cls(
             roots=np.zeros(1, dtype=np.int64),
@@ -242,7 +242,7 @@ class Trees:
 
     @classmethod
     def join(cls, some: Sequence[Trees]) -> Trees:
-        """All their trees in one."""
+        """Concatenate trees."""
         starts = np.cumsum([0, *(len(trees.feature) for trees in some)])[:-1].tolist()
         moved = [trees._moved(start) for trees, start in zip(some, starts, strict=True)]
 
@@ -268,11 +268,11 @@ class Trees:
 
 
 def write_trees(graph: Graph, X: str, trees: Trees) -> str:
-    """The values (n, T) of the leaves that the rows of ``X``, doubles, come to.
+    """Write the values (n, T) of the leaves that the rows of ``X`` reach.
 
-    A target a tree, so that whoever adds them up says in what order. TreeEnsemble has no
-    trees that are one leaf: such a tree gets a split, with two equal leaves. (One leaf as
-    both children is misread by some releases of onnxruntime.)
+    There is one target per tree, so that the caller controls the order of summation.
+    TreeEnsemble has no single-leaf trees: they get a split with two equal leaves. (Some
+    releases of onnxruntime misread one leaf as both children.)
     """
     from onnx import numpy_helper
 
@@ -296,7 +296,7 @@ def write_trees(graph: Graph, X: str, trees: Trees) -> str:
 
 
 def _as_attributes(trees: Trees) -> tuple[dict[str, Any], Any]:
-    """Inner nodes and leaves are counted apart there."""
+    """Return node attributes; inner nodes and leaves are counted separately."""
     is_leaf = trees.left == LEAF
     alone = is_leaf[trees.roots]
     inner = np.flatnonzero(~is_leaf)
@@ -314,10 +314,10 @@ def _as_attributes(trees: Trees) -> tuple[dict[str, Any], Any]:
     members = []
     for k in np.flatnonzero(mode == MEMBER).tolist():
         values = trees.sets[int(inner[k])]
-        if len(values) == 0:  # nothing goes left
+        if len(values) == 0:  # no code goes left
             mode[k], threshold[k] = LT, -np.inf
             continue
-        members.append(np.append(values, np.nan))  # NaN ends a set
+        members.append(np.append(values, np.nan))  # NaN terminates a set
     roots = place[trees.roots]
     roots[alone] = n_inner + np.arange(len(stumps))
     left, right = trees.left[inner], trees.right[inner]
@@ -350,10 +350,10 @@ def _tree_of_each_node(trees: Trees) -> Any:
 def interpolate(
     graph: Graph, X: str, knots: Sequence[tuple[NDArray[Any], NDArray[Any]]]
 ) -> tuple[str, str]:
-    """As ``numpy.interp``, each column of ``X`` (n, d) by its own knots.
+    """Interpolate each column of ``X`` (n, d) with its own knots, as ``numpy.interp``.
 
-    The stretch that a value lies in is found by a small tree a column. The second output
-    is the height of the knot at its end. NaN comes out as anything.
+    A small tree per column finds the interval. The second output is the height of the
+    interval's right knot. The result for NaN is undefined.
     """
     starts = np.cumsum([0, *(len(at) for at, _ in knots)])[:-1]
     at = np.concatenate([np.asarray(values, dtype=np.float64) for values, _ in knots])
@@ -380,7 +380,7 @@ def interpolate(
 
 
 def _stretches(feature: int, at: NDArray[np.float64], start: int) -> Trees:
-    """A balanced tree whose leaves are the places of the last knot at or below a value."""
+    """Return a balanced tree with the index of the last knot at or below a value."""
     left, right, threshold, value = [LEAF], [LEAF], [0.0], [0.0]
     todo = [(0, 0, len(at))]
     while todo:

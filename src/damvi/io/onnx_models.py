@@ -1,6 +1,6 @@
-"""Fitted classifiers of any number of classes as nodes of a graph: trees, boosters, linear.
+"""Write fitted classifiers as graph nodes: trees, boosters and linear models.
 
-The trees of all libraries come to the same arrays, :class:`~.onnx_graph.Trees`.
+The trees of all libraries are converted to :class:`~.onnx_graph.Trees`.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from .onnx_table import Data, Matrix, look_up, write_step
 NOTHING = float(np.float32(1e-35))
 """LightGBM's kZeroThreshold."""
 INFINITY = 1e300
-"""What it writes for infinity."""
+"""LightGBM's value for infinity."""
 DEFAULT_LEFT, MISSING_IS_ZERO, MISSING_IS_NAN = 2, 1, 2
-"""In its ``decision_type``: a bit, and the two values of the bits above that."""
+"""Bits of LightGBM's ``decision_type``: a flag, and two values of the bits above it."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a classifier says of each row.
+    """The output of a classifier.
 
-    ``shares`` are the probabilities of its classes, in doubles, or what a decision function
-    stands for, read as log-odds: (n, c), and of two classes those of the last, (n,).
-    ``winner`` (n,) is the place of the class that it predicts.
+    ``shares`` are the class probabilities, or the sigmoid of a decision function: (n, c),
+    or for two classes those of the last, (n,). ``winner`` (n,) is the index of the
+    predicted class.
     """
 
     shares: str
@@ -59,7 +59,7 @@ class Answer:
 
 
 def write_model(graph: Graph, model: Any, data: Data) -> Answer:
-    """What a fitted classifier says of the data, in the order of its ``classes_``."""
+    """Write the output of a fitted classifier, in the order of its ``classes_``."""
     if isinstance(model, Relabelled):
         return write_model(graph, model.estimator, data)
     name = type(model).__name__
@@ -69,27 +69,27 @@ def write_model(graph: Graph, model: Any, data: Data) -> Answer:
         return write_model(graph, model.steps[-1][1], data)
     if name not in WRITERS:
         known = ", ".join(sorted(WRITERS))
-        raise ValueError(f"{name} is not known here; what is: {known}")
+        raise ValueError(f"{name} is not supported; use one of {known}")
     return WRITERS[name](graph, model, data)
 
 
 def _by_share(graph: Graph, shares: str, n_classes: int) -> Answer:
-    """The largest share wins, of equal ones the first."""
+    """The largest share wins; ties go to the first."""
     if n_classes == 2:
         return _by_side(graph, shares, shares, 0.5)
     return Answer(shares, graph.first_largest(shares))
 
 
 def _by_side(graph: Graph, shares: str, score: str, limit: float) -> Answer:
-    """Of two classes, the last where the score is above the limit."""
+    """The last of two classes wins if the score is above the limit."""
     above = graph.add("Greater", score, graph.constant(limit))
     return Answer(shares, graph.cast(above, np.int64))
 
 
 def _constant(graph: Graph, model: Any, data: Data) -> Answer:
-    """A voter whose sample had one class."""
+    """Write a voter whose training sample had one class."""
     if model.strategy not in ("prior", "most_frequent"):
-        raise ValueError(f"strategy={model.strategy!r} draws at random")
+        raise ValueError(f"strategy={model.strategy!r} is random")
     prior = np.ravel(model.class_prior_)
     best = int(np.argmax(prior))
     shares = prior if model.strategy == "prior" else np.eye(len(prior))[best]
@@ -104,10 +104,10 @@ def _constant(graph: Graph, model: Any, data: Data) -> Answer:
 def _linear(graph: Graph, model: Any, data: Data) -> Answer:
     n_classes, way = len(model.classes_), getattr(model, "multi_class", None)
     if n_classes == 2 and way == "multinomial":
-        raise ValueError("multi_class='multinomial' is not known here; leave it alone")
+        raise ValueError("multi_class='multinomial' is not supported; use the default")
     one_by_one = getattr(model, "solver", None) == "liblinear" or way == "ovr"
     if n_classes > 2 and type(model).__name__ == "LogisticRegression" and one_by_one:
-        raise ValueError("one model a class is not known here; leave multi_class alone")
+        raise ValueError("one model per class is not supported; leave multi_class unset")
     weights = graph.constant(np.atleast_2d(model.coef_).T)
     product = graph.add("MatMul", data.numbers().name, weights)
     start = graph.constant(np.ravel(model.intercept_))
@@ -118,7 +118,7 @@ def _linear(graph: Graph, model: Any, data: Data) -> Answer:
     return Answer(softmax(graph, scores, n_classes), graph.first_largest(scores))
 
 
-# Trees whose shares are averaged.
+# Trees with averaged shares.
 
 
 def _own_forest(graph: Graph, model: Any, data: Data) -> Answer:
@@ -130,14 +130,14 @@ def _own_forest(graph: Graph, model: Any, data: Data) -> Answer:
 
 def _forest(graph: Graph, model: Any, data: Data) -> Answer:
     members = model.estimators_ if hasattr(model, "estimators_") else [model]
-    # They read single precision, whatever they are given.
+    # These trees read single precision.
     X = graph.single(data.numbers().name)
     shares = np.concatenate([tree.tree_.value[:, 0, :] for tree in members])
     return _mean_of_trees(graph, X, Trees.join([read_tree(t) for t in members]), shares)
 
 
 def _mean_of_trees(graph: Graph, X: str, trees: Trees, shares: Values) -> Answer:
-    """The mean of the shares (nodes, c) over the trees."""
+    """Write the mean of the shares (nodes, c) over the trees."""
     n_trees, n_classes = len(trees), shares.shape[1]
 
     def mean(values: str) -> str:
@@ -147,7 +147,7 @@ def _mean_of_trees(graph: Graph, X: str, trees: Trees, shares: Values) -> Answer
     if n_classes == 2:
         last = write_trees(graph, X, replace(trees, value=shares[:, 1]))
         return _by_share(graph, mean(last), 2)
-    # The trees say in which leaf a row is; its shares are looked up by class.
+    # The trees return the leaf of a row; its shares are looked up by class.
     numbered = replace(trees, value=np.arange(len(shares), dtype=np.float64))
     leaves = graph.cast(write_trees(graph, X, numbered), np.int64)
     means = [mean(graph.add("Gather", graph.constant(own), leaves)) for own in shares.T]
@@ -155,14 +155,14 @@ def _mean_of_trees(graph: Graph, X: str, trees: Trees, shares: Values) -> Answer
 
 
 def own_numbers(graph: Graph, features: Features, data: Data) -> str:
-    """The table as the built-in trees read it, see :func:`read_own_trees`."""
+    """Write the table as the built-in trees read it; see :func:`read_own_trees`."""
     return with_codes(graph, data.numbers(features.categories), features.binning)
 
 
 def with_codes(graph: Graph, X: Matrix, binning: Binning) -> str:
-    """The features, and after them the codes of those that are categories.
+    """Write the features, followed by the codes of categorical features.
 
-    onnxruntime takes sets of whole numbers alone, and categories can be any.
+    onnxruntime only supports sets of integers, but categories can be anything.
     """
     columns = [X.name]
     for f in np.flatnonzero(binning.categorical).tolist():
@@ -179,11 +179,11 @@ def with_codes(graph: Graph, X: Matrix, binning: Binning) -> str:
 
 
 def read_own_trees(forest: Forest, binning: Binning, value: NDArray[Any]) -> Trees:
-    """The built-in trees with a value for each node, from codes back to numbers.
+    """Convert the built-in trees, with a value per node, from codes back to thresholds.
 
-    A code is one more than the number of cuts below a value, so a last code on the left
-    is a largest value on the left; 0 is missing. Splits on categories stay splits on codes,
-    in the columns that :func:`with_codes` adds.
+    A code is the number of cuts below a value plus one, so the last code on the left gives
+    the threshold; 0 is missing. Categorical splits remain splits on codes, in the columns
+    that :func:`with_codes` adds.
     """
     is_leaf, shift, limit = forest.is_leaf, forest.shift, forest.threshold.astype(np.int64)
     base = np.repeat(forest.roots[:-1], np.diff(forest.roots))
@@ -217,7 +217,7 @@ def read_own_trees(forest: Forest, binning: Binning, value: NDArray[Any]) -> Tre
 
 
 def read_tree(model: Any) -> Trees:
-    """A fitted decision tree of scikit-learn; a leaf's value is its last class's share."""
+    """Convert a scikit-learn decision tree; leaf values are the last class's share."""
     tree = model.tree_
     left = tree.children_left
     return Trees.of_nodes(
@@ -230,17 +230,17 @@ def read_tree(model: Any) -> Trees:
     )
 
 
-# Boosted trees, whose values are added up.
+# Boosted trees, whose values are summed.
 
 
 @dataclass(frozen=True, eq=False)
 class Boosted:
-    """Trees whose sum is the log-odds of the last class, or whose sums are those of C > 2.
+    """Trees whose sum is the log-odds of the last class, or of each of C > 2 classes.
 
-    ``start`` is what the sums start from, ``slope`` and ``bias`` what is done to them at
-    the end; there is one start and one bias for each sum. ``of_class`` says which of the
-    sums each tree adds to. ``single_values`` says that features are compared in single
-    precision, ``single_sum`` that the trees are added up in it.
+    Sums begin at ``start`` and are transformed with ``slope`` and ``bias`` at the end;
+    start and bias have one entry per sum. ``of_class`` is the sum that each tree adds to.
+    With ``single_values``, features are compared in single precision; with ``single_sum``,
+    trees are summed in it.
     """
 
     trees: Trees
@@ -267,7 +267,7 @@ def _boosted(read: Callable[[Any], Boosted]) -> Callable[[Graph, Any, Data], Ans
 
 
 def _write_sums(graph: Graph, boosted: Boosted, data: Data) -> list[str]:
-    """The sums of boosted trees, (n,) each: one, or one for each class."""
+    """Write the sums of boosted trees, (n,) each: one, or one per class."""
     X = data.numbers().name
     if boosted.single_values:
         X = graph.single(X)
@@ -278,7 +278,7 @@ def _write_sums(graph: Graph, boosted: Boosted, data: Data) -> list[str]:
     for c, first in enumerate(boosted.start):
         places = np.flatnonzero(boosted.of_class == c)
         own = values if len(boosted.start) == 1 else graph.column(values, places)
-        # The start goes first, as it does there.
+        # Add the start first, as the library does.
         start = graph.add("Expand", graph.constant([[first]]), rows)
         terms = graph.add("Concat", start, own, axis=1)
         if boosted.single_sum:
@@ -291,12 +291,12 @@ def _write_sums(graph: Graph, boosted: Boosted, data: Data) -> list[str]:
 
 
 def read_lightgbm(model: Any) -> Boosted:
-    """A fitted ``LGBMClassifier``."""
+    """Convert a fitted ``LGBMClassifier``."""
     n_classes, parts = len(model.classes_), columns_of_lightgbm(model)
     wanted = "multiclass" if n_classes > 2 else "binary"
     if parts["objective"] != wanted:
         raise ValueError(
-            f"only boosting with the objective {wanted!r} is known here, and this is "
+            f"only boosting with objective {wanted!r} is supported, but this is "
             f"{parts['objective']!r}"
         )
     best = max(parts["best_iteration"], 0) * parts["width"]
@@ -328,18 +328,18 @@ def _lightgbm_tree(columns: dict[str, NDArray[Any]]) -> Trees:
     missing = kinds >> 2
     if ((kinds & CATEGORICAL) != 0).any() or (missing == MISSING_IS_ZERO).any():
         raise ValueError(
-            "it splits on categories of its own, or takes zeros as missing; put "
+            "categorical splits and zero_as_missing are not supported; put "
             "damvi.voters.NumberEncoder before it, and leave zero_as_missing off"
         )
-    # It takes values up to NOTHING as 0, so the thresholds next to 0 move there.
+    # LightGBM treats values up to NOTHING as 0, so thresholds next to 0 are moved.
     threshold = columns["threshold"]
     beside = np.where(threshold < 0, np.nextafter(-NOTHING, -np.inf), NOTHING)
     near = np.where(np.abs(threshold) <= NOTHING, beside, threshold)
     exact = np.where(np.abs(near) >= INFINITY, np.copysign(np.inf, near), near)
-    # Where no value was missing at fit, a missing one counts as 0.
+    # If no value was missing at fit, missing counts as 0.
     default_left = (kinds & DEFAULT_LEFT) != 0
     missing_left = np.where(missing == MISSING_IS_NAN, default_left, exact >= 0)
-    # Leaf k is -k - 1 there, and comes after all splits here.
+    # Leaf k is stored as -k - 1, and comes after all splits here.
     n_splits, none = n_leaves - 1, np.full(n_leaves, LEAF)
     left, right = (
         np.append(np.where(side < 0, n_splits - side - 1, side), none)
@@ -357,7 +357,7 @@ def _lightgbm_tree(columns: dict[str, NDArray[Any]]) -> Trees:
 
 
 def read_xgboost(model: Any) -> Boosted:
-    """A fitted ``XGBClassifier``."""
+    """Convert a fitted ``XGBClassifier``."""
     booster = model.get_booster()
     learner = json.loads(booster.save_raw("json"))["learner"]
     kind, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
@@ -365,11 +365,11 @@ def read_xgboost(model: Any) -> Boosted:
     wanted = "multi:softprob" if n_classes > 2 else "binary:logistic"
     if kind != "gbtree" or objective != wanted:
         raise ValueError(
-            f"only booster 'gbtree' with {wanted!r} is known here, and this is "
+            f"only booster 'gbtree' with {wanted!r} is supported, but this is "
             f"{kind!r} with {objective!r}"
         )
     if not np.isnan(model.missing):
-        raise ValueError(f"it takes {model.missing!r} as missing; leave that at NaN")
+        raise ValueError(f"missing={model.missing!r} is not supported; leave it at NaN")
     content = learner["gradient_booster"]["model"]
     trees = content["trees"]
     if (best := booster.attr("best_iteration")) is not None:
@@ -391,10 +391,12 @@ def read_xgboost(model: Any) -> Boosted:
 
 def _xgboost_tree(tree: dict[str, Any]) -> Trees:
     if tree["tree_param"]["size_leaf_vector"] not in ("0", "1"):
-        raise ValueError("its leaves hold a value a class; leave multi_strategy alone")
+        raise ValueError(
+            "vector-valued leaves are not supported; leave multi_strategy unset"
+        )
     if any(tree["split_type"]):
         raise ValueError(
-            "it splits on categories of its own (enable_categorical); put "
+            "categorical splits (enable_categorical) are not supported; put "
             "damvi.voters.NumberEncoder before it"
         )
     left = np.array(tree["left_children"])
@@ -411,22 +413,22 @@ def _xgboost_tree(tree: dict[str, Any]) -> Trees:
 
 
 def read_catboost(model: Any) -> Boosted:
-    """A fitted ``CatBoostClassifier``."""
+    """Convert a fitted ``CatBoostClassifier``."""
     content = json.loads(catboost_json(model))
     features = content["features_info"]
     if "oblivious_trees" not in content or set(features) - {"float_features"}:
         raise ValueError(
-            "only symmetric trees on numbers are known here: leave grow_policy alone, and "
-            "put damvi.voters.NumberEncoder before it instead of cat_features"
+            "only symmetric trees on numeric features are supported; use the default "
+            "grow_policy, and damvi.voters.NumberEncoder instead of cat_features"
         )
     objective = model.get_all_params()["loss_function"]
     known = ("MultiClass",) if len(model.classes_) > 2 else ("Logloss", "CrossEntropy")
     if objective not in known:
-        raise ValueError(f"only loss_function {known[0]!r} is known, and not {objective!r}")
+        raise ValueError(f"only loss_function {known[0]!r} is supported, not {objective!r}")
     columns = {feature["feature_index"]: feature for feature in features["float_features"]}
     scale, bias = content["scale_and_bias"]
     trees = [
-        # A tree for each class, the same but for its leaves.
+        # One tree per class; they differ only in their leaves.
         _catboost_tree(tree, own, columns)
         for tree in content["oblivious_trees"]
         for own in np.reshape(tree["leaf_values"], (-1, len(bias))).T
@@ -444,7 +446,7 @@ def read_catboost(model: Any) -> Boosted:
 def _catboost_tree(
     tree: dict[str, Any], values: NDArray[Any], columns: dict[int, dict[str, Any]]
 ) -> Trees:
-    """A table of leaves, one bit of the place a split, as a tree: the last bit first."""
+    """Convert a table of leaves, with one index bit per split, to a tree."""
     splits = tree["splits"] or []
     depth = len(splits)
     inner = 2**depth - 1
@@ -459,21 +461,21 @@ def _catboost_tree(
         left=np.where(nodes < inner, 2 * nodes + 1, LEAF),
         right=np.where(nodes < inner, 2 * nodes + 2, LEAF),
         missing_left=[c["nan_value_treatment"] != "AsTrue" for c in column] + pad,
-        # The walk reads the bits of a leaf's place from the last to the first.
+        # Read the bits of a leaf's index from last to first.
         value=np.concatenate([np.zeros(inner), values]),
     )
 
 
 def read_hist_boosting(model: Any) -> Boosted:
-    """A fitted ``HistGradientBoostingClassifier``."""
+    """Convert a fitted ``HistGradientBoostingClassifier``."""
     start, predictors = boosted_trees(model)
     trees = []
     for nodes in (tree.nodes for tree in predictors):
         leaf = nodes["is_leaf"].astype(bool)
         if nodes["is_categorical"].any():
             raise ValueError(
-                "it splits on categories of its own; put damvi.voters.NumberEncoder before "
-                "it instead of categorical_features"
+                "categorical splits are not supported; put damvi.voters.NumberEncoder "
+                "before it instead of using categorical_features"
             )
         trees.append(
             Trees.of_nodes(

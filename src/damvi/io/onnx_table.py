@@ -1,4 +1,4 @@
-"""The table that a model asks for, as inputs of a graph, and what transformers do to it."""
+"""Graph inputs for the columns of a table, and the transformers applied to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .onnx_graph import Graph, interpolate
 from .state import Fitted
 
 MISSING_TEXTS = ("", "nan", "None", "<NA>")
-"""Texts that stand for a missing category, unless they are categories themselves."""
+"""Strings that stand for a missing category, unless they are categories."""
 UNKNOWN, MISSING = -1, -2
 
 Labels = Sequence[Any]
@@ -30,7 +30,7 @@ Labels = Sequence[Any]
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A tensor of doubles (n, width), with what a :class:`Table` can be asked for."""
+    """A tensor of doubles (n, width), with the interface of :class:`Table`."""
 
     graph: Graph
     name: str
@@ -55,20 +55,20 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns that are inputs of their own, (n, 1): doubles, or texts.
+    """Columns that are separate inputs (n, 1): doubles or strings.
 
     Attributes
     ----------
     graph : Graph
     names : tuple of str
-        Of the columns, for messages.
+        Column names, for messages.
     inputs : tuple of str
     kinds : tuple of {"number", "text", "numbered"}
-        A category is "text", or "numbered" where its labels are numbers.
+        A category is "text", or "numbered" if its labels are numbers.
     unknown : mapping of column names
-        What a text that is no category counts as: a category, or None, for missing.
+        By column, what an unknown category counts as: a category, or None for missing.
     categories : mapping of column names
-        Those of columns whose voters know them by hashes alone.
+        By column, the categories of which voters only know the hashes.
     """
 
     graph: Graph
@@ -87,7 +87,7 @@ class Table:
         return self.inputs[0]
 
     def select(self, places: Sequence[int]) -> Table:
-        """Some of the columns."""
+        """Select columns."""
 
         def some(values: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(values[f] for f in places)
@@ -100,7 +100,7 @@ class Table:
         )
 
     def place_of(self, f: int, labels: Labels) -> str:
-        """Where among the labels each row's category is: (n, 1), whole numbers."""
+        """Return the index of each row's category among the labels, (n, 1)."""
         if self.kinds[f] == "text":
             known = {str(label): place for place, label in enumerate(labels)}
             texts = {text: MISSING for text in MISSING_TEXTS if text not in known} | known
@@ -118,7 +118,7 @@ class Table:
         return _place_of_number(self.graph, self.inputs[f], labels)
 
     def numbers(self, categories: Categories | None = None) -> Matrix:
-        """All columns as numbers, a category as its place, given these categories."""
+        """Return all columns as numbers, with categories as their indices."""
         graph, columns = self.graph, []
         for f, kind in enumerate(self.kinds):
             labels = None if categories is None else categories.by_column[f]
@@ -130,8 +130,8 @@ class Table:
                 columns.append(without_infinities(graph, self.inputs[f]))
             else:
                 raise ValueError(
-                    f"it reads the categories of column {self.names[f]!r} in its own way, "
-                    f"which is not known here; put damvi.voters.NumberEncoder before it"
+                    f"its own encoding of the categories in column {self.names[f]!r} is "
+                    f"not supported; put damvi.voters.NumberEncoder before it"
                 )
         return Matrix(graph, graph.add("Concat", *columns, axis=1), self.width)
 
@@ -142,11 +142,11 @@ class Table:
         return self.row_of(f, labels, rows)
 
     def row_of(self, f: int, labels: Labels, rows: NDArray[np.float64]) -> str:
-        """The row of each label; the last two are for missing values and for others."""
+        """Return a row per label; the last two are for missing and unknown values."""
         return _row_at(self.graph, self.place_of(f, labels), rows)
 
     def known(self, name: str) -> Labels:
-        """The categories of a column whose voters know their hashes."""
+        """Return the categories of a column of which voters only know the hashes."""
         if name not in self.categories:
             raise _hashed(name)
         return self.categories[name]
@@ -161,10 +161,10 @@ class Table:
 def look_up(
     graph: Graph, column: str, keys: Any, values: NDArray[np.int64], default: int
 ) -> str:
-    """The value of each number in a column, by keys."""
+    """Look up the value of each number in a column by keys."""
     from onnx import numpy_helper
 
-    if len(keys) == 0:  # which the operator does not take
+    if len(keys) == 0:  # not supported by the operator
         keys, values = np.array([np.nan]), np.array([default])
     return graph.add_ml(
         "LabelEncoder",
@@ -176,7 +176,7 @@ def look_up(
 
 
 def _row_at(graph: Graph, place: str, rows: NDArray[np.float64]) -> str:
-    # -1 and -2, for unknown and missing, count from the end of the table.
+    # -1 (unknown) and -2 (missing) index from the end.
     flat = graph.column(place, 0)
     return graph.add("Gather", graph.constant(rows), flat, axis=0)
 
@@ -187,40 +187,40 @@ def _place_of_number(graph: Graph, column: str, labels: Labels) -> str:
 
 
 def without_infinities(graph: Graph, x: str) -> str:
-    """Infinities as missing values: Python refuses them, and a graph cannot."""
+    """Replace infinities by NaN; Python rejects them, but a graph cannot."""
     return graph.add("Where", graph.add("IsInf", x), graph.constant(np.nan), x)
 
 
 def _kind_of_labels(labels: Labels, name: str) -> str:
-    """How a category comes in: as a text or as a number."""
+    """Return whether categories are strings or numbers."""
     if all(isinstance(label, str) for label in labels):
         return "text"
     if all(isinstance(label, int | float | np.number) for label in labels):
         return "numbered"
     odd = next(x for x in labels if not isinstance(x, str | int | float | np.number))
     raise ValueError(
-        f"column {name!r} has a category {odd!r}, which is neither a text nor a number; "
-        f"fit on X[{name!r}].astype(str).astype('category') to export the model"
+        f"column {name!r} has a category {odd!r}, which is neither a string nor a number; "
+        f"to export the model, fit on X[{name!r}].astype(str).astype('category')"
     )
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label that an encoder has learned stands for missing values."""
+    """Whether a label learned by an encoder stands for missing values."""
     return label is None or (isinstance(label, float | np.floating) and math.isnan(label))
 
 
 Data = Table | Matrix
 
 
-# What a fitted model asks for.
+# The inputs of a fitted model.
 
 
 def columns_of(
     fitted: Fitted, categories: Mapping[str, Labels]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names and kinds of a dataframe's columns; none for an array.
+    """Return the names and kinds of a dataframe's columns; empty for an array.
 
-    ``categories`` are those of columns whose voters know them by hashes alone.
+    ``categories`` are those of columns of which voters only know the hashes.
     """
     known: list[dict[Any, None]] = [{} for _ in range(fitted.n_features)]
     for f, labels in _categories_of(fitted):
@@ -242,7 +242,7 @@ def columns_of(
 
 
 def _categories_of(fitted: Fitted) -> Iterator[tuple[int, Labels | None]]:
-    """The categories that voters have learned, by column; None if only their hashes."""
+    """Yield the learned categories by column; None if only their hashes are known."""
     voters = fitted.voters
     if isinstance(voters, TreeVoters):
         yield from _by_column(voters.features.categories)
@@ -253,14 +253,14 @@ def _categories_of(fitted: Fitted) -> Iterator[tuple[int, Labels | None]]:
 
 def _hashed(name: Any) -> ValueError:
     return ValueError(
-        f"column {name!r} has so many categories that the model knows them by their hashes "
-        f"alone, which no ONNX graph can compute; fit without the column, or merge rare "
-        f"categories first, to export the model"
+        f"column {name!r} has so many categories that the model only stores their hashes, "
+        f"which an ONNX graph cannot compute; to export the model, drop the column or "
+        f"merge rare categories, and fit again"
     )
 
 
 def _in_steps(step: Any, names: Any = None) -> Iterator[tuple[int, Labels | None]]:
-    """The first step of a pipeline sees the table; so do the parts of columns."""
+    """Yield the categories of the first step of a pipeline, and of column transformers."""
     if isinstance(step, Relabelled):
         yield from _in_steps(step.estimator, names)
     elif hasattr(step, "steps") and type(step.steps[0][1]).__name__ == "RateEncoder":
@@ -271,7 +271,7 @@ def _in_steps(step: Any, names: Any = None) -> Iterator[tuple[int, Labels | None
             else:
                 kept.append(f)
         for f, labels in _in_steps(step.steps[1][1]):
-            if f < len(kept):  # the others are rates
+            if f < len(kept):  # the rest are rates
                 yield kept[f], labels
     elif hasattr(step, "steps"):
         yield from _in_steps(step.steps[0][1])
@@ -295,7 +295,7 @@ def _by_column(categories: Any) -> Iterator[tuple[int, Labels | None]]:
 
 
 def input_names(names: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
-    """Those of the columns, unless outputs have them or they are empty."""
+    """Return the column names, made unique and distinct from the outputs."""
     taken = {*outputs, ""}
     inputs: list[str] = []
     for name in names:
@@ -306,23 +306,23 @@ def input_names(names: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]
     return tuple(inputs)
 
 
-# What stands before a model in a pipeline.
+# Transformers before a model in a pipeline.
 
 
 def write_step(graph: Graph, step: Any, data: Data) -> Data:
-    """What a fitted transformer makes of the data."""
+    """Write a fitted transformer."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return data
     name = type(step).__name__
     if name not in WRITERS:
         known = ", ".join(sorted(WRITERS))
-        raise ValueError(f"its step {name} is not known here; what is: {known}")
+        raise ValueError(f"its step {name} is not supported; use one of {known}")
     return WRITERS[name](graph, step, data)
 
 
 def _same(graph: Graph, step: Any, data: Data) -> Data:
     if step.func is not None:
-        raise ValueError("its FunctionTransformer has a function, which could be any")
+        raise ValueError("a FunctionTransformer with a function is not supported")
     return data
 
 
@@ -376,13 +376,13 @@ def _fill(graph: Graph, imputer: Any, data: Data) -> Matrix:
     matrix = data.numbers()
     plain = np.isscalar(imputer.missing_values) and np.isnan(imputer.missing_values)
     if not plain or imputer.indicator_ is not None:
-        raise ValueError("its SimpleImputer must fill in NaN alone, without an indicator")
+        raise ValueError("its SimpleImputer must only fill in NaN, without an indicator")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # no column names here
         values = imputer.transform(np.full((1, matrix.width), np.nan))
     if values.shape[1] != matrix.width:
         raise ValueError(
-            "its SimpleImputer drops empty columns; give it keep_empty_features=True"
+            "its SimpleImputer drops empty columns; set keep_empty_features=True"
         )
     missing = graph.add("IsNaN", matrix.name)
     filled = graph.add("Where", missing, graph.constant(values), matrix.name)
@@ -410,7 +410,7 @@ def _columns(graph: Graph, transformer: Any, data: Data) -> Matrix:
 
 
 def _parts_of(transformer: Any) -> Iterator[tuple[Any, list[int]]]:
-    """The steps of a fitted ``ColumnTransformer`` and the places of their columns."""
+    """Yield the steps of a fitted ``ColumnTransformer`` and their column indices."""
     names = list(getattr(transformer, "feature_names_in_", []))
     for _, step, columns in transformer.transformers_:
         if isinstance(step, str) and step == "drop":
@@ -424,7 +424,7 @@ def _parts_of(transformer: Any) -> Iterator[tuple[Any, list[int]]]:
 
 
 def _rates(graph: Graph, encoder: Any, data: Data) -> Data:
-    """The columns that it leaves alone, then the rates, as inputs that are made here."""
+    """Write the other columns, followed by the rates."""
     if not encoder.rates_:
         return data
     assert isinstance(data, Table)
@@ -449,7 +449,7 @@ def _rates(graph: Graph, encoder: Any, data: Data) -> Data:
 def _indicators(graph: Graph, encoder: Any, data: Data) -> Matrix:
     if encoder.handle_unknown == "error":
         raise ValueError(
-            "its OneHotEncoder refuses unknown categories, which a graph cannot; give it "
+            "its OneHotEncoder rejects unknown categories, which a graph cannot; set "
             "handle_unknown='ignore'"
         )
     parts, width = [], 0
@@ -457,17 +457,15 @@ def _indicators(graph: Graph, encoder: Any, data: Data) -> Matrix:
         width += rows.shape[1]
         parts.append(data.row_of(f, labels, rows))
     if width != len(encoder.get_feature_names_out()):
-        raise ValueError(
-            "its OneHotEncoder has columns that say nothing; lower its min_frequency"
-        )
+        raise ValueError("its OneHotEncoder has constant columns; lower its min_frequency")
     return Matrix(graph, graph.add("Concat", *parts, axis=1), width)
 
 
 def _indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]]:
-    """For each column of a ``OneHotEncoder`` its labels, and the indicators of each.
+    """Yield the labels and indicators for each column of a ``OneHotEncoder``.
 
-    The encoder itself is asked. The last two rows are for missing values and for labels
-    that it does not know.
+    They are obtained from the encoder itself. The last two rows are for missing and unknown
+    values.
     """
     first = [labels[0] for labels in encoder.categories_]
     for f, known in enumerate(encoder.categories_):
@@ -481,11 +479,11 @@ def _indicator_rows(encoder: Any) -> Iterator[tuple[Labels, NDArray[np.float64]]
         rows[:] = first
         rows[:, f] = asked
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about unknown labels, and no column names
+            warnings.simplefilter("ignore")  # unknown labels, and missing column names
             coded = encoder.transform(rows)
         coded = np.asarray(coded.toarray() if hasattr(coded, "toarray") else coded)
-        # The columns of one feature follow those of the one before, and each of them is
-        # set for some label and not for another.
+        # Columns of one feature are contiguous, and each is set for some label and not for
+        # another.
         own = np.flatnonzero((coded != coded[0]).any(axis=0))
         yield labels, coded[:, own].astype(np.float64)
 

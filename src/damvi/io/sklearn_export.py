@@ -1,4 +1,4 @@
-"""A fitted classifier for Python: as scikit-learn's own classes alone, or by skops."""
+"""Export a fitted classifier as plain scikit-learn classes, or as a skops file."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from ..voters.trees.voters import TreeVoters
 from .state import Estimator, Fitted, read_fitted
 
 TIED = 1e-12
-"""Votes this close to each other are tied: the sums round differently there."""
+"""Votes this close are tied: the sums round differently in scikit-learn."""
 
 
 def to_sklearn(model: Estimator) -> Any:
-    """The model as a threshold on a weighted vote of scikit-learn's trees.
+    """Convert the model to a threshold on a weighted vote of scikit-learn trees.
 
     Parameters
     ----------
     model : DAMVIClassifier
-        Fitted, with built-in trees (without splits on categories) or scikit-learn's as
+        Fitted, with scikit-learn trees or built-in trees (without categorical splits) as
         voters.
 
     Returns
     -------
     FixedThresholdClassifier, VotingClassifier or Pipeline
-        A :class:`~sklearn.ensemble.VotingClassifier` of the trees that have a weight;
-        nothing of damvi in it. Two classes have a threshold around it. Three or more have
-        none, and where their factors differ a linear model after it, which decides and
-        has no probabilities.
+        A :class:`~sklearn.ensemble.VotingClassifier` of the trees with nonzero weight,
+        independent of damvi. For two classes it is wrapped with a threshold. For three or
+        more classes whose factors differ, it is followed by a linear model, which has no
+        probabilities.
 
     Raises
     ------
     ValueError
-        If the model cannot be said in scikit-learn's classes.
+        If the model cannot be expressed in scikit-learn's classes.
 
     Notes
     -----
-    scikit-learn's trees round X to single precision before they compare: decisions can
-    differ for values that only double precision tells apart. Probabilities are shares of
-    the votes, also where the model's own are calibrated.
+    scikit-learn's trees round X to single precision, so decisions can differ for values
+    that only differ in double precision. Probabilities are shares of the votes, even if
+    those of the model are calibrated.
 
     Examples
     --------
@@ -64,8 +64,8 @@ def to_sklearn(model: Estimator) -> Any:
 
     fitted = read_fitted(model)
     asked = np.flatnonzero(fitted.weights).tolist()
-    # Voters know the positive class of two as 1. Of more, a vote is hardly below 1, the
-    # more so the rarer its class, which settles ties.
+    # For two classes, voters use 1 for the positive class. For more, votes are slightly
+    # below 1, the more so the rarer the class, which resolves ties.
     leaf_values, decide = np.eye(2)[[1 - fitted.positive, fitted.positive]], _with_threshold
     if fitted.n_classes > 2:
         height = np.empty(fitted.n_classes)
@@ -89,7 +89,7 @@ def to_sklearn(model: Estimator) -> Any:
 def _with_threshold(fitted: Fitted, vote: Any) -> Any:
     from sklearn.model_selection import FixedThresholdClassifier
 
-    # From the threshold on means positive there, and here a tie is the majority's.
+    # scikit-learn predicts positive at the threshold; here, ties go to the majority.
     margin = -TIED if fitted.labels.order[0] == fitted.positive else TIED
     decision = FixedThresholdClassifier(
         vote,
@@ -104,7 +104,7 @@ def _with_threshold(fitted: Fitted, vote: Any) -> Any:
 
 
 def _with_factors(fitted: Fitted, vote: Any) -> Any:
-    """The vote as it is, or, where classes have factors, as columns of a linear model."""
+    """Return the vote itself, or a linear model on the votes if classes have factors."""
     from sklearn.pipeline import Pipeline
     from sklearn.svm import LinearSVC
 
@@ -112,7 +112,7 @@ def _with_factors(fitted: Fitted, vote: Any) -> Any:
     if (factors == factors[0]).all():
         return vote
     decision = LinearSVC()
-    # Column k * C + c is what voter k says of class c.
+    # Column k * C + c is the vote of voter k for class c.
     decision.coef_ = np.kron(weights, np.diag(factors))
     decision.intercept_ = np.zeros(fitted.n_classes)
     decision.classes_ = fitted.labels.classes
@@ -122,14 +122,14 @@ def _with_factors(fitted: Fitted, vote: Any) -> Any:
 
 
 def _hard_trees(fitted: Fitted, asked: list[int], leaf_values: Any) -> list[Any]:
-    """The voters as scikit-learn's trees, whose leaves say which class they vote for.
+    """Convert voters to scikit-learn trees whose leaves predict the class they vote for.
 
-    So the mean probability of the trees is the share of the votes.
+    The mean probability of the trees is then the share of the votes.
     """
     if not isinstance(fitted.voters, TreeVoters | BaggedVoters):
         raise ValueError(
-            "a pool's votes are soft, and each is calibrated and rounded before it counts, "
-            "which no class of scikit-learn does; export it to onnx or skops"
+            "a pool's soft votes are calibrated and rounded, which scikit-learn's classes "
+            "cannot do; export the model to onnx or skops"
         )
     estimators = fitted.voters.estimators
     trees = []
@@ -140,10 +140,10 @@ def _hard_trees(fitted: Fitted, asked: list[int], leaf_values: Any) -> list[Any]
             tree = _tree(inner, fitted.n_features)
         except ValueError as error:
             raise ValueError(
-                f"voter {k} ({type(voter).__name__}) cannot be written in scikit-learn's "
+                f"voter {k} ({type(voter).__name__}) cannot be converted to scikit-learn's "
                 f"classes: {error}. Export the model to onnx or skops"
             ) from error
-        votes = tree.tree_.value[:, 0, :].argmax(axis=1)  # of equal shares, the first
+        votes = tree.tree_.value[:, 0, :].argmax(axis=1)  # the first of ties
         hard = copy(tree)
         hard.tree_ = with_leaf_values(
             tree.tree_, leaf_values[np.asarray(voter.classes_)[votes]]
@@ -159,9 +159,9 @@ def _tree(voter: Any, n_features: int) -> Any:
         return voter.to_sklearn()
     if type(voter) in (DecisionTreeClassifier, ExtraTreeClassifier):
         return voter
-    if type(voter).__name__ == "DummyClassifier":  # a sample of one class
+    if type(voter).__name__ == "DummyClassifier":  # its sample had one class
         return _leaf(n_features)
-    raise ValueError("only trees are known here")
+    raise ValueError("only trees are supported")
 
 
 def _leaf(n_features: int) -> DecisionTreeClassifier:
@@ -184,19 +184,19 @@ def _leaf(n_features: int) -> DecisionTreeClassifier:
 
 
 def to_skops(model: Any, path: str | Path) -> list[str]:
-    """Save a fitted model as a skops file, whole or not at all.
+    """Save a fitted model as a skops file, atomically.
 
     Parameters
     ----------
     model : DAMVIClassifier, DAMVIVotingClassifier or scikit-learn estimator
-        Such as what :func:`to_sklearn` makes.
+        For example, the output of :func:`to_sklearn`.
     path : str or Path
 
     Returns
     -------
     list of str
-        The types in it that skops does not trust by itself. Whoever loads the file gives
-        those that they trust: ``skops.io.load(path, trusted=[...])``.
+        Types that skops does not trust by default. To load the file, pass those that you
+        trust: ``skops.io.load(path, trusted=[...])``.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def to_skops(model: Any, path: str | Path) -> list[str]:
         import skops.io
     except ImportError as error:
         raise ImportError(
-            "skops files need the package skops: pip install 'damvi[export]'"
+            "exporting to skops requires skops: pip install 'damvi[export]'"
         ) from error
     content = skops.io.dumps(model)
     types: list[str] = skops.io.get_untrusted_types(data=content)

@@ -1,8 +1,8 @@
-"""scikit-learn's trees, forests and histogram boosting in a model file.
+"""Store scikit-learn's trees, forests and histogram boosting in a model file.
 
-A file holds the columns of all nodes of a model, and few numbers; the estimator is made
-again from them and its parameters. Its compiled code checks no index, and the objects that
-it is made of could be of any size, so none of them comes from a file.
+A file holds columns with one entry per node, and a few numbers; the estimator is rebuilt
+from them and its parameters. scikit-learn's compiled code checks no index, and its internal
+objects could have any size, so none of them is read from a file.
 """
 
 from __future__ import annotations
@@ -71,35 +71,35 @@ BOOSTED_NODES = [
 ]
 SETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
 SET_WORDS = 8
-"""Of 32 bits, for a set of up to 256 categories."""
+"""Number of 32-bit words in a set of up to 256 categories."""
 MOST_FEATURES = 2**24
 FREE = ("threshold", "num_threshold", "gain", "impurity")
-"""Columns that may hold what is not finite; thresholds may not be NaN."""
+"""Columns that may hold non-finite values; thresholds must not be NaN."""
 
 
 def write_trees(writer: Writer, model: Any) -> dict[str, Json]:
-    """Its parameters, and what it has learned as columns."""
+    """Return the parameters, and the trained model as columns."""
     try:
         parts = _parts_of(model)
         if parts:
             _rebuild(type(model)(**model.get_params(deep=False)), dict(parts))
     except Exception as error:
         raise ModelFileError(
-            f"{writer.where} cannot be saved: {type(model).__name__} of this kind has no "
-            f"place in a model file ({(str(error).splitlines() or [''])[0][:200]})"
+            f"{writer.where} cannot be saved: model files do not support this "
+            f"{type(model).__name__} ({(str(error).splitlines() or [''])[0][:200]})"
         ) from error
     params = model.get_params(deep=False)
     return {"params": writer.state(params), "trained": writer.state(parts)}
 
 
 def read_trees(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
-    """The model that was written."""
+    """Rebuild a stored model."""
     params, parts = reader.state(stored["params"]), reader.state(stored["trained"])
     cls = KINDS[kind]
     if params.keys() != cls().get_params(deep=False).keys():
         odd = sorted(params.keys() ^ cls().get_params(deep=False).keys())
         raise ModelFileError(
-            f"{cls.__name__} has other parameters ({', '.join(odd)[:200]})"
+            f"{cls.__name__} has different parameters ({', '.join(odd)[:200]})"
         )
     check_threads(params)
     model = cls(**params)
@@ -122,8 +122,8 @@ def _rebuild(model: Any, parts: Parts) -> None:
     require(is_number, f"{str(n_features)[:40]} features")
     names = parts["names"]
     if names is not None:
-        require_array(names, object, (n_features,), "names of features")
-        require(all(type(name) is str for name in names), "names of features")
+        require_array(names, object, (n_features,), "feature names")
+        require(all(type(name) is str for name in names), "feature names")
     if isinstance(model, HistGradientBoostingClassifier):
         _rebuild_boosting(model, parts)
         return
@@ -174,7 +174,7 @@ def _joined(tables: list[NDArray[Any]], columns: list[tuple[str, Any]]) -> Parts
 
 
 def _make_trees(parts: Parts, *, regress: bool) -> list[Any]:
-    """scikit-learn's own trees, from columns that are checked here."""
+    """Rebuild scikit-learn's trees from columns, which are validated here."""
     n, n_features = len(parts["left_child"]), parts["n_features"]
     roots = check_counts(parts["n_nodes"], n, 1, "nodes")
     check_columns(parts, NODES, n, free=FREE)
@@ -182,12 +182,12 @@ def _make_trees(parts: Parts, *, regress: bool) -> list[Any]:
     if not regress:
         width = len(parts["classes"])
         check_classes(parts["classes"], width)
-    require(0 < width <= MAX_CLASSES, "a number of classes out of range")
+    require(0 < width <= MAX_CLASSES, "number of classes out of range")
     require_array(values, np.float64, (n, width), "values")
-    require(np.isfinite(values).all(), "values that are not finite")
+    require(np.isfinite(values).all(), "values are not finite")
     if not regress:
         shares = (values >= 0).all() and (abs(values.sum(axis=1) - 1) < 1e-6).all()
-        require(shares, "values that are no shares of the classes")
+        require(shares, "values are not class shares")
     left, right = parts["left_child"].astype(np.int64), parts["right_child"]
     inner = left != -1
     require(((right != -1) == inner).all(), "nodes with one child")
@@ -265,20 +265,20 @@ def _boosting_parts(model: Any) -> Parts:
 
 def _rebuild_boosting(model: Any, parts: Parts) -> None:
     classes, start = parts["classes"], parts["start"]
-    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "no classes")
+    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "missing classes")
     check_classes(classes, len(classes))
-    require(2 <= len(classes) <= MAX_CLASSES, "a number of classes out of range")
+    require(2 <= len(classes) <= MAX_CLASSES, "number of classes out of range")
     width = 1 if len(classes) == 2 else len(classes)
     require_array(start, np.float64, (width,), "start")
-    require(np.isfinite(start).all(), "a start that is not finite")
+    require(np.isfinite(start).all(), "baseline is not finite")
     n, n_features = len(parts["left"]), parts["n_features"]
     roots = check_counts(parts["n_nodes"], n, 1, "nodes")
-    require((len(roots) - 1) % width == 0, "trees for other classes")
+    require((len(roots) - 1) % width == 0, "wrong number of trees")
     check_columns(parts, BOOSTED_NODES, n, free=FREE)
     for name in SETS:
         require_array(parts[name], np.uint32, (None, SET_WORDS), "sets")
     sets = check_counts(parts["n_sets"], len(parts[SETS[0]]), 0, "sets")
-    require(len(parts[SETS[1]]) == sets[-1] and len(sets) == len(roots), "sets missing")
+    require(len(parts[SETS[1]]) == sets[-1] and len(sets) == len(roots), "missing sets")
     inner = parts["is_leaf"] == 0
     require((inner | (parts["is_leaf"] == 1)).all(), "is_leaf is not 0 or 1")
     sizes = np.diff(roots)
@@ -294,7 +294,7 @@ def _rebuild_boosting(model: Any, parts: Parts) -> None:
     require((parts["bitset_idx"] < most)[by_set].all(), "sets out of range")
     _learn_columns(model, parts)
     n_known = [len(own) - _ends_missing(own) for own in parts["categories"]]
-    # Columns of categories come first there.
+    # Categorical columns come first in HistGradientBoosting.
     require((parts["feature_idx"] < len(n_known))[by_set & inner].all(), "sets for numbers")
     nodes = np.zeros(n, dtype=_compat.boosting_nodes())
     for name, _ in BOOSTED_NODES:
@@ -320,23 +320,23 @@ def _ends_missing(categories: NDArray[Any]) -> bool:
 
 
 def _learn_columns(model: Any, parts: Parts) -> None:
-    """Have the model learn its columns anew, from a table that has all categories."""
+    """Fit the model's column preprocessing on a table with all categories."""
     n_features, names = parts["n_features"], parts["names"]
     named, known = parts["categorical"], parts["categories"]
     if named is None:
-        require(known == [], "categories of no column")
+        require(known == [], "categories without columns")
         _compat.fit_boosting_columns(model, None, None)
         model.n_features_in_ = n_features
         if names is not None:
             model.feature_names_in_ = names
         return
-    require_array(named, bool, (n_features,), "columns of categories")
-    require(isinstance(known, list) and len(known) == named.sum(), "categories missing")
+    require_array(named, bool, (n_features,), "categorical columns")
+    require(isinstance(known, list) and len(known) == named.sum(), "missing categories")
     for own in known:
         one = isinstance(own, np.ndarray) and own.ndim == 1 and own.dtype.kind in "biufUO"
-        require(one and 0 < len(own) <= 257, "categories of no known kind")
+        require(one and 0 < len(own) <= 257, "unknown kind of categories")
         good = all(isinstance(item, (str, int, float, np.generic)) for item in own)
-        require(good, "categories of no known kind")
+        require(good, "unknown kind of categories")
     n_rows = max([1, *map(len, known)])
     columns: list[Any] = [np.zeros(n_rows)] * n_features
     for place, own in zip(np.flatnonzero(named), known, strict=True):

@@ -1,6 +1,6 @@
-"""A fitted estimator: what of it is stored, how it is put back, and what exports read.
+"""The state of a fitted estimator: what is stored, restored, and read by exports.
 
-All that this package knows of the estimator's attributes is in this file.
+All knowledge of the estimator's attributes in this package is in this file.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ ATTRIBUTES = (
     "row_hashes_",
     "row_hash_step_",
 )
-"""All that ``fit`` leaves, but for the classes, the decision, and the votes on the training
-rows, which are too many."""
+"""All fitted attributes except the classes, the decision, and the votes on the training
+rows, which are too large."""
 SOMETIMES = {"feature_names_in_", "seed_", "sampling_digest_"}
 CLASSES = ("classes", "pos_label", "order")
 VOTE = "out_of_sample_vote"
 DECIDED = ("threshold", "comparison", "tuning", VOTE, "calibrator")
-"""Of the decision: what was learned from these votes."""
+"""Attributes of the decision learned from these votes."""
 COUNTS = ("positives", "negatives", "found", "alarms", "counted", "needed")
 TOLD = {one.name for one in fields(Guarantee)} - {"hashes", "of"} | {"words", "price"}
-"""Of a guarantee; beside it there may be figures at its threshold."""
+"""Keys of a guarantee; figures at its threshold are optional."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What exports and summaries read of a fitted estimator.
+    """The parts of a fitted estimator that exports and summaries use.
 
     Attributes
     ----------
@@ -68,11 +68,11 @@ class Fitted:
     labels : Labels
     threshold : float, or ndarray of shape (C,) for C > 2
     calibrator : function or None
-        From votes to probabilities of the positive class, or of all C > 2.
+        Maps votes to probabilities of the positive class, or of all C > 2 classes.
     n_features : int
     feature_names : ndarray of str or None
     sampled_rows : bool
-        Whether only some of the training rows are remembered, since there are very many.
+        Whether only a sample of the training rows is recorded, as for very large tables.
     """
 
     voters: Any
@@ -90,12 +90,12 @@ class Fitted:
 
     @property
     def positive(self) -> int:
-        """The place of the positive class of two, for which the vote is."""
+        """The index of the positive class of two."""
         return int(self.labels.pos_label == self.labels.classes[1])
 
 
 def read_fitted(model: Estimator) -> Fitted:
-    """The parts of a fitted estimator, by name."""
+    """Return the parts of a fitted estimator."""
     check_is_fitted(model, "weights_")
     return Fitted(
         voters=model.voters_,
@@ -110,13 +110,13 @@ def read_fitted(model: Estimator) -> Fitted:
 
 
 def write_estimator(writer: Writer, model: Any) -> dict[str, Json]:
-    """Parameters and fitted attributes."""
+    """Return parameters and fitted attributes."""
     name = type(model).__name__
     if type(model) is not ESTIMATORS.get(name):
-        raise ModelFileError(f"only {' or '.join(ESTIMATORS)} can be saved, and not {name}")
+        raise ModelFileError(f"only {' or '.join(ESTIMATORS)} can be saved, not {name}")
     if not hasattr(model, "weights_"):
-        raise ModelFileError("the classifier is not fitted yet; call fit, then save it")
-    # The voters come first: where one cannot be saved, it is named.
+        raise ModelFileError("the classifier is not fitted; call fit before saving")
+    # Write the voters first, so that errors name a voter.
     known, decision = vars(model), model.decision_
     fitted = writer.state({name: known[name] for name in ATTRIBUTES if name in known})
     classes = writer.state({name: getattr(model.labels_, name) for name in CLASSES})
@@ -124,7 +124,7 @@ def write_estimator(writer: Writer, model: Any) -> dict[str, Json]:
     decided = writer.state(learned | {VOTE: decision.saved_vote})
     params = {}
     for param, value in model.get_params(deep=False).items():
-        with writer.within(f"the parameter {param!r} of the classifier"):
+        with writer.within(f"the classifier's parameter {param!r}"):
             params[param] = writer.write(value)
     return {
         "estimator": name,
@@ -136,27 +136,25 @@ def write_estimator(writer: Writer, model: Any) -> dict[str, Json]:
 
 
 def read_estimator(reader: Reader, stored: dict[str, Json]) -> Estimator:
-    """The classifier that was written."""
+    """Restore a classifier."""
     name = stored["estimator"]
     if not isinstance(name, str) or name not in ESTIMATORS:
-        raise ModelFileError("its classifier is of no known kind")
+        raise ModelFileError("unknown kind of classifier")
     model = ESTIMATORS[name]()
     fitted, params = reader.state(stored["fitted"]), reader.state(stored["params"])
     if params.keys() != model.get_params(deep=False).keys():
         odd = sorted(params.keys() ^ model.get_params(deep=False).keys())
-        raise ModelFileError(
-            f"its parameters are not those of this damvi's classifier ({', '.join(odd)})"
-        )
+        raise ModelFileError(f"its classifier has unexpected parameters ({', '.join(odd)})")
     for param, value in params.items():
         setattr(model, param, value)
     _check_params(model)
     if not set(ATTRIBUTES) - SOMETIMES <= fitted.keys() <= set(ATTRIBUTES):
         odd = sorted(set(ATTRIBUTES) ^ fitted.keys())
-        raise ModelFileError(f"the classifier is not whole ({', '.join(odd)})")
+        raise ModelFileError(f"the classifier is incomplete ({', '.join(odd)})")
     classes, decided = reader.state(stored["classes"]), reader.state(stored["decided"])
     if decided.keys() != set(DECIDED) or classes.keys() != set(CLASSES):
-        raise ModelFileError("the classifier's decision is not whole")
-    if decided[VOTE] is None:  # the table was beyond memory
+        raise ModelFileError("the classifier's decision is incomplete")
+    if decided[VOTE] is None:  # fitted out of core
         del decided[VOTE]
     vars(model).update(
         fitted,
@@ -173,7 +171,7 @@ def read_estimator(reader: Reader, stored: dict[str, Json]) -> Estimator:
 
 
 def _check_params(model: Estimator) -> None:
-    """What a prediction asks of the parameters, and of all that is in them."""
+    """Check the parameters that predictions use."""
     check_params(model)
     if isinstance(model, DAMVIVotingClassifier):
         named = model.estimators
@@ -184,8 +182,8 @@ def _check_params(model: Estimator) -> None:
     try:
         get_tags(model)
         model.get_params()
-    except Exception as error:  # each class and each parameter has its own
-        raise ModelFileError("the classifier's parameters cannot be right") from error
+    except Exception as error:  # any class or parameter may raise its own error
+        raise ModelFileError("the classifier has invalid parameters") from error
 
 
 def _check_labels(labels: Labels) -> None:
@@ -193,8 +191,8 @@ def _check_labels(labels: Labels) -> None:
     _require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_")
     n = len(classes)
     _require(2 <= n <= MAX_CLASSES and len(np.unique(classes)) == n, "classes_")
-    _require(_is_array(order, np.intp, (n,)), "order of classes")
-    _require(np.array_equal(np.sort(order), np.arange(n)), "order of classes")
+    _require(_is_array(order, np.intp, (n,)), "class order")
+    _require(np.array_equal(np.sort(order), np.arange(n)), "class order")
     if n == 2:
         _require((classes == labels.pos_label).sum() == 1, "pos_label_")
     else:
@@ -255,7 +253,7 @@ def _check_voters(model: Estimator, voters: Any) -> None:
 
 
 def _check_known(voters: BaggedVoters | PoolVoters) -> None:
-    """No voter decides for a class that nobody else knows."""
+    """Check that no voter predicts an unknown class."""
     for voter in voters.estimators:
         own = np.asarray(getattr(voter, "classes_", voters.classes))
         _require(np.isin(own, voters.classes).all(), "voters' classes")
@@ -278,7 +276,7 @@ def _check_decision(model: Estimator) -> None:
     if vote is not None:
         shape = vote_shape(None, labels.n_classes)
         _require(_is_array(vote, np.float64, shape), "out-of-sample vote")
-        # Hashes are kept of the unlabelled rows too.
+        # Hashes also cover unlabelled rows.
         _require(len(vote) <= len(model.row_hashes_), "out-of-sample vote")
     if tuning is not None:
         _require(isinstance(tuning, Tuning), "tuning_")
@@ -293,7 +291,7 @@ def _check_decision(model: Estimator) -> None:
 
 
 def _is_array(value: Any, dtype: Any, shape: tuple[int | None, ...]) -> bool:
-    """Whether it is an array of this type and shape; None is any number."""
+    """Whether it is an array of this dtype and shape; None matches any size."""
     if not isinstance(value, np.ndarray) or value.dtype != dtype:
         return False
     return has_shape(value, shape)
@@ -304,35 +302,35 @@ def _is_number(value: Any) -> bool:
 
 
 def _require(condition: Any, name: str) -> None:
-    """Refuse the file unless the condition holds."""
+    """Reject the file unless the condition holds."""
     if not condition:
-        raise ModelFileError(f"the classifier's {name} cannot be right")
+        raise ModelFileError(f"invalid {name} in the classifier")
 
 
-# The same for a table: its model, and what is known of its quality.
+# A model of a table, and its measured quality.
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The training rows, so that they are recognised and judged honestly.
+    """The training rows, stored so that they can be recognized and scored out of sample.
 
     Attributes
     ----------
     hashes : ndarray of uint64, shape (n,)
-        ``damvi.hashing.row_hashes`` of the encoded table, with labels, in the
-        order of the file. Of a fit on very many rows only some, chosen by their values.
+        ``damvi.hashing.row_hashes`` of the encoded table, with labels, in file order. For
+        very large tables, a sample chosen by the values.
     vote : ndarray of float64, shape (n,), or (n, C) for C > 2 classes
-        Each row's vote by voters and weights that do not know its label. NaN where there
-        is none.
+        Out-of-sample vote on each row, by voters and weights that have not seen its label;
+        NaN if there is none.
     labels : ndarray of bool, shape (n,), or of uint8 for C > 2 classes
-        Whether the row is positive, or the place of its label in ``target.classes``.
+        Whether the row is positive, or the index of its label in ``target.classes``.
     threshold : ndarray of the shape of ``vote``, or None
-        What the vote was cut at, or its factors, learned on other rows. None: the model's.
+        Thresholds or factors learned on other rows. None: the model's.
     probability : ndarray of the shape of ``vote``, or None
-        Learned on other rows too.
+        Calibrated on other rows.
     blocks : ndarray of int16, shape (n,), or None
-        Which block of alike rows each is in, see ``damvi.folds.alike_blocks``; -1 without
-        a vote. None: no rows are alike, as far as is known.
+        Block of similar rows that each row belongs to, see ``damvi.folds.alike_blocks``; -1
+        without a vote. None: no similar rows are known.
     """
 
     hashes: NDArray[np.uint64]
@@ -344,30 +342,30 @@ class Training:
 
     @property
     def positive(self) -> NDArray[np.bool_]:
-        """Whether each row is positive, of two classes."""
+        """Whether each row is positive; two classes only."""
         if self.labels.dtype != bool:
-            raise ValueError("with three or more classes no row is positive; see labels")
+            raise ValueError("there is no positive class among three or more; use labels")
         return self.labels
 
 
 @dataclass(frozen=True, eq=False)
 class ModelParts:
-    """What a model file holds; :class:`damvi.model.Model` says what can be done with it.
+    """The contents of a model file; see :class:`damvi.model.Model` for its methods.
 
     Attributes
     ----------
     classifier : DAMVIClassifier or DAMVIVotingClassifier
-        Fitted on ``schema.encode(table)`` and a target of False and True (the positive
-        class), or of the places of the labels in ``target.classes``.
+        Fitted on ``schema.encode(table)`` and a target of False and True (positive), or of
+        the indices of the labels in ``target.classes``.
     schema : Schema
     target : Target
     training : Training
     scores : dict
-        What ``damvi fit`` measured out of sample: plain values, ready for JSON.
+        Out-of-sample scores from ``damvi fit``: plain values, ready for JSON.
     made : dict
-        How to repeat it: command, seed, data fingerprint, versions, date.
+        Provenance: command, seed, data fingerprint, versions, date.
     profile : Profile or None
-        What the columns held in training, and what was decided out of sample.
+        Summary of the columns in training, and of the out-of-sample decisions.
     """
 
     classifier: Estimator
@@ -379,8 +377,8 @@ class ModelParts:
     profile: Profile | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Target, scores, columns and how it was made, as plain values."""
-        # Of the voters' figures the report makes pictures; as text they are long.
+        """Return target, scores, columns and provenance as plain values."""
+        # The report plots the voters' figures; as text they are too long.
         scores = {name: value for name, value in self.scores.items() if name != "voters"}
         return {
             "target": {"name": self.target.name, **self.target.told()},
@@ -391,11 +389,11 @@ class ModelParts:
 
 
 def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
-    """All of a model but its classifier."""
+    """Return everything except the classifier."""
     n_classes = len(model.classifier.classes_)
     if model.target.n_classes != n_classes:
         raise ModelFileError(
-            f"the target has {model.target.n_classes} labels, and the classifier "
+            f"the target has {model.target.n_classes} labels, but the classifier has "
             f"{n_classes} classes"
         )
     _check_training(model.training, model.target)
@@ -416,32 +414,32 @@ def _write_profile(writer: Writer, profile: Profile) -> Json:
 
 
 def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> ModelParts:
-    """The model that was written."""
+    """Restore a model."""
     target = Target(**reader.state(stored["target"]))
     classes = target.classes
     distinct = isinstance(classes, tuple) and len(set(classes)) == len(classes)
     if not distinct or len(classes) in (1, 2):
-        raise ModelFileError("its target is not named")
+        raise ModelFileError("its target has no name")
     target = TargetOfMany(**vars(target)) if classes else target
     texts = (target.name, target.negative, target.positive, *classes)
     named = all(type(text) is str for text in (*texts, target.kind))
     if not named or type(target.merged) is not bool:
-        raise ModelFileError("its target is not named")
+        raise ModelFileError("its target has no name")
     try:
         target.as_given()
     except (KeyError, ValueError):
-        raise ModelFileError("its target has labels of another kind") from None
+        raise ModelFileError("its target has labels of the wrong type") from None
     if len({*target.texts}) < target.n_classes:
-        raise ModelFileError("both classes of its target have one name")
+        raise ModelFileError("both classes of its target have the same name")
     if len(classifier.classes_) != target.n_classes:
-        raise ModelFileError("its target has other classes than its classifier")
+        raise ModelFileError("its target and classifier have different classes")
     training = Training(**reader.state(stored["training"]))
     _check_training(training, target)
     scores, made = reader.read(stored["scores"]), reader.read(stored["made"])
     if not isinstance(scores, dict) or not isinstance(made, dict):
         raise ModelFileError("its scores are missing")
     if not _is_plain(made.get("settings", {}), {dict}):
-        raise ModelFileError("the settings of its fit cannot be right")
+        raise ModelFileError("its fit settings are invalid")
     _check_guarantee(scores.get("guarantee"), classifier)
     encoders = reader.read(stored["encoders"])
     if not isinstance(encoders, dict):
@@ -452,12 +450,12 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
         kept = reader.state(stored["profile"])
         profile = Profile(kept.pop("cuts"), kept.pop("days"), Tally(**kept))
         if not check_profile(profile, schema, target.n_classes):
-            raise ModelFileError("the profile of its columns cannot be right")
+            raise ModelFileError("its column profile is invalid")
     return ModelParts(classifier, schema, target, training, scores, made, profile)
 
 
 def _is_plain(value: Any, kinds: set[type] | None = None) -> bool:
-    """Whether a value is text, a number or the like, or made of such; of these kinds."""
+    """Whether a value is a plain value or a container of these."""
     if kinds is not None and type(value) not in kinds:
         return False
     match value:
@@ -469,14 +467,14 @@ def _is_plain(value: Any, kinds: set[type] | None = None) -> bool:
 
 
 def _check_guarantee(promise: Any, classifier: Any) -> None:
-    """A promise is the one of the threshold, and told in the words of its numbers."""
+    """Check that a guarantee matches the threshold, and its text its numbers."""
     if promise is None:
         return
     if not isinstance(promise, dict) or {*promise} - {"figures"} != TOLD:
-        raise ModelFileError("its guarantee is not told")
+        raise ModelFileError("its guarantee has no text")
     cut = promise["threshold"]
     if not (cut is None or np.array_equal(cut, classifier.threshold_)):
-        raise ModelFileError("its guarantee is of another threshold")
+        raise ModelFileError("its guarantee is for another threshold")
     counts = [promise[name] for name in COUNTS]
     shares = promise["level"], promise["confidence"]
     known = (
@@ -492,14 +490,14 @@ def _check_guarantee(promise: Any, classifier: Any) -> None:
         and _are_figures(promise.get("figures", {}))
     )
     if not known:
-        raise ModelFileError("its guarantee cannot be right")
+        raise ModelFileError("its guarantee is invalid")
     own = {name: promise[name] for name in TOLD - {"words", "price"}}
     if Guarantee(**own).as_dict() != {name: promise[name] for name in TOLD}:
-        raise ModelFileError("its guarantee is told in other words than its numbers say")
+        raise ModelFileError("the text of its guarantee does not match its numbers")
 
 
 def _are_figures(figures: Any) -> bool:
-    """Whether they are figures with intervals, by their names."""
+    """Whether they are named figures with intervals."""
     return isinstance(figures, dict) and all(
         type(name) is str
         and isinstance(one, dict)
@@ -514,28 +512,28 @@ def _check_training(training: Training, target: Target) -> None:
     arrays = all(isinstance(column, np.ndarray) for column in columns)
     kinds = [np.uint64, np.float64, target.label_type]
     if not arrays or [column.dtype for column in columns] != kinds:
-        raise ModelFileError("its training rows are of no known kind")
+        raise ModelFileError("unknown kind of training rows")
     n = len(training.hashes)
     shapes = [(n,), vote_shape(n, target.n_classes), (n,)]
     if [column.shape for column in columns] != shapes:
-        raise ModelFileError("its training rows do not fit each other")
+        raise ModelFileError("its training rows are inconsistent")
     if not (training.labels < target.n_classes).all():
         raise ModelFileError("its training rows have labels out of range")
     for column in (training.threshold, training.probability):
         if column is None:
             continue
         if not isinstance(column, np.ndarray) or column.dtype != "float64":
-            raise ModelFileError("its training rows are of no known kind")
+            raise ModelFileError("unknown kind of training rows")
         if column.shape != training.vote.shape:
-            raise ModelFileError("its training rows do not fit each other")
+            raise ModelFileError("its training rows are inconsistent")
     blocks = training.blocks
     if blocks is None:
         return
     if not isinstance(blocks, np.ndarray) or blocks.dtype != "int16":
-        raise ModelFileError("its training rows are of no known kind")
+        raise ModelFileError("unknown kind of training rows")
     if blocks.shape != (n,):
-        raise ModelFileError("its training rows do not fit each other")
+        raise ModelFileError("its training rows are inconsistent")
     has_vote = ~np.isnan(training.vote.reshape(n, -1)).any(axis=1)
     numbers = np.unique(blocks[has_vote])
     if len(numbers) < 2 or numbers[0] < 0:
-        raise ModelFileError("its training rows are in blocks that cannot be right")
+        raise ModelFileError("its training rows have invalid blocks")

@@ -1,4 +1,4 @@
-"""Tables that are read a block at a time: on disk here, or on the machines of a cluster."""
+"""Out-of-core fits: tables read in blocks, from disk or from the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["BlockFit", "ParquetTable", "PoolFit", "Trained", "TrainedPool"]
 
 
 class BlockFit(NamedTuple):
-    """The settings of a fit, as a table that trains voters on its blocks needs them.
+    """The settings of a fit on a table that trains voters in blocks.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class BlockFit(NamedTuple):
     n_estimators, max_samples, stratified, pos_label, n_jobs, verbose
         As in :class:`~damvi.DAMVIClassifier`.
     only_out_of_bag : bool
-        Whether the weights are learned from out-of-bag votes alone.
+        Whether the weights are learned from out-of-bag votes only.
     check_labels : callable
-        Refuses what cannot be done with such :class:`~damvi.labels.Labels`.
+        Rejects unsupported :class:`~damvi.labels.Labels`.
     seed : int
     repeatable : bool
         Whether another fit can have the same seed, and resume this one.
@@ -52,14 +52,14 @@ class BlockFit(NamedTuple):
     verbose: int
 
     def new_tree(self) -> Any:
-        """A tree of its own, its parameters checked."""
+        """Return a new tree with validated parameters."""
         tree = clone(self.tree)
         tree._validate_params()
         return tree
 
 
 class Trained(NamedTuple):
-    """Voters, and their votes on the rows where these are."""
+    """Voters, and their votes on the rows, wherever these are."""
 
     voters: TreeVoters
     votes: BlockVotes
@@ -68,17 +68,17 @@ class Trained(NamedTuple):
 
 
 class PoolFit(NamedTuple):
-    """The settings of a fit of different models on a table beyond memory.
+    """The settings of a fit of a pool on an out-of-core table.
 
     Attributes
     ----------
     named : list of (str, classifier), or None
-        The pool; None is the strong one.
+        The pool; None for the strong pool.
     voting, pos_label, n_jobs, verbose
         As in :class:`~damvi.DAMVIVotingClassifier`.
     n_folds : int
     check_labels : callable
-        Refuses what cannot be done with such :class:`~damvi.labels.Labels`.
+        Rejects unsupported :class:`~damvi.labels.Labels`.
     seed : int
     """
 
@@ -93,7 +93,7 @@ class PoolFit(NamedTuple):
 
 
 class TrainedPool(NamedTuple):
-    """Different models, and their votes on rows that they were not trained on.
+    """Different models, and their out-of-sample votes.
 
     Attributes
     ----------
@@ -104,14 +104,14 @@ class TrainedPool(NamedTuple):
     votes : ndarray of shape (n, K), or (n, K, C)
     split : Split
     row_hashes : ndarray of uint64
-        In order, of the rows that are remembered.
+        Sorted hashes of the recorded rows.
     row_hash_step : int
-        Of how many rows one is.
+        One in this many rows is recorded.
     seconds : dict of str to float
-        What the trainings of each voter took.
+        Training time of each voter.
     n_features : int
     columns : list of str, or None
-        The names of the features.
+        Feature names.
     """
 
     labels: Labels

@@ -1,7 +1,7 @@
-"""A table as blocks of one-byte codes, and the votes on them, cast again when needed.
+"""A table as blocks of one-byte codes, with votes recomputed when needed.
 
-A block may be a piece of a file mapped into memory, or a partition on another machine: what
-is asked of it is the same functions, and the answers are added up or joined.
+A block may be part of a memory-mapped file, or a partition on another machine. The same
+functions run on each block, and their results are summed or concatenated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLOCK_ROWS = 2**16
 
 
 class CodedBlock(NamedTuple):
-    """Rows that follow each other in a table.
+    """Consecutive rows of a table.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class CodedBlock(NamedTuple):
     weights : ndarray of shape (n,), or None
         From 0 to 1.
     start : int
-        The number of the first row in the table.
+        Index of the first row in the table.
     before : ndarray of shape (C,)
-        Rows of each class that come before.
+        Number of earlier rows of each class.
     """
 
     codes: NDArray[np.uint8]
@@ -55,32 +55,32 @@ class CodedBlocks(Protocol):
     """All blocks of a table, in order."""
 
     def each(self, work: Callable[[CodedBlock], Any], what: str = "") -> Iterator[Any]:
-        """What the work makes of each block, in their order; ``what`` names the pass."""
+        """Yield the result of ``work`` on each block, in order; ``what`` names the pass."""
 
     def total(
         self, work: Callable[[CodedBlock], Any], add: Callable[..., Any], what: str = ""
     ) -> Any:
-        """The same, added up."""
+        """Return the sum of the results."""
 
     def fit_succeeded(self) -> None:
-        """Nothing is to be resumed: what was kept for that may go with the model."""
+        """Release what was kept to resume the fit, along with the model."""
 
 
 class CodedTable:
-    """Codes, targets and weights of all rows; work on its blocks is done by threads.
+    """Codes, targets and weights of all rows; blocks are processed by threads.
 
     Parameters
     ----------
     codes : array of uint8, shape (n, d)
-        In memory, or mapped from disk.
+        In memory, or memory-mapped.
     targets : ndarray of uint8, shape (n,)
     weights : ndarray of shape (n,), or None
     n_classes : int
     n_jobs : int or None
     verbose : int, default=0
-        Show how passes go.
+        Show a progress bar for passes.
     cache : BinCache
-        What the codes belong to, kept for as long as they are needed.
+        The cache of the codes, kept alive as long as they are needed.
     """
 
     codes: NDArray[np.uint8]
@@ -110,7 +110,7 @@ class CodedTable:
         self._before = np.cumsum([np.zeros(n_classes, np.int64), *counts], axis=0)
 
     def each(self, work: Callable[[CodedBlock], Any], what: str = "") -> Iterator[Any]:
-        """What the work makes of each block, in their order."""
+        """Yield the result of ``work`` on each block, in order."""
         calls = (
             partial(self._work_on, work, number) for number in range(len(self._blocks))
         )
@@ -119,7 +119,7 @@ class CodedTable:
     def total(
         self, work: Callable[[CodedBlock], Any], add: Callable[..., Any], what: str = ""
     ) -> Any:
-        """The same, added up: each thread a run of blocks, so that few sums are kept."""
+        """Return the sum of the results; each thread sums a run of blocks."""
         n = len(self._blocks)
         size = -(-n // (4 * effective_n_jobs(self.n_jobs)))
         runs = [range(first, min(first + size, n)) for first in range(0, n, size)]
@@ -129,7 +129,7 @@ class CodedTable:
         return reduce(add, self._shown(in_threads(calls, self.n_jobs), len(runs), what))
 
     def fit_succeeded(self) -> None:
-        """Codes in a temporary folder are removed along with the model."""
+        """Remove codes in a temporary folder along with the model."""
         if self.cache is not None:
             self.cache.removed_when_unused()
 
@@ -147,7 +147,7 @@ class CodedTable:
 
 @dataclass(frozen=True, eq=False)
 class BlockPlan:
-    """What a block must know of the whole table to take part in a fit.
+    """What a block needs to know of the whole table.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class BlockPlan:
     max_samples, stratified
         As in :class:`~damvi.DAMVIClassifier`.
     only_out_of_bag : bool
-        Whether the weights are learned from out-of-bag votes alone.
+        Whether the weights are learned from out-of-bag votes only.
     """
 
     labels: Labels
@@ -183,7 +183,7 @@ class BlockPlan:
         return self.labels.n_classes
 
     def sampling(self, block: CodedBlock) -> PoissonSampling:
-        """How often each voter sees each row of the block."""
+        """Return how often each voter draws each row of the block."""
         rates = poisson_rates(self.totals, self.max_samples, self.stratified)
         targets = block.targets if len(rates) > 1 else None
         n = len(block.targets)
@@ -193,12 +193,12 @@ class BlockPlan:
         return deal_folds_by_rank(block.targets, self.seed, block.before)
 
     def out_of_bag(self, forest: Forest, block: CodedBlock) -> NDArray[np.uint8]:
-        """A bit for each voter and row outside its sample."""
+        """Return a bit for each voter and row outside its sample."""
         return self.sampling(block).out_of_bag_bits(len(forest))
 
 
 def votes_on(forest: Forest, block: CodedBlock) -> NDArray[Any]:
-    """The votes of all trees, (n, K)."""
+    """Return the votes of all trees, (n, K)."""
     votes = forest.no_votes(len(block.codes))
     forest.cast(np.ascontiguousarray(block.codes), np.arange(len(forest)), votes)
     return votes
@@ -207,7 +207,7 @@ def votes_on(forest: Forest, block: CodedBlock) -> NDArray[Any]:
 def votes_at(
     plan: BlockPlan, forest: Forest, rows: NDArray[np.intp], block: CodedBlock
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The votes on those of the rows that are in the block, and which are out of bag."""
+    """Return the votes on the given rows in the block, and which are out of bag."""
     n = len(block.targets)
     own = rows[(rows >= block.start) & (rows < block.start + n)] - block.start
     votes = votes_on(forest, block._replace(codes=block.codes[own]))
@@ -220,7 +220,7 @@ def votes_at(
 def sample_of(
     plan: BlockPlan, voter: int, block: CodedBlock
 ) -> tuple[NDArray[np.uint8], NDArray[np.intp], NDArray[np.uint8]]:
-    """The rows of the block that a voter is trained on: codes, times drawn, targets."""
+    """Return the rows of the block that a voter is trained on: codes, counts, targets."""
     rows, times = plan.sampling(block).sample(voter)
     return block.codes[rows], times, block.targets[rows]
 
@@ -233,7 +233,7 @@ def moments_of(
     only: tuple[int, bool] | None,
     block: CodedBlock,
 ) -> list[Any]:
-    """The moments of the votes on the block, by fold; ``only`` those on one class."""
+    """Return the moments of the votes on the block by fold; ``only`` for one class."""
     votes = Votes(
         votes_on(forest, block),
         block.targets,
@@ -250,7 +250,7 @@ def moments_of(
 
 
 def add_moments(one: list[Any], other: list[Any]) -> list[Any]:
-    """Fold by fold; a block of few rows may lack the last folds."""
+    """Add moments fold by fold; a small block may lack the last folds."""
     if len(one) < len(other):
         one, other = other, one
     both = [a + b for a, b in zip(one, other, strict=False)]
@@ -260,7 +260,7 @@ def add_moments(one: list[Any], other: list[Any]) -> list[Any]:
 def vote_of(
     plan: BlockPlan, forest: Forest, found: list[FoldWeights], block: CodedBlock
 ) -> NDArray[np.float64]:
-    """The vote on each row, by the voters and the weights that do not know its label."""
+    """Return the vote on each row, by voters and weights that have not seen its label."""
     return out_of_bag_vote(
         votes_on(forest, block),
         plan.out_of_bag(forest, block),
@@ -273,11 +273,10 @@ def vote_of(
 
 @dataclass(frozen=True, eq=False)
 class BlockVotes:
-    """What :class:`~damvi.votes.Votes` is for a table in memory.
+    """The equivalent of :class:`~damvi.votes.Votes` for a table in blocks.
 
-    Votes are cast again whenever they are needed, since all of them are too many. A pass
-    over the blocks gives the moments; another one, where it is asked for, the vote on rows
-    out of bag.
+    Votes are recomputed whenever they are needed, since they are too many to store. One
+    pass over the blocks gives the moments; another, if needed, the out-of-bag vote.
     """
 
     blocks: CodedBlocks
@@ -292,38 +291,40 @@ class BlockVotes:
     def moments_by_fold(
         self, strength: float, unlabeled_weight: float = 0.0, fit_intercept: bool = False
     ) -> list[Any]:
-        """The moments of each fold, with more weight on missed positives (step 2)."""
+        """Return the moments of each fold, with emphasis on missed positives (step 2)."""
         key = strength, fit_intercept
         if key not in self._known:
             work = partial(moments_of, self.plan, self.forest, *key, self.only)
-            self._known[key] = self.blocks.total(work, add_moments, "Adding up votes")
+            self._known[key] = self.blocks.total(work, add_moments, "Summing votes")
         return self._known[key]
 
     def vote_by(
         self, found: Sequence[FoldWeights], n_jobs: int | None
     ) -> NDArray[np.float64]:
-        """The vote on each row by its fold's weights and voters not trained on it."""
+        """Return each row's vote, by its fold's weights and voters not trained on it."""
         work = partial(vote_of, self.plan, self.forest, list(found))
-        return np.concatenate([*self.blocks.each(work, "Voting on rows out of bag")])
+        return np.concatenate([*self.blocks.each(work, "Out-of-bag votes")])
 
     def votes_at(self, rows: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """All votes on some rows, and for which voters they are out of bag."""
+        """Return all votes on some rows, and for which voters they are out of bag."""
         work = partial(votes_at, self.plan, self.forest, rows)
-        votes, out_of_bag = zip(*self.blocks.each(work, "Looking at voters"), strict=True)
+        votes, out_of_bag = zip(
+            *self.blocks.each(work, "Votes on sample rows"), strict=True
+        )
         return np.concatenate(votes), np.concatenate(out_of_bag)
 
     def out_of_sample(self) -> BlockVotes:
-        """The votes on rows that the voters were not trained on."""
+        """Return the votes on rows that the voters were not trained on."""
         plan = replace(self.plan, only_out_of_bag=True)
         return BlockVotes(self.blocks, plan, self.forest)
 
     def of_class(self, target: int, reweighted: bool) -> BlockVotes:
-        """The votes on rows of one class alone, which step 2 may reweight."""
+        """Return the votes on rows of one class, which step 2 may reweight."""
         only = target, reweighted
         return BlockVotes(self.blocks, self.plan, self.forest, only)
 
     def fit_succeeded(self) -> None:
-        """Nothing is to be resumed."""
+        """Release what was kept to resume the fit."""
         self.blocks.fit_succeeded()
 
     @property
@@ -353,7 +354,7 @@ class BlockVotes:
 
     @property
     def forward(self) -> bool:
-        """Rows beyond memory are judged out of bag, and never in the order of time."""
+        """Out-of-core tables are evaluated out of bag, never in time order."""
         return False
 
 

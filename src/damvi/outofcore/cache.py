@@ -1,9 +1,9 @@
 """One-byte bins on disk, so that a table is read and binned once, even if interrupted.
 
-What is found in a folder is not taken on trust: files must be our own and no links, and
-every part has a digest, which is checked before its codes go to a kernel. A digest tells
-damage and mixed-up files; whoever may write to the folder could make another, which is why
-a temporary one is closed to others.
+Files found in a folder are not trusted: they must be our own and not links, and every part
+has a digest, which is checked before its codes reach a kernel. A digest detects damage and
+mixed-up files, but not forgery by someone who can write to the folder, so temporary folders
+are private.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ ARRAYS = {
     "n_codes": np.int64,
 }
 DIGEST = 32
-"""Bytes of a SHA-256."""
+"""Size of a SHA-256 digest in bytes."""
 UNWANTED = "unwanted"
-"""A file that says of a temporary folder that no fit will go on from it."""
+"""Marker file: no fit will resume from this temporary folder."""
 MOST_SQUATTED = 100
 
 
@@ -59,12 +59,12 @@ class BinCache:
     Parameters
     ----------
     folder : path or None
-        Where; None is a folder of the system's for temporary files, closed to other users,
-        which is removed once nobody uses it, unless the fit was interrupted.
+        The folder; None for a private temporary folder, which is removed when no longer
+        used, unless the fit was interrupted.
     key : str
-        What the bins depend on. What is there under another key is thrown away.
+        What the bins depend on. Files with another key are deleted.
     starts : sequence of int
-        The first row of each part, and the number of rows.
+        First row of each part, and the number of rows.
     n_columns : int
     """
 
@@ -87,9 +87,9 @@ class BinCache:
         self._find_bins()
 
     def _claim(self, base: Path) -> tuple[Path, int, dict[str, int]]:
-        """A folder that nobody else writes to, the lock that says so, and its files.
+        """Return a folder that nobody else writes to, its lock, and its files.
 
-        Bins that are all there may have many readers, and are thrown away by none of them.
+        Complete bins may have many readers, none of which deletes them.
         """
         for number in count():
             folder = base if number == 0 else base.with_name(f"{base.name}-{number}")
@@ -108,10 +108,10 @@ class BinCache:
             if lock is not None and files is not None:
                 return folder, lock, files
             unlock(lock)
-        raise AssertionError("there is always a next number")
+        raise AssertionError("unreachable: there is always a next number")
 
     def _make(self, folder: Path) -> bool:
-        """Make the folder, or take one that is there; False if it may not be used."""
+        """Create the folder, or use an existing one; False if it must not be used."""
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except FileExistsError:
@@ -120,7 +120,7 @@ class BinCache:
         return not self._is_temporary or is_private(folder)
 
     def _open_files(self, folder: Path) -> dict[str, int] | None:
-        """The files, if they are of this table."""
+        """Open the files, if they belong to this table."""
         opened: dict[str, int] = {}
         try:
             if _read(folder / "key") == self._key.encode():
@@ -137,7 +137,7 @@ class BinCache:
         return None
 
     def _open_whole(self, folder: Path) -> dict[str, int] | None:
-        """The same, if all parts are there and as they were written."""
+        """Open the files, if all parts are complete and intact."""
         files = self._open_files(folder)
         if files is None:
             return None
@@ -145,13 +145,13 @@ class BinCache:
         self._find_bins()
         if all(self.is_done(part) for part in range(len(self._starts) - 1)):
             return files
-        self._checked.clear()  # what is done here is not done in the next folder
+        self._checked.clear()  # does not apply to the next folder
         for file in files.values():
             os.close(file)
         return None
 
     def _prepare(self, folder: Path) -> dict[str, int] | None:
-        """Throw away what is there, unless somebody reads it, and make room."""
+        """Delete existing files, unless they are being read, and allocate space."""
         readers = _lock(folder / "readers")
         if readers is None:
             return None
@@ -182,17 +182,17 @@ class BinCache:
         if free < needed:
             raise OSError(
                 errno.ENOSPC,
-                f"the bins take {needed / 1e9:.1f} GB, and {folder} has room for "
-                f"{free / 1e9:.1f}; name another folder: ParquetTable(path, cache=...)",
+                f"the bins take {needed / 1e9:.1f} GB, but only {free / 1e9:.1f} GB "
+                f"are free in {folder}; use another folder: ParquetTable(path, cache=...)",
             )
 
     @property
     def binning(self) -> Binning | None:
-        """The bins, if they are known."""
+        """Return the bins, if known."""
         return self._binning
 
     def keep_binning(self, binning: Binning) -> None:
-        """Write the bins; no part is of these yet."""
+        """Write the bins; this invalidates all parts."""
         out = io.BytesIO()
         np.savez(out, **{name: getattr(binning, name) for name in ARRAYS})
         content = out.getvalue()
@@ -212,7 +212,7 @@ class BinCache:
                     self._binning = binning
 
     def is_done(self, part: int) -> bool:
-        """Whether the rows of a part are all there, as they were written."""
+        """Whether a part is complete and intact."""
         if part in self._checked:
             return True
         if self._binning is None:
@@ -227,12 +227,12 @@ class BinCache:
         return True
 
     def write(self, start: int, codes: NDArray[np.uint8], hashes: Hashes) -> None:
-        """The codes of rows from ``start`` on."""
+        """Write the codes of the rows from ``start``."""
         self._put("codes", codes, start * self.shape[1])
         self._put("hashes", hashes, 8 * start)
 
     def finish(self, part: int) -> None:
-        """All rows of a part are written."""
+        """Mark a part as complete."""
         for name in ("codes", "hashes"):
             os.fsync(self._files[name])
         digest = np.frombuffer(self._digest_of(part), np.uint8)
@@ -240,7 +240,7 @@ class BinCache:
         self._checked.add(part)
 
     def _digest_of(self, part: int) -> bytes:
-        """What belongs together: these rows, this table, and these bins."""
+        """Return the digest of a part, with its table and bins."""
         rows = slice(self._starts[part], self._starts[part + 1])
         about = f"{part} {rows.start} {rows.stop} ".encode() + self._bins_digest
         return self._digest(about, self.codes[rows], self.hashes[rows])
@@ -252,7 +252,7 @@ class BinCache:
         return found.digest()
 
     def _put(self, name: str, array: NDArray[Any], offset: int) -> None:
-        """Write at a place; one thread at a time, since not every system has pwrite."""
+        """Write at an offset; one thread at a time, since not every system has pwrite."""
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         with self._writing:
             os.lseek(self._files[name], offset, os.SEEK_SET)
@@ -268,26 +268,26 @@ class BinCache:
         return self._map("hashes", np.uint64, self.shape[:1])
 
     def _map(self, name: str, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        """By the file that was looked at, and not by its name.
+        """Map the file that was checked, by its descriptor, not by its name.
 
-        To look how long a file is moves the place at which another thread may be writing.
+        Do not seek to find its size: another thread may be writing at the file position.
         """
-        if 0 in shape:  # of which there is nothing to map
+        if 0 in shape:  # nothing to map
             return np.empty(shape, kind)
         with self._writing, open(self._files[name], "rb", closefd=False) as file:
             return np.memmap(file, kind, "r", shape=shape)
 
     def removed_when_unused(self) -> None:
-        """The fit is through: nothing is to be gone on with."""
+        """Mark the folder for removal, since the fit has succeeded."""
         if self._is_temporary:
             self._to_remove.append(self.folder)
             remove_at_end(self.folder)
-            with suppress(OSError):  # for those who find it after a kill
+            with suppress(OSError):  # for processes that find it after a kill
                 os.close(_open_own(self.folder / UNWANTED, os.O_CREAT))
 
 
 def is_sound(binning: Binning, n_columns: int) -> bool:
-    """Whether kernels may be given these bins: shapes and codes that go together."""
+    """Whether the bins are consistent, and safe to pass to kernels."""
     arrays = [getattr(binning, name) for name in ARRAYS]
     if any(
         array.dtype != kind or array.ndim != 1
@@ -309,7 +309,7 @@ def is_sound(binning: Binning, n_columns: int) -> bool:
 
 
 def _temporary(key: str) -> Path:
-    """One for each user, who could not go on from another's."""
+    """Return a temporary folder per user, who could not resume from another's."""
     return Path(tempfile.gettempdir()) / f"{_prefix()}{key[:16]}"
 
 
@@ -319,7 +319,7 @@ def _prefix() -> str:
 
 
 def _remove_unwanted() -> None:
-    """Remove our temporary folders that a kill left behind and no fit will look for."""
+    """Remove our abandoned temporary folders that no fit will resume from."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
         with suppress(OSError):
             if not (is_private(folder) and (folder / UNWANTED).exists()):
@@ -333,7 +333,7 @@ def _remove_unwanted() -> None:
 
 
 def _open_own(path: Path, flags: int = 0) -> int:
-    """A file of ours alone, opened to be read and written; no link, and no other name."""
+    """Open our own file for reading and writing; reject links, also hard links."""
     try:
         opened = os.open(path, os.O_RDWR | NO_LINKS | flags, 0o600)
     except OSError as error:
@@ -351,7 +351,7 @@ def _open_own(path: Path, flags: int = 0) -> int:
 def _not_ours(path: Path) -> OSError:
     return PermissionError(
         errno.EACCES,
-        "is a link, or a file of another user, in a folder for bins; remove it, or name "
+        "is a link, or owned by another user, in a cache folder; remove it, or use "
         "another folder: ParquetTable(path, cache=...)",
         str(path),
     )
@@ -363,21 +363,21 @@ def _read(path: Path) -> bytes:
 
 
 def _lock(path: Path, shared: bool = False) -> int | None:
-    """A file that others cannot lock while it is open; None if they have."""
+    """Lock a file while it is open; None if another process holds the lock."""
     try:
         lock = _open_own(path, os.O_CREAT)
-    except FileNotFoundError:  # the folder was just removed
+    except FileNotFoundError:  # the folder has just been removed
         return None
     if lock_file(lock, shared) is not False:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock), os.stat(path)):
                 return lock
-    os.close(lock)  # another has it, or had it and has removed it
+    os.close(lock)  # another process has it, or has just removed it
     return None
 
 
 def _leave(files: list[int], to_remove: list[Path]) -> None:
-    """Folders first: nobody else may use them while the lock is open."""
+    """Remove folders before unlocking, so that nobody else uses them."""
     for folder in to_remove:
         shutil.rmtree(folder, ignore_errors=True)
         discarded(folder)

@@ -1,4 +1,4 @@
-"""A parquet dataset of any size: its files, their row groups, and their rows in batches."""
+"""A parquet dataset of any size: its files, row groups, and batches of rows."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 2**16
 PIECE, READ = 2**26, 2**20
-"""Bytes of a file that a thread takes, and that are in memory at a time."""
+"""Bytes of a file that a thread reads at a time."""
 SAMPLE_ROWS = 200_000
-"""That models of a pool are trained on, if nothing else is said."""
+"""Default number of rows that the models of a pool are trained on."""
 MOST_CATEGORIES = 2**16
-"""Distinct texts of a column; more are no categories."""
+"""Maximum number of distinct strings in a categorical column."""
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Some rows of a file."""
+    """A row group of a file."""
 
     file: str
     number: int
@@ -48,7 +48,7 @@ class RowGroup:
         return f"{self.file}, row group {self.number}"
 
     def batches(self, names: list[str]) -> Iterator[Any]:
-        """Its rows, some thousands at a time, with these columns in this order."""
+        """Yield its rows in batches of some thousands, with these columns in this order."""
         from pyarrow import parquet
 
         try:
@@ -59,31 +59,32 @@ class RowGroup:
                     yield batch.select(names)
         except (OSError, ValueError, IndexError, NotImplementedError) as error:
             raise ValueError(
-                f"{self} cannot be read ({error}); the file is damaged or was changed: "
-                f"write it again"
+                f"cannot read {self} ({error}); the file is damaged or has changed: write "
+                f"it again"
             ) from error
 
 
 class ParquetTable:
-    """A parquet dataset to fit on without loading it.
+    """A parquet dataset to fit on without loading it into memory.
 
     Parameters
     ----------
     path : str or path
-        A file, a folder with ``.parquet`` files in it, or a pattern such as
-        ``"payments/2025-*.parquet"``. Files are taken in the order of their names; those
-        that begin with a dot or an underscore are passed over.
+        A file, a folder with ``.parquet`` files, or a pattern such as
+        ``"payments/2025-*.parquet"``. Files are sorted by name; those starting with a dot
+        or an underscore are ignored.
     columns : list of str, optional
-        The features. All columns by default, but the target, the weights, and an index
-        that pandas wrote.
+        The features. By default, all columns except the target, the weights, and an index
+        written by pandas.
     cache : path, optional
-        A folder for the one-byte bins, as large as a byte for each cell and 8 for each
-        row. By default one in the system's folder for temporary files, which is removed
-        with the model; one that an interrupted fit leaves behind is gone on from.
+        A folder for the one-byte bins: one byte per cell and 8 bytes per row. By default a
+        temporary folder, which is removed with the model. An interrupted fit leaves it
+        behind, and the next fit resumes from it.
     sample_rows : int, default=200_000
-        Rows that the models of a :class:`~damvi.DAMVIVotingClassifier` are trained on:
-        about so many, of each class the same number, or all that it has. They count for
-        those that were not drawn. All rows are voted on.
+        Approximate number of rows that the models of a
+        :class:`~damvi.DAMVIVotingClassifier` are trained on, the same number of each class,
+        or all rows of a rare class. They are weighted to represent the table. All rows are
+        voted on.
 
     Examples
     --------
@@ -107,12 +108,12 @@ class ParquetTable:
 
     @cached_property
     def files(self) -> list[str]:
-        """The files, in the order of their rows."""
+        """The files, in row order."""
         return parquet_files(self.path)
 
     @cached_property
     def footers(self) -> list[Any]:
-        """What each file says of its rows and columns."""
+        """The footer of each file."""
         from pyarrow import parquet
 
         found = []
@@ -120,7 +121,7 @@ class ParquetTable:
             try:
                 found.append(parquet.read_metadata(file))
             except (OSError, ValueError) as error:
-                raise ValueError(f"{file} is no parquet file ({error})") from error
+                raise ValueError(f"{file} is not a parquet file ({error})") from error
         return found
 
     @cached_property
@@ -134,7 +135,7 @@ class ParquetTable:
 
     @cached_property
     def schema(self) -> Any:
-        """Names and types of the columns, the same in all files."""
+        """The Arrow schema, which is the same in all files."""
         schemas = [footer.schema.to_arrow_schema() for footer in self.footers]
         check_alike(self.files, schemas)
         return schemas[0]
@@ -144,7 +145,7 @@ class ParquetTable:
         return sum(group.n_rows for group in self.groups)
 
     def features(self, target: str, weight: str | None) -> list[str]:
-        """The columns to learn from, all there and of a kind that can be used."""
+        """Return the feature columns; raise an error if any is missing or unsupported."""
         for name in (target, weight):
             if name is not None and name not in self.schema.names:
                 raise ValueError(
@@ -159,54 +160,56 @@ class ParquetTable:
             left_out = {target, weight, *index_columns(self.schema)}
             wanted = [name for name in self.schema.names if name not in left_out]
         elif isinstance(wanted, str) or len(set(wanted)) < len(wanted):
-            raise ValueError(f"columns={wanted!r}; give a list of names, each of them once")
+            raise ValueError(f"columns={wanted!r}; pass a list of unique names")
         for name in wanted:
             if name in (target, weight):
-                raise ValueError(f"columns has {name!r}, which is the target or the weight")
+                raise ValueError(
+                    f"columns contains {name!r}, which is the target or the weight"
+                )
             if name not in self.schema.names:
                 raise ValueError(f"{self.path} has no column {name!r}; see columns")
             kind = self.schema.field(name).type
             if not (is_number(kind) or is_text(kind)):
                 raise ValueError(
                     f"column {name!r} of {self.path} holds {kind}, neither numbers nor "
-                    f"categories; make it one of them, or name those to use, as in "
+                    f"categories; convert it, or choose the columns to use: "
                     f"ParquetTable(path, columns=[...])"
                 )
         if not wanted:
-            raise ValueError(f"{self.path} has no column to learn from")
+            raise ValueError(f"{self.path} has no feature columns")
         return list(wanted)
 
     def _check_truth(self, target: str, weight: str | None) -> None:
         kind = self.schema.field(target).type
         if not is_label(kind):
             raise ValueError(
-                f"column {target!r} of {self.path} holds {kind}, which are no labels; make "
-                f"them whole numbers or texts"
+                f"column {target!r} of {self.path} holds {kind}, which cannot be labels; "
+                f"convert it to integers or strings"
             )
         if weight is None:
             return
         kind = self.schema.field(weight).type
         if not is_number(kind):
             raise ValueError(
-                f"column {weight!r} of {self.path} holds {kind}, and weights are numbers"
+                f"column {weight!r} of {self.path} holds {kind}; weights must be numbers"
             )
 
     @property
     def told_by_folders(self) -> str | None:
-        """What to say of columns that are not in the files, if there are such."""
+        """Return a note on columns that are only in folder names, if there are any."""
         known = self.schema.names
         lost = [name for name in folder_columns(self.files) if name not in known]
         if not lost:
             return None
         return (
-            f"{self.path}: what only the names of folders tell is no feature "
-            f"({', '.join(lost)}); if it should be, write it into the files as a column"
+            f"{self.path}: columns that are only in folder names are not used "
+            f"({', '.join(lost)}); to use them, write them to the files as columns"
         )
 
     def example(self, names: list[str], through: Any) -> pd.DataFrame:
-        """No rows of these columns, with their categories.
+        """Return a dataframe without rows, with these columns and their categories.
 
-        Texts are in order, as pandas has them in ``astype("category")``.
+        Categories are sorted, as in ``astype("category")``.
         """
         import pandas as pd
 
@@ -225,13 +228,13 @@ class ParquetTable:
     def doubles(
         self, batch: Any, categories: Categories | None, where: str
     ) -> NDArray[np.float64]:
-        """A batch as a table of numbers."""
+        """Return a batch as a numeric table."""
         return doubles_of(batch, categories, where)
 
     def hashes(
         self, batch: Any, block: NDArray[np.float64], targets: NDArray[np.uint8]
     ) -> Hashes:
-        """The hash of each row, as the table would have in memory."""
+        """Return the hash of each row, the same as for a table in memory."""
         texts = any(is_text(column.type) for column in batch.columns)
         return row_hashes(batch.to_pandas() if texts else block, targets)
 
@@ -248,7 +251,7 @@ class ParquetTable:
         return train_pool_on_parquet(self.afresh(), fit, y, sample_weight)
 
     def afresh(self) -> Self:
-        """The same dataset, with nothing remembered of its files."""
+        """Return the same dataset, without cached metadata."""
         table = copy(self)
         for name in [*vars(table)]:
             if isinstance(getattr(type(table), name, None), cached_property):
@@ -256,10 +259,9 @@ class ParquetTable:
         return table
 
     def status(self) -> list[tuple[Any, ...]]:
-        """By which a change of the files is noticed while they are read.
+        """Return the state of the files, to detect changes while reading.
 
-        The time of the last change of any kind cannot be set back, unlike that of the
-        contents.
+        Unlike the modification time, the time of the last status change cannot be set back.
         """
         about = [os.stat(file) for file in self.files]
         return [
@@ -268,10 +270,10 @@ class ParquetTable:
         ]
 
     def digest(self, n_jobs: int | None = None) -> str:
-        """What tells these rows from others: all bytes of the files, in their order.
+        """Return a digest of all bytes of the files, in order.
 
-        To read them is cheap beside the passes of a fit, and nothing less tells files of
-        one size and time apart.
+        Reading them is cheap compared to the passes of a fit, and only the content
+        distinguishes files of equal size and date.
         """
         about = sha256()
         for file in self.files:
@@ -306,14 +308,14 @@ def _texts(names: list[str], _: int, group: RowGroup) -> dict[str, set[str]]:
 def _refuse_many(where: str, name: str, texts: set[str]) -> None:
     if len(texts) > MOST_CATEGORIES:
         raise ValueError(
-            f"{where}: column {name!r} has more than {MOST_CATEGORIES} different texts; "
-            f"those are no categories: leave it out by naming the columns to use, as in "
+            f"{where}: column {name!r} has more than {MOST_CATEGORIES} distinct strings, "
+            f"too many for a category; leave it out by choosing the columns to use: "
             f"ParquetTable(path, columns=[...])"
         )
 
 
 def parquet_files(path: str) -> list[str]:
-    """The files of a path or a pattern, in the order of their names."""
+    """Return the files of a path or pattern, sorted by name."""
     if Path(path).is_dir():
         found = set(_inside(path))
     elif Path(path).exists():
@@ -321,16 +323,14 @@ def parquet_files(path: str) -> list[str]:
     else:
         found = _matches(path)
     if not found:
-        raise FileNotFoundError(
-            f"{path}: there is no such file, and no parquet file in it or of that pattern"
-        )
+        raise FileNotFoundError(f"{path}: no parquet files found")
     return sorted(map(str, found))
 
 
 def folder_columns(files: Iterable[str]) -> list[str]:
-    """Columns that are written as names of folders, as in ``year=2025/a.parquet``.
+    """Return columns encoded in folder names, as in ``year=2025/a.parquet``.
 
-    Those with one value throughout tell no rows apart, and are left out.
+    Constant ones carry no information and are left out.
     """
     values: dict[str, set[str]] = {}
     for file in files:
@@ -342,7 +342,7 @@ def folder_columns(files: Iterable[str]) -> list[str]:
 
 
 def _matches(pattern: str) -> set[str]:
-    """Files of a pattern, and those in folders of that pattern."""
+    """Return files that match a pattern, and those in matching folders."""
     parts = Path(pattern).parts
     first = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
     asked_for = any(map(_is_private, parts[first:]))
@@ -355,7 +355,7 @@ def _matches(pattern: str) -> set[str]:
 
 
 def _inside(folder: str) -> list[str]:
-    """Not what writers leave beside their files, or have not finished."""
+    """List a folder, without metadata and unfinished files of writers."""
     return [
         os.fspath(file)
         for file in Path(folder).rglob("*.parquet")
@@ -364,12 +364,12 @@ def _inside(folder: str) -> list[str]:
 
 
 def _is_private(name: str) -> bool:
-    # Spark, Hadoop and pyarrow pass over them too; a folder "_a=1" is a partition.
+    # Spark, Hadoop and pyarrow ignore them too; a folder "_a=1" is a partition.
     return name.startswith((".", "_")) and "=" not in name
 
 
 def check_alike(files: list[str], schemas: list[Any]) -> None:
-    """That all files have the columns of the first, and each of them once."""
+    """Check that all files have the columns of the first, without duplicates."""
     twice = [name for name, n in Counter(schemas[0].names).items() if n > 1]
     if twice:
         raise ValueError(f"{files[0]} has more than one column named {twice}; rename them")
@@ -377,13 +377,13 @@ def check_alike(files: list[str], schemas: list[Any]) -> None:
         difference = _difference(schema, schemas[0])
         if difference:
             raise ValueError(
-                f"{file} has other columns, or other types, than {files[0]}: {difference}; "
-                f"write both alike"
+                f"{file} has a different schema than {files[0]}: {difference}; write both "
+                f"with the same schema"
             )
 
 
 def index_columns(schema: Any) -> list[str]:
-    """Columns that pandas wrote as the index, and reads as the index."""
+    """Return columns that pandas wrote as the index."""
     about = schema.pandas_metadata or {}
     return [name for name in about.get("index_columns", []) if isinstance(name, str)]
 
@@ -391,16 +391,16 @@ def index_columns(schema: Any) -> list[str]:
 def _difference(one: Any, first: Any) -> str | None:
     for own, other in zip(one, first, strict=False):
         if own.name != other.name:
-            return f"{own.name!r} is where {other.name!r} is there"
+            return f"{own.name!r} instead of {other.name!r}"
         if own.type != other.type:
-            return f"{own.name!r} holds {own.type}, and {other.type} there"
+            return f"{own.name!r} is {own.type} instead of {other.type}"
     if len(one) != len(first):
-        return f"{len(one)} columns, and {len(first)} there"
+        return f"{len(one)} columns instead of {len(first)}"
     return None
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column's values are to be taken as categories."""
+    """Whether a column is read as categories."""
     import pyarrow.types as t
 
     if t.is_dictionary(kind):
@@ -421,7 +421,7 @@ def is_number(kind: Any) -> bool:
 
 
 def is_label(kind: Any) -> bool:
-    """Whether a column's values can be names of classes."""
+    """Whether a column can be used as labels."""
     import pyarrow.types as t
 
     if t.is_dictionary(kind):
@@ -431,7 +431,7 @@ def is_label(kind: Any) -> bool:
 
 
 def values_of(column: Any) -> NDArray[Any]:
-    """A column of labels as numpy holds it."""
+    """Return a column of labels as a numpy array."""
     import pyarrow.types as t
 
     if t.is_dictionary(column.type):
@@ -440,7 +440,7 @@ def values_of(column: Any) -> NDArray[Any]:
 
 
 def texts_of(column: Any) -> set[str]:
-    """The distinct texts of a column."""
+    """Return the distinct strings of a column."""
     import pyarrow.types as t
 
     if t.is_dictionary(column.type):
@@ -451,21 +451,21 @@ def texts_of(column: Any) -> set[str]:
 def doubles_of(
     batch: Any, categories: Categories | None, where: str
 ) -> NDArray[np.float64]:
-    """The batch as a table of doubles; ``where`` says in an error which rows these are."""
+    """Return the batch as doubles; ``where`` names the rows in errors."""
     table = np.empty((batch.num_rows, batch.num_columns))
     for f, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
         known = None if categories is None else categories.by_column[f]
         values = numbers_of(column) if known is None else _places(column, known)
         if known is None and np.isinf(values).any():
             raise ValueError(
-                f"{where}: column {name!r} contains infinity; replace it by a number or NaN"
+                f"{where}: column {name!r} contains infinity; use a number or NaN"
             )
         table[:, f] = values
     return table
 
 
 def numbers_of(column: Any) -> NDArray[np.float64]:
-    """A column of numbers as doubles, NaN where there is none."""
+    """Return a numeric column as doubles, NaN if missing."""
     import pyarrow as pa
 
     if column.type != pa.float64():

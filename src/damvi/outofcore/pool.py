@@ -1,10 +1,10 @@
-"""Step 1 for a pool of different models on a table beyond memory.
+"""Step 1 for a pool of different models on an out-of-core table.
 
-Models are trained on a sample that fits: of each class the same number of rows, or all that
-it has, weighted back to what they stand for. Votes are cast on all rows, a block at a time,
-and by models of the other folds alone. A row's fold, and whether it is drawn, is a function
-of its number (or its rank in its class) and the seed. So the models and the votes are the
-same however the table is cut into files, row groups or partitions.
+Models are trained on a sample that fits in memory: the same number of rows of each class,
+or all rows of a rare class, weighted to represent the table. All rows are voted on, in
+blocks, by models of other folds. A row's fold, and whether it is sampled, are functions of
+its index (or rank in its class) and the seed. So models and votes do not depend on how the
+table is split into files, row groups or partitions.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ from .parquet import ParquetTable, RowGroup
 from .training import TableReader
 
 DRAW_KEY = 2**31 * 300
-"""Beside the seed, so that the draw and the folds, with up to 256 classes, have bits of
-their own."""
+"""Added to the seed, so that sampling and folds, with up to 256 classes, use different
+random bits."""
 SAMPLE_CELLS = 50_000_000
-"""Of the sample, at most: 400 MB as doubles."""
+"""Maximum number of cells in the sample: 400 MB as doubles."""
 BLOCK_CELLS = 2**23
 BLOCK_ROWS = 2**18
-"""That are in memory at a time on each thread, at most."""
+"""Maximum number of cells in memory per thread."""
 FEWEST, MOST_PIECE_ROWS = 64, 2**12
-"""Rows that a model is asked about at a time."""
+"""Number of rows per call of a model's predict."""
 
 Named = list[tuple[str, Any]]
 Floats = NDArray[np.float64]
 
 
 class RowBlock(NamedTuple):
-    """Rows that follow each other in a table.
+    """Consecutive rows of a table.
 
     Attributes
     ----------
     numbers : ndarray of shape (n, d)
-        A category is its place among those of its column.
+        Categories as indices into those of their column.
     targets : ndarray of uint8, shape (n,)
     weights : ndarray of shape (n,), or None
         From 0 to 1.
     start : int
-        The number of the first row in the table.
+        Index of the first row in the table.
     before : ndarray of shape (C,)
-        Rows of each class that come before.
+        Number of earlier rows of each class.
     """
 
     numbers: Floats
@@ -75,14 +75,14 @@ class RowBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """How rows of numbers become the tables that models are given.
+    """Convert rows of numbers to the tables that models take.
 
     Attributes
     ----------
     names : list of str, or None
         None for plain arrays.
     labels : tuple
-        The categories of each column, None for numbers.
+        Categories of each column; None for numbers.
     """
 
     names: list[str] | None
@@ -90,7 +90,7 @@ class Columns:
 
     @classmethod
     def of(cls, example: Any) -> Columns:
-        """Those of a table without rows."""
+        """Return the columns of a table without rows."""
         if not hasattr(example, "columns"):
             return cls(None, (None,) * example.shape[1])
         labels = (
@@ -101,7 +101,7 @@ class Columns:
 
     @cached_property
     def categories(self) -> Categories | None:
-        """The places of all categories, None if no column has any."""
+        """Return the codes of all categories; None if there are none."""
         if all(known is None for known in self.labels):
             return None
         places = (
@@ -111,7 +111,7 @@ class Columns:
         return Categories(tuple(places))
 
     def table(self, numbers: Floats) -> Any:
-        """Rows as they were: an array, or a frame with categories."""
+        """Return rows in their original form: an array, or a dataframe with categories."""
         import pandas as pd
 
         if self.names is None:
@@ -129,7 +129,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class PoolPlan:
-    """What a block must know of the whole table to take part in a fit.
+    """What a block needs to know of the whole table.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class PoolPlan:
     seed : int
     n_folds : int
     sample_rows : int
-        How many rows are to be drawn, about.
+        Approximate number of rows to sample.
     voting : {"soft", "hard"}
     columns : Columns
     """
@@ -161,8 +161,8 @@ class PoolPlan:
 
     @cached_property
     def rates(self) -> Floats:
-        """The share of the rows of each class that is drawn: the rarest first, since what
-        they leave of the room is for the others."""
+        """The sampling rate of each class; the rarest first, since the room that it leaves
+        goes to the others."""
         rates, room = np.ones(len(self.totals.counted)), self.sample_rows
         for left, c in enumerate(np.argsort(self.totals.counted, kind="stable").tolist()):
             n = int(self.totals.counted[c])
@@ -172,11 +172,10 @@ class PoolPlan:
 
     @cached_property
     def piece_rows(self) -> int:
-        """Rows that a model is always asked about at a time.
+        """Number of rows per call of a model's predict.
 
-        By how many it is asked about, and by where a row is among these, the last bits of
-        an answer may change, if it takes a product of matrices. Fewer than these are filled
-        up with copies.
+        It is fixed, because the number of rows and a row's position among them can change
+        the last bits of a matrix product. Smaller blocks are padded with copies.
         """
         wanted = 1 << max(0, (self.totals.n_rows // 64).bit_length() - 1)
         return int(np.clip(wanted, FEWEST, MOST_PIECE_ROWS))
@@ -189,7 +188,7 @@ class PoolPlan:
         return deal_folds_by_rank(block.targets, self.seed, block.before, self.n_folds)
 
     def drawn(self, block: RowBlock) -> NDArray[np.intp]:
-        """The rows of the block that are in the sample."""
+        """Return the rows of the block that are in the sample."""
         rows = np.arange(block.start, block.start + len(block.targets), dtype=np.int64)
         rates = self.rates[block.targets]
         bits = row_bits(rows, self.seed + DRAW_KEY)
@@ -200,7 +199,7 @@ class PoolPlan:
 
 
 class Sample(NamedTuple):
-    """Rows that models are trained on.
+    """The rows that models are trained on.
 
     Attributes
     ----------
@@ -208,7 +207,7 @@ class Sample(NamedTuple):
     targets : ndarray of uint8, shape (n,)
     folds : ndarray of shape (n,)
     weights : ndarray of shape (n,)
-        Their own, times the number of rows that each stands for.
+        Own weight times the number of rows that each represents.
     """
 
     numbers: Floats
@@ -217,7 +216,7 @@ class Sample(NamedTuple):
     weights: Floats
 
     def rows_without(self, fold: int) -> NDArray[np.intp]:
-        """Those that train for a fold; all of them for ``ALL_ROWS``."""
+        """Return the training rows for a fold; all rows for ``ALL_ROWS``."""
         return np.flatnonzero(self.folds != fold)
 
     @property
@@ -226,7 +225,7 @@ class Sample(NamedTuple):
 
 
 def sample_of(plan: PoolPlan, block: RowBlock) -> Sample:
-    """The rows of a block that are in the sample."""
+    """Return the sampled rows of a block."""
     rows = plan.drawn(block)
     targets = block.targets[rows]
     weights = 1 / plan.rates[targets]
@@ -236,12 +235,12 @@ def sample_of(plan: PoolPlan, block: RowBlock) -> Sample:
 
 
 def join_samples(parts: Sequence[Sample]) -> Sample:
-    """That of a table, from those of its blocks in the order of their rows."""
+    """Join the samples of all blocks, in row order."""
     return Sample(*(np.concatenate(some) for some in zip(*parts, strict=True)))
 
 
 def pool_of(plan: PoolPlan, given: Named | None, sample: Sample) -> Named:
-    """The voters, all of them able to learn from such a sample."""
+    """Return the voters, all of which must be able to learn from the sample."""
     weights = sample.weights_that_differ
     if given is None:
         few = plan.columns.table(sample.numbers[:1])
@@ -260,9 +259,8 @@ def pool_of(plan: PoolPlan, given: Named | None, sample: Sample) -> Named:
         if weights is not None and weight_name(estimator) is None:
             raise ValueError(
                 f"voter {name!r} ({type(estimator).__name__}) does not accept "
-                f"sample_weight, and of a table beyond memory voters are trained on a "
-                f"sample, in which rows of a frequent class stand for others; leave it out "
-                f"of the pool, or fit on rows in memory"
+                f"sample_weight, but on an out-of-core table voters are trained on a "
+                f"weighted sample; remove it from the pool, or fit on a table in memory"
             )
     return given
 
@@ -270,7 +268,7 @@ def pool_of(plan: PoolPlan, given: Named | None, sample: Sample) -> Named:
 def train_one(
     plan: PoolPlan, named: tuple[str, Any], fold: int, sample: Sample, table: Any = None
 ) -> tuple[Any, float]:
-    """The model of a voter for a fold, and what its training took."""
+    """Train a voter for a fold; return the model and the time."""
     table = plan.columns.table(sample.numbers) if table is None else table
     start, rows = time.perf_counter(), sample.rows_without(fold)
     weights = sample.weights_that_differ
@@ -282,7 +280,7 @@ def train_one(
 def cast(
     plan: PoolPlan, models: list[tuple[str, list[Any]]], block: RowBlock
 ) -> NDArray[Any]:
-    """The votes on a block: each row's by the models that were trained without its fold.
+    """Return the votes on a block, each by models trained without the row's fold.
 
     ``models`` has the name of each voter, and its models by fold.
     """
@@ -303,9 +301,9 @@ def cast(
 
 
 def room_for_votes(plan: PoolPlan, n_voters: int, folder: Any = None) -> NDArray[Any]:
-    """For the votes on all rows, on disk: memory may be short, and they are read in order.
+    """Allocate the votes on all rows on disk, to save memory.
 
-    The file has no name, and goes with the last reference to the votes.
+    The file has no name, and is deleted with the last reference to the votes.
     """
     like = plan.reader.empty(0, n_voters)
     shape = (plan.totals.n_rows, *like.shape[1:])
@@ -326,9 +324,9 @@ def finished_pool(
     hashes: Hashes,
     seconds: dict[str, float],
 ) -> TrainedPool:
-    """What the rest of a fit needs, and no block."""
+    """Collect what the rest of the fit needs, without any block."""
     classes = np.arange(plan.labels.n_classes)
-    # No list of the rows that train for each fold: nobody asks for it any more.
+    # Omit the training rows of each fold, which are no longer needed.
     return TrainedPool(
         plan.labels,
         targets,
@@ -372,7 +370,7 @@ class PoolReader:
         self._block_rows = int(np.clip(room, plan.piece_rows, BLOCK_ROWS))
 
     def blocks(self, number: int, group: RowGroup) -> Iterator[tuple[RowBlock, Hashes]]:
-        """The rows of a row group, with the hashes of those to remember."""
+        """Yield the rows of a row group, with the hashes to record."""
         table, columns = self.reader.table, self.plan.columns
         before, step = self._before[number], hash_step(self.plan.totals.n_rows)
         start = self.reader.starts[number]
@@ -396,7 +394,7 @@ class PoolReader:
 def train_pool_on_parquet(
     table: ParquetTable, fit: PoolFit, y: Any, sample_weight: Any
 ) -> TrainedPool:
-    """Train a pool on a sample of a table on disk, and have it vote on all rows."""
+    """Train a pool on a sample of a table on disk, and vote on all rows."""
     reader = TableReader.of(table, y, sample_weight, fit.n_jobs, fit.verbose)
     labels, targets, weights, totals = reader.all_truth(fit.pos_label, fit.check_labels)
     example = table.example(reader.names, reader.through)
@@ -440,7 +438,7 @@ def _look(
 def _train(
     plan: PoolPlan, named: Named, sample: Sample, n_jobs: int | None, verbose: int
 ) -> tuple[list[list[Any]], list[Any], dict[str, float]]:
-    """Each voter's models by fold, its model of all rows, and the seconds."""
+    """Return each voter's models by fold, its model of all rows, and the times."""
     table = plan.columns.table(sample.numbers)
     tasks = [
         (k, fold) for fold in (ALL_ROWS, *range(plan.n_folds)) for k in range(len(named))

@@ -1,4 +1,4 @@
-"""Step 1 of DAMVI on a table beyond memory: labels, bins, codes on disk, voters."""
+"""Step 1 of DAMVI on an out-of-core table: labels, bins, codes on disk, voters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .parquet import ParquetTable, RowGroup, numbers_of, values_of
 
 @dataclass(frozen=True, eq=False)
 class LabelCounts:
-    """The labels seen, how often, and the largest weight. Those of parts add up."""
+    """Counts of labels, and the largest weight; additive over parts of a table."""
 
     values: NDArray[Any]
     counts: NDArray[np.intp]
@@ -41,11 +41,11 @@ class LabelCounts:
 
     @classmethod
     def of(cls, y: NDArray[Any], weights: NDArray[Any] | None, where: str) -> LabelCounts:
-        """Of some rows; ``where`` says in an error which they are."""
+        """Count the labels of some rows; ``where`` names them in errors."""
         missing = _missing(y)
         if missing.any():
             raise ValueError(
-                f"{where}: {int(missing.sum())} of {len(y)} rows have no label; leave them "
+                f"{where}: {int(missing.sum())} of {len(y)} rows have no label; drop them "
                 f"out"
             )
         values, counts = np.unique(y, return_counts=True)
@@ -53,8 +53,8 @@ class LabelCounts:
             return cls(values, counts)
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
             raise ValueError(
-                f"{where}: some weights are missing, infinite or negative; weights must be "
-                f"finite, and 0 or more"
+                f"{where}: some sample weights are missing, infinite or negative; all "
+                f"must be finite and nonnegative"
             )
         return cls(values, counts, float(weights.max(initial=0.0)))
 
@@ -71,36 +71,35 @@ class LabelCounts:
         return LabelCounts(values, counts, largest)
 
     def labels(self, pos_label: Any) -> Labels:
-        """The classes of the whole table."""
+        """Return the classes of the whole table."""
         if not len(self.values):
             raise ValueError("the table has 0 rows; at least one of each class is needed")
         check_classification_targets(self.values)
         return Labels.from_counts(self.values, self.counts, pos_label)
 
     def scaled(self, weights: NDArray[Any] | None) -> NDArray[np.float64] | None:
-        """Weights of some rows, to a maximum of 1 in the whole table."""
+        """Scale weights to a maximum of 1 in the whole table."""
         if weights is None:
             return None
         return np.asarray(weights, np.float64) / (self.largest_weight or 1.0)
 
 
 def targets_of(labels: Labels, y: NDArray[Any]) -> NDArray[np.uint8]:
-    """The number of each row's class: of two, 1 for the positive one."""
+    """Return the class index of each row; for two classes, 1 is positive."""
     return labels.targets_at(np.searchsorted(labels.classes, y)).astype(np.uint8)
 
 
 def check_totals(labels: Labels, totals: ClassTotals, weighted: bool) -> None:
-    """That all classes have rows that count."""
+    """Check that all classes have rows with positive weight."""
     if not weighted:
         return
     if not totals.units.any():
-        raise ValueError("the weights are zero on every row; give some a positive weight")
+        raise ValueError("all weights are zero; some must be positive")
     if not totals.units.all():
         name = labels.by_target.tolist()[int(totals.units.argmin())]
         raise ValueError(
-            f"the weights leave nothing of class {name!r}: on every row of it they are 0, "
-            f"or below 2**-31 of the largest; give one a weight that counts, or leave "
-            f"these rows out"
+            f"all rows of class {name!r} have zero weight, or less than 2**-31 of the "
+            f"largest; give one of them a larger weight, or drop these rows"
         )
 
 
@@ -113,14 +112,14 @@ def _missing(y: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 class TableReader:
-    """A table's passes: each row group is read by one thread at a time.
+    """Passes over a table; each row group is read by one thread.
 
     Parameters
     ----------
     table : ParquetTable
     target : str
     weight : str or None
-        The column of the rows' weights.
+        The column of sample weights.
     n_jobs : int or None
     verbose : int
     """
@@ -150,19 +149,19 @@ class TableReader:
     def of(
         cls, table: ParquetTable, y: Any, sample_weight: Any, n_jobs: Any, verbose: int
     ) -> TableReader:
-        """The same of what a user gave to ``fit``."""
+        """Create a reader from the arguments of ``fit``."""
         for name, given in (("y", y), ("sample_weight", sample_weight)):
             if not isinstance(given, str) and (given is not None or name == "y"):
                 raise TypeError(
-                    f"X is a parquet dataset, so {name} must be the name of one of its "
-                    f"columns, and not a {type(given).__name__}"
+                    f"X is a parquet dataset, so {name} must be the name of a column, not "
+                    f"{type(given).__name__}"
                 )
         return cls(table, y, sample_weight, n_jobs, verbose)
 
     def all_truth(
         self, pos_label: Any, check_labels: Callable[[Labels], Any]
     ) -> tuple[Labels, NDArray[np.uint8], NDArray[np.float64] | None, ClassTotals]:
-        """The classes, the number of each row's, its weight, and what they come to."""
+        """Return the classes, each row's class index and weight, and their totals."""
         counts = reduce(
             lambda one, other: one + other,
             self.through("Reading labels", partial(_count_labels, self)),
@@ -175,7 +174,7 @@ class TableReader:
         return labels, targets, weights, totals
 
     def through(self, what: str, work: Callable[[int, RowGroup], Any]) -> Iterator[Any]:
-        """What the work makes of each row group, in order, with a bar if one is wanted."""
+        """Yield the result of ``work`` on each row group, in order, with a progress bar."""
         groups = self.table.groups
         calls = (
             partial(self._watched, work, number, group)
@@ -192,25 +191,25 @@ class TableReader:
             raise
 
     def refuse_changes(self, error: Exception | None = None) -> None:
-        """Passes over files that change meanwhile would not be of the same rows."""
+        """Raise an error if the files have changed, since passes must see the same rows."""
         try:
             same = self.table.status() == self.status
-        except OSError:  # it is gone
+        except OSError:  # a file was removed
             same = False
         if not same:
             raise ValueError(
-                f"{self.table.path} was changed while it was read; fit again"
+                f"{self.table.path} changed while it was read; fit again"
             ) from error
 
     def truth(self, group: RowGroup) -> Iterator[tuple[NDArray[Any], NDArray[Any] | None]]:
-        """Labels and weights, batch by batch."""
+        """Yield labels and weights in batches."""
         names = [self.target] if self.weight is None else [self.target, self.weight]
         for batch in group.batches(names):
             weights = None if self.weight is None else numbers_of(batch.column(1))
             yield values_of(batch.column(0)), weights
 
     def rows(self, group: RowGroup, start: int) -> Iterator[tuple[int, Any]]:
-        """The number of the first row of each batch, and the batch."""
+        """Yield each batch with the index of its first row."""
         for batch in group.batches(self.names):
             yield start, batch
             start += batch.num_rows
@@ -219,7 +218,7 @@ class TableReader:
 def train_on_parquet(
     table: ParquetTable, fit: BlockFit, y: Any, sample_weight: Any
 ) -> Trained:
-    """Train voters on a table on disk, and have them vote block by block."""
+    """Train voters on a table on disk, and let them vote in blocks."""
     announce_compilation()
     tree = fit.new_tree()
     reader = TableReader.of(table, y, sample_weight, fit.n_jobs, fit.verbose)
@@ -227,7 +226,7 @@ def train_on_parquet(
     plan = BlockPlan.of(fit, labels, totals)
     example = table.example(reader.names, reader.through)
     categories, categorical = categories_of(tree, example)
-    # No other fit can go on from bins of a seed that nobody knows.
+    # Without a known seed, no other fit can resume from these bins.
     key = _key(reader, categorical, fit.seed, labels) if fit.repeatable else token_hex(32)
     cache = BinCache(table.cache, key, reader.starts, len(reader.names))
     if not fit.repeatable:
@@ -240,7 +239,7 @@ def train_on_parquet(
             cache.keep_binning(binning)
         _write_codes(reader, categories, binning, targets, cache)
         reader.refuse_changes()
-    except ValueError:  # of the files: once they are mended, these bins are of no use
+    except ValueError:  # bad files: once fixed, these bins are useless
         cache.removed_when_unused()
         raise
     sampling = PoissonSampling.plan(
@@ -270,7 +269,7 @@ def train_on_parquet(
 
 
 def categories_of(tree: Any, example: Any) -> tuple[Categories | None, NDArray[np.bool_]]:
-    """The categories of each column of no rows, and which columns have any."""
+    """Return the categories of each column of an empty table, and which have any."""
     mask = tree.categorical_mask(example)
     if not tree.wants_frame(example):
         return None, mask
@@ -288,7 +287,7 @@ def _count_labels(reader: TableReader, _: int, group: RowGroup) -> LabelCounts:
 def _read_targets(
     reader: TableReader, counts: LabelCounts, labels: Labels
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64] | None, ClassTotals]:
-    """The number of each row's class, its weight, and what they come to."""
+    """Return each row's class index and weight, and their totals."""
     n, n_classes = reader.starts[-1], labels.n_classes
     targets = np.empty(n, np.uint8)
     weights = None if reader.weight is None else np.empty(n)
@@ -314,7 +313,7 @@ def _signs(
     weights: NDArray[np.float64] | None,
     rows: slice,
 ) -> NDArray[np.int16]:
-    """As bins are learned from them."""
+    """Return the signs from which bins are learned."""
     given = None if weights is None else weights[rows]
     return signs_that_count(targets[rows], plan.n_classes, given, plan.totals.counted)
 
@@ -363,7 +362,7 @@ def _write_codes(
 def _key(
     reader: TableReader, categorical: NDArray[np.bool_], seed: int, labels: Labels
 ) -> str:
-    """All that the bins and codes depend on."""
+    """Return a digest of everything that bins and codes depend on."""
     digest = reader.table.digest(reader.n_jobs)
     reader.refuse_changes()
     said = (

@@ -1,6 +1,6 @@
-"""Votes on rows that arrive one batch after another: the voters stay, the weights follow.
+"""Update a model's weights on a stream of labelled batches; the voters stay fixed.
 
-The moments of votes are sums over rows, so each batch is added to them and forgotten.
+The moments of the votes are sums over rows, so each batch is added and then forgotten.
 """
 
 from .drift import Change, Drift

@@ -1,9 +1,9 @@
-"""Whether the rows of a batch are like those before them, by sums over both.
+"""Compare the rows of a batch with those before, from sums over both.
 
-A row's margin x is judged by weights that have not seen the row, and of each class the sums
-of w, w**2, wx, wx**2 and wx**4 are kept. The vote's square is x**2, so they hold the means
-and the variances of Gibbs risk and disagreement. With three or more classes x is 2p - 1,
-with p the share of the vote for the row's class.
+A row's margin x comes from weights that have not seen the row. For each class, the sums of
+w, w**2, wx, wx**2 and wx**4 are stored. The squared vote is x**2, so these give the means
+and variances of Gibbs risk and disagreement. With three or more classes, x is 2p - 1, where
+p is the share of the vote for the row's class.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 0.01
-"""How often chance alone may be called drift, at most, for all figures of a batch."""
+"""Maximum false alarm rate over all figures of a batch."""
 TITLE = 22
-"""Letters of a figure's name, in print."""
+"""Maximum width of a figure's name in print."""
 
 
 class Change(NamedTuple):
-    """A figure on the rows remembered, on those of the batch, and whether they differ.
+    """A figure on the remembered rows and on the batch, and whether they differ.
 
     Attributes
     ----------
     before, now : float
-        NaN where there are no rows to tell.
+        NaN if there are no rows.
     p_value : float
-        Chance alone makes a difference this large with at most this probability. It is
-        Bernstein's inequality, which holds for few rows too and errs on the quiet side.
+        Upper bound on the probability of a difference this large by chance, from
+        Bernstein's inequality; valid for few rows too, and conservative.
     """
 
     before: float
@@ -41,27 +41,27 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """How a batch compares with the rows before it, by weights that had not seen it.
+    """Comparison of a batch with the rows before it, by weights that have not seen it.
 
     Attributes
     ----------
     n_rows : int
     changes : dict of str to Change
-        All figures by name: those below, and of three or more classes ``rate_`` and
-        ``gibbs_risk_`` with the label of each class.
+        All figures by name: those below, and for three or more classes ``rate_`` and
+        ``gibbs_risk_`` followed by the label of each class.
     gibbs_risk : Change
-        The mean error of a voter drawn by weight.
+        Mean error of a voter drawn by weight.
     disagreement : Change
-        How often two such voters disagree; of three or more classes, on whether the row
-        is of its class.
+        How often two such voters disagree; for three or more classes, on whether the row
+        belongs to its class.
     positive_rate, gibbs_risk_positives : Change
-        Of two classes. The Gibbs risk on the positives alone, which are too few to show
-        in that of all.
+        Two classes only. The Gibbs risk on the positives, which are too few to show in the
+        overall risk.
     learned : bool
         Whether the weights were solved again with the batch, or kept.
     vote : ndarray of shape (n_rows,) or (n_rows, C)
-        The vote on each row by weights that had not seen it: what a threshold or a
-        calibration for the stream can be learned from.
+        Vote on each row, by weights that have not seen it. Use it to learn a threshold or
+        calibration for the stream.
     """
 
     n_rows: int
@@ -89,18 +89,18 @@ class Drift:
         if name in self.changes:
             return self.changes[name]
         raise AttributeError(
-            f"three or more classes have no {name}; drift.changes has the figures of each: "
+            f"{name} is for two classes; drift.changes has the figures of each class: "
             f"{', '.join(self.changes)}"
         )
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether a figure changed by more than chance explains, once in 100 batches."""
+        """Whether a figure changed significantly; at most 1 false alarm in 100 batches."""
         level = LEVEL / len(self.changes)
         return any(change.p_value < level for change in self.changes.values())
 
     def as_dict(self) -> dict[str, float]:
-        """Flat, as a row of a table: ``pd.DataFrame(drift.as_dict() for drift in ...)``."""
+        """Return a flat dict, as in ``pd.DataFrame(drift.as_dict() for drift in ...)``."""
         row: dict[str, float] = {"n_rows": self.n_rows}
         for name, change in self.changes.items():
             row |= {f"{name}_{part}": value for part, value in change._asdict().items()}
@@ -114,13 +114,13 @@ class Drift:
             titles, self.changes.values(), strict=True
         ):
             lines.append(f"{title:{width}}{before:9.4f}{now:9.4f}{p_value:9.2g}")
-        verdict = "more than" if self.beyond_chance else "no more than"
+        verdict = "significant change" if self.beyond_chance else "no significant change"
         weights = "solved again" if self.learned else "kept"
-        return "\n".join([*lines, f"{verdict} chance explains; weights {weights}"])
+        return "\n".join([*lines, f"{verdict}; weights {weights}"])
 
 
 class Sample(NamedTuple):
-    """A mean, what it says of single rows, how many rows it is worth, and their range."""
+    """A mean, its variance per row, its effective number of rows, and their range."""
 
     mean: float
     variance: float
@@ -129,7 +129,7 @@ class Sample(NamedTuple):
 
 
 class DriftFigures(NamedTuple):
-    """The classes whose rate and Gibbs risk are watched, and the names of these."""
+    """The classes whose rate and Gibbs risk are monitored, and the names of the figures."""
 
     targets: Sequence[int]
     rates: Sequence[str]
@@ -141,7 +141,7 @@ POSITIVES = DriftFigures([1], ["positive_rate"], ["gibbs_risk_positives"])
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Sums over rows: a line for each class."""
+    """Sums over rows, per class."""
 
     sums: NDArray[np.float64]
 
@@ -170,13 +170,13 @@ class Margins:
         return Margins(self.sums + other.sums)
 
     def faded(self, factor: float) -> Margins:
-        """The same rows, each with ``factor`` times its weight."""
+        """Scale the weight of all rows by ``factor``."""
         return Margins(self.sums * np.array([1, factor, 1, 1, 1]) * factor)
 
     def compared(
         self, now: Margins, figures: DriftFigures = POSITIVES
     ) -> dict[str, Change]:
-        """These rows before, those now."""
+        """Compare these rows (before) with others (now)."""
         mine, other = self.samples(figures), now.samples(figures)
         return {
             name: Change(before.mean, other[name].mean, _p_value(before, other[name]))
@@ -184,7 +184,7 @@ class Margins:
         }
 
     def samples(self, figures: DriftFigures = POSITIVES) -> dict[str, Sample]:
-        """The figures, by name."""
+        """Return the figures by name."""
         whole, lines = self.sums.sum(axis=0), self.sums[list(figures.targets)]
         rows = _rows(whole)
         rates = [float(line[0] / whole[0]) if whole[0] > 0 else nan for line in lines]
@@ -199,14 +199,14 @@ class Margins:
 
 
 def _rows(sums: NDArray[np.float64]) -> float:
-    """How many rows of equal weight tell as much (Kish)."""
+    """Return the effective sample size (Kish)."""
     return float(sums[0] * (sums[0] / sums[1])) if sums[1] > 0 else 0.0
 
 
 def _half_of(
     weight: float, first: float, second: float, rows: float, span: float = 1.0
 ) -> Sample:
-    """The mean of (1 - value) / 2, from the sums of a value and of its square."""
+    """Return the mean of (1 - value) / 2, from the sums of a value and its square."""
     if rows == 0:
         return Sample(nan, nan, 0.0)
     mean = float(first / weight)
@@ -215,17 +215,17 @@ def _half_of(
 
 
 def _p_value(before: Sample, now: Sample) -> float:
-    """Bernstein's bound: how often means of like rows, within their span, differ so."""
+    """Bernstein bound on the probability of such a difference of means without drift."""
     if before.rows == 0 or now.rows == 0:
         return nan
     gap = abs(now.mean - before.mean)
     if gap == 0:
         return 1.0
     share = now.rows / (before.rows + now.rows)
-    # If there is no drift, all rows are of one kind, and so is their variance.
+    # Without drift, all rows have the same distribution, and so the same variance.
     variance = (1 - share) * before.variance + share * now.variance
     variance += share * (1 - share) * gap**2
     spread = variance * (1 / before.rows + 1 / now.rows)
     step = before.span / min(before.rows, now.rows)
-    # Divided by the gap, whose square may be too small for a float.
+    # Divide by the gap, since its square may underflow.
     return min(2 * exp(-gap / (2 * (spread / gap + step / 3))), 1.0)

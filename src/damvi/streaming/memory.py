@@ -1,4 +1,4 @@
-"""What a stream remembers of its rows: moments by class, which add up and fade."""
+"""The state of a stream: moments by class, which are additive and decay."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Side = Moments | OutOfBagMoments
 Model = DAMVIClassifier | DAMVIVotingClassifier
 
 ROOM = 2**62
-"""Sums of whole numbers up to here; beyond it they go on as floats."""
+"""Largest exact integer sum; larger sums continue as floats."""
 
 
 class Kept(NamedTuple):
-    """Rows of a class, with an emphasis of step 2 or without."""
+    """Rows of a class, with or without the emphasis of step 2."""
 
     name: str
     target: int
@@ -36,20 +36,20 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """What is kept of each class, and what it is called.
+    """What is stored per class, and its names.
 
     Attributes
     ----------
     labels : Labels
     n_voters : int
     kept : list of Kept
-        In the order of classes. Any of three or more may be rare one day and frequent
-        another, so the rows of each are kept with emphasis and without.
+        In class order. Each of three or more classes may be rare at one time and frequent
+        at another, so its rows are stored with and without emphasis.
     n_voted : int
-        The classes for which votes are added up: all of three or more, where a constant
-        is fitted for each, else 0.
+        Number of classes for which votes are summed: all of three or more, if each has its
+        own intercept, else 0.
     rows : list of str
-        What the rows of each class are called.
+        Names of the rows of each class.
     figures : DriftFigures
     """
 
@@ -83,7 +83,7 @@ class Layout:
         return cls(labels, n_voters, kept, n_voted, called, figures)
 
     def places(self, rare: NDArray[np.bool_]) -> list[int]:
-        """Those of ``kept`` that count for each class, of which these are rare."""
+        """Return the index in ``kept`` to use for each class, given which are rare."""
         found = []
         for target, is_rare in enumerate(rare.tolist()):
             own = [place for place, one in enumerate(self.kept) if one.target == target]
@@ -93,13 +93,13 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class ClassSums:
-    """Sums over rows of one class.
+    """Sums over the rows of one class.
 
     Attributes
     ----------
     moments : Moments
     voted : ndarray of shape (n_voted, K)
-        How much each voter votes for each class.
+        Sum of each voter's votes for each class.
     """
 
     moments: Moments
@@ -114,7 +114,7 @@ class ClassSums:
         return ClassSums(self.moments * factor, self.voted * factor)
 
     def shares(self, target: int) -> ClassShares | None:
-        """The votes as moments about their means take them."""
+        """Return the votes as needed for moments about their means."""
         if not len(self.voted):
             return None
         own, rows = np.zeros((2, *self.voted.shape))
@@ -124,17 +124,17 @@ class ClassSums:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Sums over rows. Those of two blocks of rows add up to those of both.
+    """Additive sums over rows.
 
     Attributes
     ----------
     layout : Layout
     sides : list of ClassSums
-        Of each that the layout keeps.
+        One per entry of the layout.
     margins : Margins
-        Of the votes by weights that had not seen the rows.
+        Margins of votes by weights that have not seen the rows.
     rows : ndarray of shape (C,)
-        The rows of each class that count, faded.
+        Number of rows per class, decayed.
     mass : ndarray of shape (C,)
         Their weight, without emphasis.
     """
@@ -164,7 +164,7 @@ class Memory:
         weights: Numbers | None = None,
         fade: Numbers | None = None,
     ) -> Memory:
-        """Of the rows of a batch; ``margin`` is by weights that have not seen it."""
+        """Compute the sums of a batch; ``margin`` is by weights that have not seen it."""
         n, n_classes = len(targets), layout.labels.n_classes
         base = np.ones(n) if weights is None else weights
         counted = base > 0
@@ -185,7 +185,7 @@ class Memory:
         )
 
     def class_moments(self, class_weight: Numbers) -> ClassMoments:
-        """As weights are learned from them, with the classes that are rare by now."""
+        """Return the moments for learning weights, with the currently rare classes."""
         rare = self.layout.labels.rare(self.mass)
         sides = [self.sides[place] for place in self.layout.places(rare)]
         return joined(
@@ -196,7 +196,7 @@ class Memory:
         )
 
     def as_arrays(self) -> dict[str, Any]:
-        """All of it by name."""
+        """Return all arrays by name."""
         found = {"margins": self.margins.sums, "rows": self.rows, "mass": self.mass}
         for (name, _, _), side in zip(self.layout.kept, self.sides, strict=True):
             own = side.moments
@@ -207,16 +207,16 @@ class Memory:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any], layout: Layout) -> Memory:
-        """The same back, with the shapes that such a stream has; or a ValueError."""
+        """Restore from arrays; raise a ValueError if they do not match the layout."""
         none = cls.none(layout)
         for name, expected in none.as_arrays().items():
             found = arrays[name]
             if found.shape != expected.shape or found.dtype not in (np.int64, np.float64):
-                raise ValueError(f"{name} is of another kind or size")
+                raise ValueError(f"{name} has a wrong dtype or shape")
             if not np.isfinite(found).all():
                 raise ValueError(f"{name} is not finite")
         if min(arrays[name].min() for name in ("rows", "mass")) < 0:
-            raise ValueError("it counts fewer than no rows")
+            raise ValueError("it has a negative number of rows")
         sides = [
             ClassSums(
                 Moments(
@@ -239,9 +239,9 @@ class Memory:
         )
 
     def faded(self, factor: float) -> Memory:
-        """The same rows, each counting for ``factor`` times as much."""
+        """Scale the weight of all rows by ``factor``."""
         if factor == 1:
-            return self  # whole numbers stay whole
+            return self  # integers stay integers
         return Memory(
             self.layout,
             [side * factor for side in self.sides],
@@ -258,7 +258,7 @@ def _sums(
     targets: NDArray[Any],
     weights: Numbers | None,
 ) -> ClassSums:
-    """Of rows of one class."""
+    """Compute the sums over rows of one class."""
     lean = None
     if strength:
         margin = plain_margin(votes, targets, layout.labels.n_classes)
@@ -270,8 +270,8 @@ def _sums(
         D = np.rint(D)
         moments = Moments.of(signed, signs, lean)
     else:
-        # Not in the fixed point of other moments, whose rounding would tell small batches,
-        # where each row starts at full weight, from large ones.
+        # Not in the fixed point of other moments: its rounding would make the result depend
+        # on the batch size, since each batch starts at full weight.
         H = signed.astype(np.float64)
         with one_blas_thread():
             m = H.T @ (D * signs)
@@ -291,7 +291,7 @@ def joined(
     class_weight: Numbers,
     rare: NDArray[np.bool_],
 ) -> ClassMoments:
-    """The moments of each class as one, a row of each counting for so much."""
+    """Combine the moments of the classes, given the weight of a row of each."""
 
     def total(some: list[Any], weights: list[float]) -> Any:
         parts = [
@@ -311,12 +311,12 @@ def joined(
 def known_out_of_sample(
     votes: Any, layout: Layout, settings: Settings, n_rows: float
 ) -> Memory | None:
-    """The votes of the fit on out-of-sample rows, counting for ``n_rows`` rows in all.
+    """Return the out-of-sample votes of the fit, weighted to ``n_rows`` rows in all.
 
-    None where the voters were trained on all rows of a class, so that nothing is known.
+    None if the voters were trained on all rows of a class.
 
-    Votes on rows that the voters were trained on are left out, whatever the model's own
-    weights were learned from: beside new rows they would be mere optimism.
+    Votes on the voters' own training rows are left out, even if the model's weights were
+    learned from them: next to new rows they would be too optimistic.
     """
     honest = votes.out_of_sample()
     of_class = [honest.of_class(one.target, one.strength > 0) for one in layout.kept]
@@ -362,13 +362,15 @@ def known_out_of_sample(
 def _crossfitted_margins(
     classes: list[list[ClassMoments]], found: list[Any], weights: list[Numbers]
 ) -> Margins:
-    """The margins on each fold, by weights of the others."""
+    """Return the margins on each fold, by weights of the other folds."""
     sums = np.zeros((len(classes), 5))
     for line, folds in enumerate(classes):
-        for fold, solved in zip(folds, found, strict=False):  # the last may lack the class
+        for fold, solved in zip(
+            folds, found, strict=False
+        ):  # the last folds may lack the class
             Q = solved.weights / solved.weights.sum()
             m, M, total = _means(_side(fold))
-            # x**4 is no more than x**2, so the spread of the disagreement is no less.
+            # x**4 <= x**2, so this does not underestimate the variance of the disagreement.
             square = float(np.clip(Q @ M @ Q, 0, 1))
             sums[line] += total * np.array([1, 0, m @ Q, square, square])
     sums[:, 1] = [(some**2).sum() for some in weights]
@@ -376,7 +378,7 @@ def _crossfitted_margins(
 
 
 def _side(one: ClassMoments) -> Any:
-    """Of rows of one class, which are all on one side."""
+    """Return the side of one class, whose rows are all on one side."""
     return one.negatives + one.positives
 
 
@@ -385,7 +387,7 @@ def _has_votes(side: Side) -> bool:
 
 
 def _plain(whole: ClassMoments, target: int) -> ClassSums:
-    """Means over the rows of each pair of voters as if over all: what new rows add to."""
+    """Return pairwise means over rows as if over all rows, which new rows add to."""
     side, shares = _side(whole), whole.shares
     moments = side if isinstance(side, Moments) else side.at(2) * float(side.total)
     if shares is None:
@@ -395,7 +397,7 @@ def _plain(whole: ClassMoments, target: int) -> ClassSums:
 
 
 def _means(side: Side) -> tuple[Any, Any, float]:
-    """m and M of a row, where each is known, and the weight of the rows."""
+    """Return m and M per row, where known, and the total weight of the rows."""
     total = float(side.total)
     weight = total / 2.0**30
     if isinstance(side, Moments):

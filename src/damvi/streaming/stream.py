@@ -1,4 +1,4 @@
-"""A stream: the voters of a model, weighted again as labelled rows arrive."""
+"""A stream: the voters of a model, reweighted as labelled rows arrive."""
 
 from __future__ import annotations
 
@@ -27,62 +27,61 @@ from .memory import Layout, Memory, Model, known_out_of_sample
 Numbers = NDArray[np.float64]
 
 BLOCK_BYTES = 2**25
-"""Votes in doubles that are added up at a time."""
+"""Maximum number of votes in doubles that are summed at a time."""
 MOST_WEIGHT = 1e12
-"""More rows than any stream has; the squares of much larger sums are no numbers."""
+"""Upper limit on row counts; squares of much larger sums overflow."""
 ROOM_IN_FILE = 2**16
-"""Bytes of a file beside the moments: names, and sums of a few numbers ..."""
+"""Size of a file in addition to the moments: names, and a few sums ..."""
 ROOM_OF_ARRAY = 2**9
-"""... and those beside each array."""
+"""... and the overhead per array."""
 
 
 class VoteStream:
-    """Weight the voters of a fitted model again as labelled rows arrive.
+    """Reweight the voters of a fitted model as labelled rows arrive.
 
-    The voters stay as they are. The moments of their votes are sums over rows, so each
-    batch is added to them and forgotten, and the weights are solved again in milliseconds.
-    What is learned does not depend on how the rows are cut into batches.
+    The voters stay fixed. The moments of their votes are sums over rows, so each batch is
+    added and then forgotten, and the weights are solved again in milliseconds. The result
+    does not depend on how the rows are split into batches.
 
     Parameters
     ----------
     model : DAMVIClassifier or DAMVIVotingClassifier
-        Fitted or loaded, of any number of classes. It is not changed. Of a
-        :class:`damvi.model.Model`, give its ``classifier``.
+        Fitted or loaded, with any number of classes. It is not modified. For a
+        :class:`damvi.model.Model`, pass its ``classifier``.
     half_life : float, default=None
-        After this many rows a row counts for half as much. None: nothing is forgotten.
+        Number of rows after which a row's weight is halved. None: no decay.
     prior_rows : "auto" or float, default="auto"
-        How many rows the votes of the fit count for, on rows that the voters were not
-        trained on (out of bag or out of fold); 0 leaves them out. "auto": as many as the
-        fit had, or 0 where the model no longer has its votes, as after loading it, or
-        where the voters have seen all rows.
+        Weight, in rows, of the fit's votes on rows that the voters were not trained on (out
+        of bag or out of fold); 0 leaves them out. "auto": the number of rows of the fit, or
+        0 if the model no longer has these votes (after loading it) or the voters were
+        trained on all rows.
     min_rows : float, default=50
-        The weights are kept while fewer rows than this of any class are remembered.
+        The weights are kept as long as any class has fewer remembered rows than this.
 
     Attributes
     ----------
     weights_ : ndarray of shape (K,)
-        The weights at present, on the simplex. The model's, until enough rows are known.
+        Current weights, on the simplex. Initially those of the model.
     threshold_ : float or ndarray of shape (C,)
-        Where the vote is cut, or the factors of three or more classes: the model's, and
-        yours to set. With ``fit_intercept`` and ``threshold="vote"`` the one of two classes
+        Threshold of the vote, or the factors of three or more classes: the model's, and
+        yours to set. For two classes with ``fit_intercept`` and ``threshold="vote"``, it
         follows the weights.
     moments_ : Moments
-        Of the rows remembered, as the weights are learned from them.
+        Moments of the remembered rows, from which the weights are learned.
     rows_ : ndarray of shape (C,)
-        How many negatives and positives are remembered, or rows of each of three or more
-        classes; each fades as others come.
+        Number of remembered negatives and positives, or rows of each of three or more
+        classes, with decay.
     n_rows_seen_ : int
-        The rows given so far.
+        Number of rows given so far.
     classes_, pos_label_
         Those of the model.
 
     Notes
     -----
-    Emphasis, balance, shrinkage and solver are the model's; a pool that kept the plain vote
-    keeps it. Which of three or more classes are rare, so that step 2 leans on their missed
-    rows, goes by the rates of now. The calibration of a pool's voters stays, and so does
-    the threshold; the votes that a :class:`~damvi.streaming.Drift` holds are what to learn
-    others from.
+    Emphasis, class balance, shrinkage and solver are the model's; a pool that kept the
+    plain vote keeps it. Which of three or more classes are rare, and so emphasized in step
+    2, follows the current class rates. The calibration of a pool's voters and the threshold
+    do not change; use the votes in :class:`~damvi.streaming.Drift` to learn new ones.
 
     Examples
     --------
@@ -97,7 +96,7 @@ class VoteStream:
     >>> stream.predict(X[:3])
     array([0, 0, 0])
 
-    Of three or more classes, each has its figures:
+    With three or more classes, each has its own figures:
 
     >>> kind = (X[:, 5] > 0) + y
     >>> model = DAMVIClassifier(random_state=0).fit(X[:2000], kind[:2000])
@@ -117,15 +116,17 @@ class VoteStream:
         _check_model(model)
         if half_life is not None:
             _check("half_life", half_life, "a number of rows above 0, or None", above=0)
-        _check("min_rows", min_rows, "a number of rows from 1 on", above=1, included=True)
+        _check(
+            "min_rows", min_rows, "a number of rows of at least 1", above=1, included=True
+        )
         self.half_life, self.min_rows = half_life, min_rows
         self.prior_rows = prior_rows
         self.classes_, self.pos_label_ = model.classes_, model.pos_label_
         self.weights_, self.threshold_ = model.weights_, model.threshold_
         self.n_rows_seen_ = 0
         self._made_from = sha256(model.weights_.tobytes()).hexdigest()
-        # The voters, without the votes of the fit: what the model is put through later
-        # does not reach them.
+        # Copy the voters, without the votes of the fit, so that later changes to the model
+        # do not affect the stream.
         self._model = copy.copy(model)
         del self._model.decision_
         self._settings = Settings.of(model)._replace(unlabeled_weight=0.0)
@@ -135,7 +136,7 @@ class VoteStream:
         self._layout = Layout.of(model)
         threshold = model.threshold
         untuned = isinstance(threshold, str) and threshold == "vote"
-        # The constants of three or more classes serve the weights alone.
+        # The intercepts of three or more classes only serve the weights.
         self._follows = untuned and self._layout.n_voted == 0
         self._memory = self._start(model)
         self._learn(self._memory)
@@ -143,21 +144,21 @@ class VoteStream:
     def partial_fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Drift:
-        """Learn from labelled rows, in the order of their arrival.
+        """Update the weights with labelled rows, in order of arrival.
 
         Parameters
         ----------
         X : array, sparse matrix or dataframe of shape (n, n_features)
         y : array of shape (n,)
-            Labels of the model's classes; one class alone will do, and so will no rows.
+            Labels of the model's classes; may have one class only, or no rows.
         sample_weight : array of shape (n,), optional
-            1 is a row like any other, and they are not scaled. Rows of weight 0 make
-            others fade all the same.
+            1 is the weight of an ordinary row; weights are not rescaled. Rows of weight 0
+            still make earlier rows decay.
 
         Returns
         -------
         drift : Drift
-            How the rows compare with those before, by weights that had not seen them.
+            Comparison with earlier rows, by weights that have not seen these.
         """
         check_consistent_length(X, y)
         layout, labels = self._layout, self._layout.labels
@@ -168,8 +169,8 @@ class VoteStream:
             weights = check_weights(sample_weight, n)
         if weights is not None and weights.max(initial=0.0) > MOST_WEIGHT:
             raise ValueError(
-                f"sample_weight is up to {weights.max():g}, and a row like any other "
-                f"counts for 1; divide the weights by what such a row has"
+                f"sample_weight has a maximum of {weights.max():g}, but an ordinary row "
+                f"counts for 1; divide the weights by that of an ordinary row"
             )
         margin, vote = np.empty(n), np.empty((n, len(labels.reported)))
         if n == 0:
@@ -202,14 +203,14 @@ class VoteStream:
         return Drift(n, changes, learned=learned, vote=labels.as_vote(vote))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Keep what was learned from the rows in a file, which holds numbers alone.
+        """Save the state of the stream to a file, which holds numbers only.
 
-        The voters are not in it: save the model too, by ``damvi.save``.
+        The voters are not included: save the model with ``damvi.save``.
 
         Parameters
         ----------
         path : path
-            The old file or the new one is there at any time, whole.
+            Written atomically.
 
         Examples
         --------
@@ -241,13 +242,13 @@ class VoteStream:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: Model) -> VoteStream:
-        """The stream of a file of :meth:`save`, on the model that it was made from.
+        """Restore a stream saved with :meth:`save`, given its model.
 
         Parameters
         ----------
         path : path
         model : DAMVIClassifier or DAMVIVotingClassifier
-            As it was when the stream was made; a loaded one will do.
+            The model that the stream was created from, possibly loaded.
         """
         _check_model(model)
         layout, n_voters = Layout.of(model), len(model.weights_)
@@ -262,13 +263,13 @@ class VoteStream:
             sound = sound and bool((weights >= 0).all()) and abs(weights.sum() - 1) < 1e-9
             sound = sound and threshold.shape == np.shape(model.threshold_)
             if not sound or n_rows < 0 or not np.isfinite(threshold).all():
-                raise ValueError("its numbers do not go together")
+                raise ValueError("its numbers are inconsistent")
         except (
             *(KeyError, TypeError, ValueError, OverflowError, EOFError),
             zipfile.BadZipFile,
         ) as error:
             raise ValueError(
-                f"{os.fspath(path)} is no stream of this model, or it is damaged: {error}"
+                f"{os.fspath(path)} is not a stream of this model, or is damaged: {error}"
             ) from error
         stream = cls(
             model,
@@ -278,8 +279,8 @@ class VoteStream:
         )
         if made_from != stream._made_from:
             raise ValueError(
-                f"{os.fspath(path)} is a stream of another model; give the one that it was "
-                f"made from, with the weights that it had"
+                f"{os.fspath(path)} is a stream of another model; pass the model that it "
+                f"was created from, with the weights that it had then"
             )
         stream.prior_rows = "auto"
         stream.weights_, stream.threshold_ = weights, threshold[()]
@@ -288,30 +289,30 @@ class VoteStream:
 
     @property
     def moments_(self) -> Moments:
-        """Of the rows remembered, all classes, as the weights are learned from them."""
+        """Moments of the remembered rows of all classes, from which weights are learned."""
         return self._memory.class_moments(self._class_weight(self._memory)).moments()
 
     @property
     def rows_(self) -> Numbers:
-        """How many rows of each class are remembered: of two, the positives last."""
+        """Number of remembered rows per class; of two classes, the positives are last."""
         return self._memory.rows.copy()
 
     def vote(self, X: Any) -> Numbers:
-        """The weighted vote for ``pos_label_``, in [-1, 1].
+        """Return the weighted vote for ``pos_label_``, in [-1, 1].
 
-        With three or more classes, the share of the vote for each: (n, n_classes).
+        With three or more classes, the share of the vote for each, (n, n_classes).
         """
         return self._present().vote(X)
 
     def decision_function(self, X: Any) -> Numbers:
-        """The weighted vote less the threshold; above 0 means ``classes_[1]``.
+        """Return the weighted vote minus the threshold; above 0 means ``classes_[1]``.
 
         With three or more classes, the vote for each times its factor, (n, n_classes).
         """
         return self._present().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class that wins the vote."""
+        """Predict the class of each row."""
         return self._present().predict(X)
 
     def __repr__(self) -> str:
@@ -323,7 +324,7 @@ class VoteStream:
         )
 
     def _present(self) -> Model:
-        """The model with the weights and the threshold of now."""
+        """The model with the current weights and threshold."""
         present = self._model
         present.weights_, present.threshold_ = self.weights_, self.threshold_
         return present
@@ -338,43 +339,43 @@ class VoteStream:
             return Memory.none(self._layout)
         if votes is None:
             raise ValueError(
-                f"prior_rows={self.prior_rows!r}, but the votes on the training rows are "
-                f"not saved with a model; make the stream where the model is fitted, and "
-                f"keep it by its save, or start from nothing with prior_rows=0"
+                f"prior_rows={self.prior_rows!r}, but a saved model does not include the "
+                f"votes on its training rows; create the stream right after fit and save "
+                f"it, or start from zero with prior_rows=0"
             )
         known = known_out_of_sample(votes, self._layout, self._settings, rows)
         if known is None and self.prior_rows != "auto":
             raise ValueError(
-                f"prior_rows={self.prior_rows!r}, but the voters have seen all rows of a "
-                f"class, so the fit has no votes to start from; lower max_samples, or "
-                f"start from nothing with prior_rows=0"
+                f"prior_rows={self.prior_rows!r}, but the voters were trained on all rows "
+                f"of a class, so the fit has no out-of-sample votes; lower max_samples, or "
+                f"start from zero with prior_rows=0"
             )
         return known or Memory.none(self._layout)
 
     def _fading(self, n: int) -> tuple[float, Numbers | None]:
-        """What is left of the rows before n new ones, and of each of these."""
+        """Return the decay of earlier rows after n new ones, and of each new row."""
         if self.half_life is None:
             return 1.0, None
         left = np.exp2(-np.arange(n, -1.0, -1.0) / self.half_life)
         return float(left[0]), left[1:]
 
     def _class_weight(self, memory: Memory) -> Numbers:
-        """What a row of each class counts for, at the class rates of now."""
+        """Return the weight of a row of each class, at the current class rates."""
         if not memory.mass.all():
             return np.ones(len(memory.mass))
         balance = getattr(self._model, "balance", 0.0)
         return self._layout.labels.class_weight(memory.mass, balance)
 
     def _learn(self, memory: Memory) -> bool:
-        """Solve for the weights, if enough is known."""
+        """Solve for the weights, if there are enough rows."""
         if not (memory.rows >= self.min_rows).all() or not memory.mass.all():
             return False
         whole = memory.class_moments(self._class_weight(memory))
         moments = self._settings.moments(whole)
         if not (moments.m > 0).any():
             warnings.warn(
-                "no voter does better than a coin on the rows remembered, so there is "
-                "nothing to weight and the weights are kept; if it lasts, fit a new model",
+                "no voter beats a coin flip on the remembered rows, so the weights are "
+                "kept; if this persists, fit a new model",
                 UserWarning,
                 stacklevel=3,
             )
@@ -388,27 +389,27 @@ class VoteStream:
 def _check_model(model: Any) -> None:
     if hasattr(model, "classifier") and hasattr(model, "schema"):
         raise TypeError(
-            "a VoteStream takes the estimator of a damvi.Model, and rows and labels as it "
-            "knows them: stream = VoteStream(model.classifier), then "
+            "VoteStream needs the estimator of a damvi.Model, and encoded rows and labels: "
+            "stream = VoteStream(model.classifier), then "
             "stream.partial_fit(model.schema.encode(table), y), where y is whether a row "
-            "is positive, or the place of its label in model.target.classes"
+            "is positive, or the index of its label in model.target.classes"
         )
     if not isinstance(model, Model):
         raise TypeError(
-            f"a VoteStream takes a fitted DAMVIClassifier or DAMVIVotingClassifier, "
-            f"not a {type(model).__name__}; of a pipeline, give the last step"
+            f"VoteStream needs a fitted DAMVIClassifier or DAMVIVotingClassifier, "
+            f"not {type(model).__name__}; for a pipeline, pass the last step"
         )
     check_is_fitted(model, "weights_")
 
 
 def _read_arrays(path: str | os.PathLike[str], layout: Layout) -> dict[str, Any]:
-    """The arrays of a file, if they are no larger than those of such a stream."""
+    """Read the arrays of a file, if they are not too large for the layout."""
     expected = Memory.none(layout).as_arrays().values()
     with zipfile.ZipFile(path) as members:
         size = sum(max(one.file_size, one.compress_size) for one in members.infolist())
     room = 8 * layout.n_voters + ROOM_IN_FILE
     if size > sum(one.nbytes + ROOM_OF_ARRAY for one in expected) + room:
-        raise ValueError("it is too large")
+        raise ValueError("the file is too large")
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
 
@@ -421,4 +422,4 @@ def _check(
         number = float(value)
         if number > above or (included and number == above):
             return number
-    raise ValueError(f"{name}={value!r}; give {wanted}")
+    raise ValueError(f"{name}={value!r}; expected {wanted}")

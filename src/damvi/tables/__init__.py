@@ -1,4 +1,4 @@
-"""A file as a typed table: what its columns hold, and how a model sees them."""
+"""Read files into typed tables, infer a schema, and encode columns for a model."""
 
 from .checks import (
     is_number_column,

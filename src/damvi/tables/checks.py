@@ -1,4 +1,4 @@
-"""What a table shows beyond its columns: time order, ids, sentinels and near-copies."""
+"""Checks on the table as a whole: time order, repeated ids, sentinels, near-duplicates."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ if TYPE_CHECKING:
     import pandas as pd
 
 IN_ORDER = 0.95
-"""The rank correlation of dates with the row number, from which rows are in time order."""
+"""Minimum rank correlation of dates with the row number for rows to be in time order."""
 ENOUGH_DATES = 0.99
-"""The share of rows that must have a date."""
+"""Minimum fraction of rows with a date."""
 FEW_ROWS = 20
-"""Below this, rows may be in order, or columns alike, by chance."""
+"""With fewer rows, an order or a correlation may be chance."""
 MOST_ROWS = 4000
-"""By which the worth of an id is judged."""
+"""Maximum number of rows on which the effect of an id is measured."""
 N_FOLDS = 4
-NINES = re.compile(r"-?9{2,8}|-?(?:1e\+?0?9|2147483648|2147483647|32768|32767)")
-"""What people, and their programs, write for a missing number."""
+SENTINELS = re.compile(r"-?9{2,8}|-?(?:1e\+?0?9|2147483648|2147483647|32768|32767)")
+"""Common sentinels for a missing number."""
 FEW_MARKS = 5
 COMPARED_ROWS = 2000
 MOST_PAIRS = 500
 NEARLY = 0.9995
-"""The correlation of columns that are nearly the same."""
+"""Minimum absolute correlation of near-duplicate columns."""
 MOST_PAIRS_OF_ROWS = 5000
-NEIGHBOURLY, SURE = 0.2, 6.0
-"""The rank correlation of a column with itself one row on, from which neighbours are alike,
-and how many standard errors it must be."""
+MIN_AUTOCORRELATION, SURE = 0.2, 6.0
+"""Minimum lag-1 rank correlation of a column for neighbours to be similar, and the number
+of standard errors it must exceed."""
 SOME_REAL, SOME_OTHERS = 500, 1500
-"""Rows by which it is judged what neighbours are worth."""
-FLATTERED = 0.03
-"""The average precision by which neighbours must flatter to be spoken of, which must be
-four standard errors too."""
+"""Number of rows on which the effect of similar neighbours is measured."""
+MIN_GAIN = 0.03
+"""Minimum gain in average precision from similar neighbours that is worth a note. It must
+also exceed four standard errors."""
 N_DRAWS = 100
 TIME_NAME = re.compile(
     r"(?i)time|date|day|week|month|year|hour|minute|second|stamp|tick|epoch|^(?:t|ts)$"
 )
-"""What a column of numbers is called that says when a row was."""
+"""Names of numeric columns that hold a time."""
 MOST = 1e30
-"""What scikit-learn's trees can take for a number."""
+"""Largest number that scikit-learn's trees accept."""
 
 
 def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
-    """The column of dates by which the rows are in order, if there is one.
+    """Return the date column that the rows are sorted by, if there is one.
 
-    It is filled on 99 % of the rows, and its rank correlation with the row number is at
-    least .95, in absolute value. Whether the model uses the column is no matter.
+    At least 99 % of its values are dates, and the absolute rank correlation with the row
+    number is at least 0.95. The model need not use the column.
 
     Parameters
     ----------
     frame : DataFrame
-        The table that the schema was inferred from, in the order of its file.
+        The table that the schema was inferred from, in file order.
     schema : Schema
 
     Examples
@@ -87,7 +87,7 @@ def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
 def notes_on(
     frame: pd.DataFrame, schema: Schema, X: pd.DataFrame, y: NDArray[Any]
 ) -> list[str]:
-    """What the user should know of a table, a line each: doubts, ids, sentinels, copies.
+    """Return notes on a table: ambiguous values, repeated ids, sentinels, near-duplicates.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def notes_on(
         The table that the schema was inferred from.
     schema : Schema
     X : DataFrame
-        The table, encoded.
+        The encoded table.
     y : ndarray
-        The class of each row, by number.
+        Class index of each row.
     """
     doubts = [f"{c.name!r}: {c.doubt}." for c in schema.columns if c.doubt]
     return [
@@ -109,52 +109,52 @@ def notes_on(
 
 
 def note_on_neighbours(schema: Schema, X: pd.DataFrame, y: NDArray[Any]) -> list[str]:
-    """A line on rows that are like their neighbours in the file, where that flatters.
+    """Return a note if rows resemble their neighbours in the file and this inflates scores.
 
-    Rows as they came in time, without a date, look so; folds at random then judge a row by
-    its neighbours. A file that is sorted by its target does not: only rows of the most
-    frequent class are looked at; and one that is sorted by a column is passed over, unless
-    that is named like a time. Whether it matters is told by a small forest, judged by
-    folds at random and by stretches of the file, without columns that sort the file.
+    This is typical of rows in time order without a date column: with random folds, a row is
+    scored by a model that was trained on its neighbours. Only rows of the most frequent
+    class are examined, so sorting by the target has no effect. Files sorted by a column are
+    skipped unless its name suggests a time. The effect is measured with a small forest, on
+    random folds and on contiguous blocks, without the columns that the file is sorted by.
 
     Parameters
     ----------
     schema : Schema
     X : DataFrame
-        The table, encoded, in the order of its file.
+        The encoded table, in file order.
     y : ndarray
-        The class of each row, by number.
+        Class index of each row.
     """
     if any(column.reason.startswith(REPEATS) for column in schema.columns):
-        return []  # neighbours may be of one id, and ids are spoken of
+        return []  # neighbours may share an id, which has its own note
     usual = np.flatnonzero(y == np.bincount(y.astype(np.intp)).argmax())
     numbers = [column.name for column in schema.used if column.kind == "number"]
-    likeness = {name: _likeness(X[name].to_numpy()[usual]) for name in numbers}
-    if not likeness or max(likeness.values()) < NEIGHBOURLY:
+    similarity = {name: _autocorrelation(X[name].to_numpy()[usual]) for name in numbers}
+    if not similarity or max(similarity.values()) < MIN_AUTOCORRELATION:
         return []
-    most = max(likeness, key=lambda name: likeness[name])
+    most = max(similarity, key=lambda name: similarity[name])
     sorted_by = [name for name in X.columns if _sorts(X[name])]
     times = [name for name in sorted_by if TIME_NAME.search(str(name))]
     if sorted_by and not times:
-        return []  # neighbours are alike since somebody sorted them
-    worth = _worth_of_neighbours(X.drop(columns=sorted_by), y)
-    if worth is None:
+        return []  # neighbours are similar because the file is sorted
+    effect = _effect_of_neighbours(X.drop(columns=sorted_by), y)
+    if effect is None:
         return []
-    apart, together = worth
-    cure = "number the rows as they are in the file, and give that column as --time"
+    apart, together = effect
+    cure = "add a column with the row number and pass it as --time"
     if times:
-        cure = f"if {times[0]!r}, by which they are sorted, says when, give it as --time"
+        cure = f"the file is sorted by {times[0]!r}; if that is a time, pass it as --time"
     return [
-        f"Rows are like their neighbours in the file ({most!r} above all). In a quick "
-        f"test, by at most {SOME_REAL:,} rows of the rarest class and {SOME_OTHERS:,} "
-        f"others, a small forest has an AP of {together:.3f} with rows dealt at random, "
-        f"and of {apart:.3f} with neighbours kept together. If new rows come later than "
-        f"these, the scores promise too much: {cure}."
+        f"Rows resemble their neighbours in the file (most of all in {most!r}). In a quick "
+        f"test on at most {SOME_REAL:,} rows of the rarest class and {SOME_OTHERS:,} "
+        f"others, a small forest has an AP of {together:.3f} on random folds, but "
+        f"{apart:.3f} on contiguous blocks. If new rows come later than these, the scores "
+        f"are too optimistic: {cure}."
     ]
 
 
 def _sorts(column: pd.Series) -> bool:
-    """Whether the rows are sorted by a column: in its order, or each value in one place."""
+    """Whether the rows are sorted or grouped by a column."""
     known = column.dropna()
     if len(known) < FEW_ROWS:
         return False
@@ -166,8 +166,8 @@ def _sorts(column: pd.Series) -> bool:
     return abs(_rank_correlation(numbers[places])) >= IN_ORDER
 
 
-def _likeness(values: NDArray[np.float64]) -> float:
-    """The rank correlation of a column with itself one row on; 0 if it may be chance."""
+def _autocorrelation(values: NDArray[np.float64]) -> float:
+    """Return the lag-1 rank correlation of a column; 0 if it is not significant."""
     if len(values) < FEW_ROWS:
         return 0.0
     first = np.linspace(0, len(values) - 2, min(len(values) - 1, MOST_PAIRS_OF_ROWS))
@@ -180,8 +180,8 @@ def _likeness(values: NDArray[np.float64]) -> float:
     return found if found * np.sqrt(known.sum()) >= SURE else 0.0
 
 
-def _worth_of_neighbours(X: pd.DataFrame, y: NDArray[Any]) -> tuple[float, float] | None:
-    """The average precision with neighbours apart, and together, if it clearly differs."""
+def _effect_of_neighbours(X: pd.DataFrame, y: NDArray[Any]) -> tuple[float, float] | None:
+    """Return the AP on contiguous blocks and on random folds if they clearly differ."""
     from sklearn.metrics import average_precision_score
     from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 
@@ -198,17 +198,17 @@ def _worth_of_neighbours(X: pd.DataFrame, y: NDArray[Any]) -> tuple[float, float
     rows = np.sort(np.concatenate(some))
     truth = real[rows]
     stretch = np.empty(len(rows), np.intp)
-    for own in (truth, ~truth):  # of each class as many rows, also where it is sorted by it
+    for own in (truth, ~truth):  # also if the file is sorted by class
         stretch[own] = np.arange(own.sum()) * N_FOLDS // own.sum()
     scores = [
-        _unseen(X.iloc[rows], truth, splits)
+        _out_of_fold(X.iloc[rows], truth, splits)
         for splits in (
             PredefinedSplit(stretch),
             StratifiedKFold(N_FOLDS, shuffle=True, random_state=0),
         )
     ]
     apart, together = (float(average_precision_score(truth, one)) for one in scores)
-    if together - apart < FLATTERED:
+    if together - apart < MIN_GAIN:
         return None
     rng, gains = np.random.default_rng(0), []
     for _ in range(N_DRAWS):
@@ -221,7 +221,7 @@ def _worth_of_neighbours(X: pd.DataFrame, y: NDArray[Any]) -> tuple[float, float
 def _notes_on_ids(
     frame: pd.DataFrame, schema: Schema, X: pd.DataFrame, y: NDArray[Any]
 ) -> list[str]:
-    """Ids that several rows share, and what it is worth to have seen one before."""
+    """Return notes on ids shared by several rows, and on how much they inflate scores."""
     notes = []
     for column in schema.columns:
         if not column.reason.startswith(REPEATS):
@@ -230,29 +230,29 @@ def _notes_on_ids(
         n_ids, n_rows = ids.nunique(), int(ids.notna().sum())
         note = (
             f"{column.name!r} is an id that repeats: {n_ids:,} values in {n_rows:,} rows. "
-            f"It is not used. If new rows will be of other ids, judge the model on ids it "
-            f"has not seen: --group {column.name}"
+            f"It is not used. If new rows will have new ids, evaluate the model on unseen "
+            f"ids: --group {column.name}"
         )
-        worth = _worth_of_ids(X, y, ids)
-        if worth:
-            apart, together = worth
+        effect = _effect_of_ids(X, y, ids)
+        if effect:
+            apart, together = effect
             note += (
-                f". A small forest has an AP of {together:.3f} with rows of one id on both "
-                f"sides, and of {apart:.3f} with ids apart"
+                f". A small forest has an AP of {together:.3f} if rows of an id may be in "
+                f"both training and test folds, and {apart:.3f} if they may not"
             )
         notes.append(note + ".")
     return notes
 
 
-def _worth_of_ids(
+def _effect_of_ids(
     X: pd.DataFrame, y: NDArray[Any], ids: pd.Series
 ) -> tuple[float, float] | None:
-    """The average precision of a small forest with ids apart, and with them mixed."""
+    """Return the AP of a small forest with ids kept apart, and with ids mixed."""
     from sklearn.metrics import average_precision_score
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     rows = np.flatnonzero(ids.notna().to_numpy())
-    if len(rows) > MOST_ROWS:  # whole ids, as many as there is room for
+    if len(rows) > MOST_ROWS:  # keep all rows of an id, or none
         order = np.random.default_rng(0).permutation(ids.nunique())
         codes = order[ids.iloc[rows].factorize()[0]]
         most = np.searchsorted(np.cumsum(np.bincount(codes)), MOST_ROWS)
@@ -264,7 +264,7 @@ def _worth_of_ids(
         return None
     folds = {"n_splits": N_FOLDS, "shuffle": True, "random_state": 0}
     apart, together = (
-        float(average_precision_score(real, _unseen(X.iloc[rows], real, splits)))
+        float(average_precision_score(real, _out_of_fold(X.iloc[rows], real, splits)))
         for splits in (
             list(StratifiedGroupKFold(**folds).split(real, real, groups)),
             StratifiedKFold(**folds),
@@ -273,8 +273,10 @@ def _worth_of_ids(
     return apart, together
 
 
-def _unseen(X: pd.DataFrame, real: NDArray[np.bool_], splits: Any) -> NDArray[np.float64]:
-    """What a small forest says of rows that it has not seen."""
+def _out_of_fold(
+    X: pd.DataFrame, real: NDArray[np.bool_], splits: Any
+) -> NDArray[np.float64]:
+    """Return a small forest's out-of-fold probabilities."""
     from sklearn.ensemble import ExtraTreesClassifier
     from sklearn.model_selection import cross_val_predict
 
@@ -292,7 +294,7 @@ def _unseen(X: pd.DataFrame, real: NDArray[np.bool_], splits: Any) -> NDArray[np
 
 
 def _notes_on_sentinels(schema: Schema, X: pd.DataFrame) -> list[str]:
-    """Numbers far from all others that may stand for a missing value, such as -999."""
+    """Return notes on extreme values that may stand for a missing value, such as -999."""
     notes = []
     for column in schema.used:
         if column.kind != "number":
@@ -304,19 +306,23 @@ def _notes_on_sentinels(schema: Schema, X: pd.DataFrame) -> list[str]:
         for extreme in (known.min(), known.max()):
             others = known[known != extreme]
             n = len(known) - len(others)
-            if not len(others) or not NINES.fullmatch(f"{extreme:.10g}") or n < FEW_MARKS:
+            if (
+                not len(others)
+                or not SENTINELS.fullmatch(f"{extreme:.10g}")
+                or n < FEW_MARKS
+            ):
                 continue
             gap = min(abs(others.min() - extreme), abs(others.max() - extreme))
             if gap >= np.ptp(others) or (extreme < 0 and others.min() >= 0):
                 notes.append(
-                    f"{column.name!r} is {extreme:.10g} in {n:,} rows, and far from it in "
-                    f"all others: if it stands for a missing value, leave the cells empty."
+                    f"{column.name!r} is {extreme:.10g} in {n:,} rows, far from all other "
+                    f"values. If it stands for a missing value, leave these cells empty."
                 )
     return notes
 
 
 def _notes_on_copies(X: pd.DataFrame) -> list[str]:
-    """Columns that are nearly the same: first by some rows, then by all."""
+    """Return a note on near-duplicate columns: found on a sample, confirmed on all rows."""
     if len(X) < FEW_ROWS:
         return []
     rows = np.linspace(0, len(X) - 1, min(len(X), COMPARED_ROWS)).astype(np.intp)
@@ -332,13 +338,13 @@ def _notes_on_copies(X: pd.DataFrame) -> list[str]:
     shown = "; ".join(f"{one!r} and {other!r}" for one, other in pairs[:3])
     more = f"; and {counted(len(pairs) - 3, 'more pair')}" if len(pairs) > 3 else ""
     return [
-        f"Nearly the same: {shown}{more}. One of each is enough: they share what they are "
-        f"worth to a model."
+        f"Nearly identical columns: {shown}{more}. One of each is enough: together they "
+        f"split their importance."
     ]
 
 
 def _scaled(feature: pd.Series) -> NDArray[np.float64]:
-    """A column of which the product with another is their correlation; a gap is 0."""
+    """Scale a column to length 1, so that dot products are correlations; missing is 0."""
     values = (feature.cat.codes if hasattr(feature, "cat") else feature).to_numpy(
         np.float64
     )
@@ -356,7 +362,7 @@ def _scaled(feature: pd.Series) -> NDArray[np.float64]:
 
 
 def time_values(frame: pd.DataFrame, name: str) -> NDArray[np.float64] | None:
-    """A column of dates as seconds, NaN where there is none; None if it holds no dates."""
+    """Return a date column as seconds, NaN where missing; None if it holds no dates."""
     import pandas as pd
 
     values = frame[name]
@@ -371,7 +377,7 @@ def time_values(frame: pd.DataFrame, name: str) -> NDArray[np.float64] | None:
 
 
 def is_number_column(column: pd.Series) -> bool:
-    """Whether it holds numbers, and not truths."""
+    """Whether the column is numeric and not boolean."""
     from pandas.api import types
 
     is_bool = types.is_bool_dtype(column.dtype)
@@ -379,7 +385,7 @@ def is_number_column(column: pd.Series) -> bool:
 
 
 def read_times(column: pd.Series) -> NDArray[Any]:
-    """The rows in their order of time, as numbers."""
+    """Return the times of the rows as sortable numbers."""
     from pandas.api import types
 
     if is_number_column(column):
@@ -390,17 +396,17 @@ def read_times(column: pd.Series) -> NDArray[Any]:
         form = "" if is_date else find_date_format(column.astype("string"))
         if not is_date and not form:
             raise ValueError(
-                f"the time column {column.name!r} holds neither dates nor numbers, as "
-                f"{str(column.iloc[0])!r} shows; give dates such as 2024-01-31, or numbers"
+                f"time column {column.name!r} holds neither dates nor numbers, for example "
+                f"{str(column.iloc[0])!r}; use dates such as 2024-01-31, or numbers"
             )
         dates = dates_in(column, form)
         odd = dates.isna().to_numpy()
         times = dates.dt.as_unit("us").astype("int64").to_numpy()
     if odd.any():
         raise ValueError(
-            f"the time column {column.name!r} has "
-            f"{counted(odd.sum(), 'value that is', 'values that are')} no time, such as "
-            f"{str(column[odd].iloc[0])!r}; give each row a time"
+            f"time column {column.name!r} has "
+            f"{counted(odd.sum(), 'value that is', 'values that are')} not a time, for "
+            f"example {str(column[odd].iloc[0])!r}; every row needs a time"
         )
     return times
 
@@ -408,7 +414,7 @@ def read_times(column: pd.Series) -> NDArray[Any]:
 def _rank_correlation(
     values: NDArray[np.float64], others: NDArray[np.float64] | None = None
 ) -> float:
-    """Spearman's, of these with others or with their own places; 0 if all are alike."""
+    """Spearman's rho with ``others``, or with the row number; 0 if either is constant."""
     from scipy.stats import rankdata
 
     pair = rankdata(values), np.arange(len(values)) if others is None else rankdata(others)

@@ -1,7 +1,7 @@
-"""Delimited text (CSV, TSV): its encoding, separator, decimal sign, header and rows.
+"""Delimited text (CSV, TSV): encoding, delimiter, decimal sign, header and rows.
 
-pyarrow parses the rows. What it cannot know is settled here: how the file is written, and
-that no row is lost or made up without an error that names the line.
+pyarrow parses the rows. This module detects the dialect and makes sure that no row is lost
+or invented without an error that names the line.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BLOCK = 1 << 20
-"""Bytes that are parsed at a time: few, so that they stay in a processor's cache."""
+"""Bytes parsed at a time; small enough to stay in the CPU cache."""
 LONGEST_ROW = 1 << 26
 HEAD = 1 << 20
-"""Bytes from which encoding, separator, decimal sign and header are found."""
+"""Bytes from which encoding, delimiter, decimal sign and header are detected."""
 TAIL = 1 << 10
-"""Bytes in which empty lines at the end of a file are looked for."""
+"""Bytes searched for empty lines at the end of a file."""
 HEAD_ROWS = 500
 ROW_SIGNS = 8
-"""Separators in the lines of one cell, from which on these lines look like rows."""
-NUL = "there is a NUL in it; is this text, or UTF-16 without a byte order mark?"
+"""Minimum number of delimiters in a multi-line cell for its lines to look like rows."""
+NUL = "contains a NUL byte; is this a text file, or UTF-16 without a byte order mark?"
 POINT = re.compile(r"\s*[-+]?\d+\.\d+\s*")
 COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 
 class DelimitedFile:
-    """A text file of cells under a header.
+    """A delimited text file with a header.
 
     Attributes
     ----------
     path : Path
     encoding : {"utf-8-sig", "utf-16", "cp1252"}
-        UTF-8 may have a byte order mark, UTF-16 must have one.
+        UTF-8 with or without a byte order mark; UTF-16 with one.
     separator : {",", ";", "\\t", "|"}
     decimal : {".", ","}
-        The comma, where numbers have one and cells are separated by something else.
+        A comma if numbers use one and the delimiter is something else.
     header : list of str
-        The cells of the first line that is not empty.
+        The cells of the first non-empty line.
     """
 
     def __init__(self, path: Path) -> None:
@@ -66,14 +66,14 @@ class DelimitedFile:
         self.header, self._data_start = self._read_header(text, is_whole)
 
     def batches(self, names: list[str], wanted: list[str]) -> Iterator[pa.RecordBatch]:
-        """The rows in order, all cells as text; an empty cell is null.
+        """Yield the rows in order, all cells as text; an empty cell is null.
 
         Parameters
         ----------
         names : list of str
-            A name for each column of the file.
+            The name of each column in the file.
         wanted : list of str
-            Those to give, in this order.
+            The columns to return, in this order.
         """
         import pyarrow as pa
 
@@ -85,9 +85,9 @@ class DelimitedFile:
                     yield batch
                 return
             except pa.ArrowInvalid as error:
-                # A row that is longer than a block is parsed again in a longer one.
+                # Parse a row longer than a block again, with a larger block.
                 if block == LONGEST_ROW or "straddling" not in str(error):
-                    self._count_rows()  # pyarrow, on several threads, knows no lines
+                    self._count_rows()  # multi-threaded pyarrow reports no line numbers
                     raise
 
     def _parse(
@@ -96,7 +96,7 @@ class DelimitedFile:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        # A row of our own follows the file. If it is not found, a quote before it is open.
+        # Append a row of our own. If it does not come out, a quote before it is still open.
         end = secrets.token_hex(8) + self.separator * len(names)
         is_complete = False
 
@@ -128,11 +128,11 @@ class DelimitedFile:
                 if skip < len(batch):
                     yield batch.slice(skip)
                 skip = max(0, skip - len(batch))
-        # Most files have a row a line. Where lines are empty or break within quotes,
-        # another parser has to find the same rows.
+        # Most files have one row per line. If lines are empty or break within quotes,
+        # check the number of rows with another parser.
         is_sound = is_complete and not rows.has_nul
         if not is_sound or (n_rows != rows.n_lines and n_rows != self._count_rows()):
-            raise pa.ArrowInvalid("its rows cannot be told apart")
+            raise pa.ArrowInvalid("cannot tell where rows begin and end")
 
     def _open_rows(self, end: str) -> _Utf8:
         file = open_bytes(self.path)
@@ -142,21 +142,21 @@ class DelimitedFile:
         return _Utf8(file, decoder, has_ascii, start=head[self._data_start :], end=end)
 
     def _read_header(self, text: str, is_whole: bool) -> tuple[list[str], int]:
-        """The header's cells, and the place in the text where the rows start."""
+        """Return the header's cells, and the offset at which the rows start."""
         lines = io.StringIO(text, newline="")
         with _long_cells():
             for row in _rows(lines, self.separator):
                 if not is_whole and lines.tell() == len(text):
                     raise ValueError(
-                        f"{self.path}, line {row.line}: the header has more than "
-                        f"{HEAD >> 20} MB; is there a quote that is not closed?"
+                        f"{self.path}, line {row.line}: the header is longer than "
+                        f"{HEAD >> 20} MB; is a quote not closed?"
                     )
                 self._check_text(row)
                 return row.cells, lines.tell()
         raise ValueError(f"{self.path} is empty")
 
     def _count_rows(self) -> int:
-        """The rows as Python's own parser has them; an error for the first wrong line."""
+        """Count the rows with Python's csv parser; raise an error for a bad line."""
         n_rows, line = -1, 0
         with open_bytes(self.path) as file, _long_cells():
             errors = _errors(self.encoding)
@@ -168,8 +168,8 @@ class DelimitedFile:
                     n_rows, line = n_rows + 1, row.last_line
             except csv.Error:
                 raise ValueError(
-                    f"{self.path} has a row of more than {LONGEST_ROW >> 20} MB after line "
-                    f"{line}; is there a quote that is not closed?"
+                    f"{self.path} has a row longer than {LONGEST_ROW >> 20} MB after line "
+                    f"{line}; is a quote not closed?"
                 ) from None
         return n_rows
 
@@ -183,22 +183,21 @@ class DelimitedFile:
             )
         if width == 1 and line_before is not None and row.line > line_before + 1:
             raise ValueError(
-                f"{self.path}, line {line_before + 1} is empty, and in a table of one "
-                f'column this may be a row or none; write "" for a missing value, or '
-                f"remove the line"
+                f"{self.path}, line {line_before + 1} is empty, which is ambiguous in a "
+                f'table with one column; write "" for a missing value, or remove the line'
             )
 
     def _check_text(self, row: _Row, width: int = 0) -> None:
-        """An error for what is no text, and for a quote that has made one row of several.
+        """Raise an error for binary data, and for a missing quote that merges rows.
 
-        A cell may well have line breaks in it. But where a quote is missing, the next one
-        closes the cell, and is seldom followed by a separator; or whole rows are within it.
+        Cells may contain line breaks. But if a quote is missing, the next quote closes the
+        cell and is rarely followed by a delimiter, or the cell contains whole rows.
         """
         if "\0" in row.text:
             raise ValueError(f"{self.path}, line {row.line}: {NUL}")
         if row.is_open:
             raise ValueError(
-                f"{self.path}, line {row.line}: a quote is opened here that is not closed"
+                f"{self.path}, line {row.line}: the quote opened here is never closed"
             )
         if row.line == row.last_line:
             return
@@ -213,14 +212,14 @@ class DelimitedFile:
             are_rows = True
         if are_rows:
             raise ValueError(
-                f"{self.path}, line {row.line}: a quote is opened here that is closed in "
-                f"line {row.last_line} only, and what is between looks like rows; close "
-                f"it, or write a quote that belongs to the text twice"
+                f"{self.path}, line {row.line}: the quote opened here is only closed in "
+                f"line {row.last_line}, and the text in between looks like rows; close the "
+                f"quote, or double it if it is part of the text"
             )
 
 
 class _Row(NamedTuple):
-    """A row that is not empty, with the lines it is written in."""
+    """A non-empty row, and the lines that it spans."""
 
     line: int
     last_line: int
@@ -230,7 +229,7 @@ class _Row(NamedTuple):
 
 
 def _rows(lines: Iterable[str], separator: str) -> Iterator[_Row]:
-    """The rows of lines that come with their ends, which may be of any kind."""
+    """Parse lines, which keep their line endings, into rows."""
     seen: list[str] = []
     at_end = False
 
@@ -240,7 +239,7 @@ def _rows(lines: Iterable[str], separator: str) -> Iterator[_Row]:
             seen.append(line)
             yield line
         at_end = True
-        yield "end"  # is a row of its own, unless a quote is open
+        yield "end"  # a separate row, unless a quote is open
 
     reader = csv.reader(lines_and_end(), delimiter=separator)
     line = 1
@@ -263,7 +262,7 @@ def _long_cells() -> Iterator[None]:
 
 
 class _Utf8(io.RawIOBase):
-    """A file's text in UTF-8, with an end of our own; its lines are counted."""
+    """A file's text as UTF-8, followed by an end marker; counts the lines."""
 
     def __init__(
         self, file: Any, decoder: Any, has_ascii: bool, *, start: str, end: str
@@ -271,7 +270,7 @@ class _Utf8(io.RawIOBase):
         self._file, self._decoder, self._has_ascii = file, decoder, has_ascii
         self._end, self._tail, self.n_lines = f"{end}\n".encode(), b"\n", 0
         self.has_nul = False
-        # An empty line, lest pyarrow take a byte order mark from the first cell.
+        # Start with an empty line, or pyarrow strips a byte order mark from the first cell.
         self._ready = b"\n" + self._counted(start.encode())
 
     def readable(self) -> bool:
@@ -280,8 +279,8 @@ class _Utf8(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         while len(self._ready) < 2 and self._end:
             self._ready += self._more(size)
-        # No more than asked for: there may be no room for it. And no CR at the end: if the
-        # next part begins with LF, pyarrow takes it away, be it within quotes or not.
+        # Return no more than asked for: the caller's buffer may be full. Never end with
+        # CR: if the next chunk starts with LF, pyarrow drops it, even within quotes.
         last = len(self._ready) if size < 0 else min(size, len(self._ready))
         last -= last > 1 and self._ready[last - 1 : last] == b"\r"
         data, self._ready = self._ready[:last], self._ready[last:]
@@ -293,17 +292,17 @@ class _Utf8(io.RawIOBase):
             last = self._counted(self._decoder.decode(b"", True).encode())
             if not self._tail.endswith((b"\n", b"\r")):
                 last += self._counted(b"\n")
-            # Empty lines at the end are common, and no reason to count all rows again.
+            # Trailing empty lines are common, and no reason to count all rows again.
             self.n_lines -= _count_breaks(self._tail[len(self._tail.rstrip(b"\r\n")) :]) - 1
             end, self._end = self._end, b""
             return last + end
-        # Most files are ASCII, and this costs next to nothing.
+        # Most files are ASCII; the check is cheap.
         if not (self._has_ascii and data.isascii() and not self._decoder.getstate()[0]):
             data = self._decoder.decode(data).encode()
         return self._counted(data)
 
     def _counted(self, data: bytes) -> bytes:
-        """The same; its lines are counted, whatever ends them."""
+        """Count the lines in the data, with any line ending, and return the data."""
         self.has_nul = self.has_nul or 0 in data
         self.n_lines += _count_breaks(data)
         self.n_lines -= self._tail.endswith(b"\r") and data.startswith(b"\n")
@@ -327,7 +326,7 @@ KANA = re.compile("[\u3040-\u30ff年月日時分]")
 
 
 def _odd_byte(error: UnicodeError) -> tuple[str, int]:
-    """A byte that is no text: of Windows, as one in a file that else is UTF-8 will be."""
+    """Decode a byte that is not valid UTF-8 as Windows-1252."""
     assert isinstance(error, UnicodeDecodeError)
     odd = error.object[error.start : error.end]
     try:
@@ -352,9 +351,9 @@ def _find_encoding(head: bytes) -> str:
         return "utf-16"
     decoder = codecs.getincrementaldecoder("utf-8")("ignore")
     kept = len(decoder.decode(head).encode())
-    cut = len(decoder.getstate()[0])  # the last character may be cut in half
+    cut = len(decoder.getstate()[0])  # the last character may be incomplete
     n_ascii = len(head.translate(None, bytes(range(128, 256))))
-    # An odd byte does not make a file in UTF-8 one of Windows.
+    # A stray byte does not turn UTF-8 into Windows-1252.
     n_utf8, n_odd = kept - n_ascii, len(head) - cut - kept
     if n_odd <= n_utf8:
         return "utf-8-sig"
@@ -362,7 +361,7 @@ def _find_encoding(head: bytes) -> str:
 
 
 def _is_japanese(head: bytes) -> bool:
-    """Whether it is text in Shift-JIS: with kana, which no other text has by chance."""
+    """Whether the bytes are Shift-JIS text; kana do not occur in other text by chance."""
     try:
         text = codecs.getincrementaldecoder("cp932")().decode(head)
     except UnicodeDecodeError:
@@ -372,14 +371,14 @@ def _is_japanese(head: bytes) -> bool:
 
 
 def _find_separator(text: str) -> str:
-    """The mark that parts the header, and the rows after it into as many cells.
+    """Return the delimiter that splits the header and the rows into equally many cells.
 
-    A name may have a comma in it, "Amount, EUR", where semicolons are what separates.
+    A column name may contain a comma, as in "Amount, EUR", though the delimiter is ";".
     """
     best, most = ",", (0.0, 1)
     for mark in ",;\t|":
         widths = [len(row) for row in _first_rows(text, mark)]
-        # The last line may be cut in the middle.
+        # The last line may be incomplete.
         rows = widths[1:-1] or widths[1:]
         alike = sum(width == widths[0] for width in rows) / max(1, len(rows))
         if widths and widths[0] > 1 and (alike, widths[0]) > most:
@@ -388,7 +387,7 @@ def _find_separator(text: str) -> str:
 
 
 def _find_decimal(text: str, separator: str) -> str:
-    """The comma, if more cells have one than have a point."""
+    """Return the comma if more cells contain one than a point."""
     if separator == ",":
         return "."
     cells = [cell for row in _first_rows(text, separator)[1:] for cell in row]
@@ -399,7 +398,7 @@ def _find_decimal(text: str, separator: str) -> str:
 
 def _first_rows(text: str, separator: str) -> list[list[str]]:
     rows: list[list[str]] = []
-    with suppress(csv.Error):  # a cell that is too long for this reader
+    with suppress(csv.Error):  # a cell too long for this parser
         for row in _rows(io.StringIO(text, newline=""), separator):
             rows.append(row.cells)
             if len(rows) == HEAD_ROWS:

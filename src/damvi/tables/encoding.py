@@ -1,8 +1,8 @@
-"""Columns of very many values as numbers, without their labels: levels, and free text.
+"""Encode high-cardinality categories ("levels") and free text as numbers.
 
-A level (a shop, a postcode) is known by a 64-bit hash, never by its text. What a model
-learns of it, it learns from its own training rows; see :mod:`damvi.voters.columns`. Free
-text becomes the few directions in which its hashed n-grams vary most.
+A level (a shop, a postcode) is stored as a 64-bit hash, never as text. Each voter learns
+its class rates from its own training rows; see :mod:`damvi.voters.columns`. Free text is
+hashed to n-grams and projected on the leading singular vectors.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_LEVELS = 2**16
-"""That are told apart; the others count as one."""
+"""Maximum number of distinct levels; all others share one code."""
 FREQUENCY = "frequency"
 WORD = r"(?u)\b\w+\b"
-"""What counts as a word; a single letter does too."""
+"""A word, which may be a single letter."""
 N_BUCKETS = 2**11
-"""For character n-grams, and as many for words and pairs of words."""
+"""Number of hash buckets for character n-grams, and again for words and word pairs."""
 N_DIRECTIONS = 30
 TEXTS_TO_LEARN = 20_000
 LONGEST_TEXT = 1000
-"""Characters that are read of a text."""
+"""Characters of a text that are used."""
 BLANKS_IN_TEXT = 2.0
-"""On average, from which on a column holds no names but free text."""
+"""Mean number of spaces per value from which a column is free text, not names."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Levels:
-    """The levels of a column in training rows.
+    """The levels of a column in the training rows.
 
     Attributes
     ----------
     hashes : ndarray of uint64, shape (K,)
-        In order.
+        Sorted.
     counts : ndarray of uint32, shape (K,)
-        The training rows that have each.
+        Number of training rows of each level.
 
     Examples
     --------
@@ -64,15 +64,15 @@ class Levels:
 
     @classmethod
     def learn(cls, column: pd.Series) -> Levels:
-        """All of them, or some.
+        """Collect all levels, or a random subset if there are too many.
 
-        If those that are frequent were chosen, or those that come twice, more of the
-        training rows than of new ones would have a known level, and scores be flattered.
+        Preferring frequent levels, or those that occur twice, would make more training rows
+        than new rows have a known level, and scores would be too optimistic.
         """
         codes, hashes = _distinct(column)
         found, places = np.unique(hashes, return_inverse=True)
         counts = np.bincount(places[codes[codes >= 0]], minlength=len(found))
-        chosen = np.flatnonzero(counts)[:MOST_LEVELS]  # by their hashes, at random
+        chosen = np.flatnonzero(counts)[:MOST_LEVELS]  # ordered by hash, so at random
         return cls(found[chosen], counts[chosen].astype(np.uint32))
 
     def __len__(self) -> int:
@@ -88,13 +88,13 @@ class Levels:
         return f"Levels({len(self)}, sha256 {_digest(self.hashes, self.counts)})"
 
     def codes(self, column: pd.Series) -> NDArray[np.int32]:
-        """From 1 on, by hash; 0 for new ones, -1 where there is none."""
+        """Return codes from 1, ordered by hash; 0 if unknown, -1 if missing."""
         codes, hashes = _distinct(column)
         own = np.append(1 + find_hashes(self.hashes, hashes), -1).astype(np.int32)
         return own[codes]
 
     def encode(self, column: pd.Series) -> tuple[pd.Categorical, NDArray[np.float64]]:
-        """The codes, as categories, and the logarithm of each row's count."""
+        """Return the codes as a categorical, and the log count of each row's level."""
         import pandas as pd
 
         codes = self.codes(column)
@@ -104,12 +104,12 @@ class Levels:
 
 
 def is_free_text(text: pd.Series) -> bool:
-    """Whether these texts have words enough to be sentences."""
+    """Whether the texts have enough words to be sentences."""
     return bool(text.dropna().str.count(r"\s+").mean() >= BLANKS_IN_TEXT)
 
 
 def _distinct(column: pd.Series) -> tuple[NDArray[np.intp], Hashes]:
-    """The place of each row's value, -1 where there is none, and the hash of each value."""
+    """Return the index of each row's distinct value, -1 if missing, and the hashes."""
     import pandas as pd
 
     if hasattr(column, "cat"):
@@ -123,14 +123,14 @@ def _distinct(column: pd.Series) -> tuple[NDArray[np.intp], Hashes]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Words:
-    """How free text becomes a few numbers.
+    """Encode free text as a few numbers (hashed n-grams, TF-IDF, truncated SVD).
 
     Attributes
     ----------
     weights : ndarray of float32, shape (B,)
-        What an n-gram of each bucket counts: the less, the more texts have it.
+        Inverse document frequency of each bucket.
     directions : ndarray of float32, shape (B, R)
-        In which the weighted texts vary most.
+        The leading right singular vectors of the weighted texts.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class Words:
 
     @classmethod
     def learn(cls, column: pd.Series) -> Words:
-        """From the texts alone, of some rows where there are very many."""
+        """Learn weights and directions from the texts, or from a sample of them."""
         from sklearn.utils.extmath import randomized_svd
 
         texts = _texts(column.dropna().unique().tolist())
@@ -157,7 +157,7 @@ class Words:
         weights = np.where(n_with > 0, np.log((1 + n) / (1 + n_with)) + 1, 0)
         weights = weights.astype(np.float32)
         n_directions = max(1, min(N_DIRECTIONS, n - 1, int((n_with > 0).sum()) - 1))
-        with one_blas_thread():  # the same numbers on any machine with the same library
+        with one_blas_thread():  # reproducible for a given BLAS library
             _, _, directions = randomized_svd(
                 _weighted(counts, weights), n_directions, n_iter=4, random_state=0
             )
@@ -169,7 +169,7 @@ class Words:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What the numbers are called."""
+        """Names of the numbers."""
         return tuple(f"text {number}" for number in range(1, self.n_numbers + 1))
 
     def __eq__(self, other: object) -> bool:
@@ -183,16 +183,16 @@ class Words:
         return f"Words({self.n_numbers}, sha256 {digest})"
 
     def encode(self, column: pd.Series) -> NDArray[np.float64]:
-        """The numbers of each row, (n, R); NaN where there is no text."""
+        """Return the numbers of each row, (n, R); NaN where the text is missing."""
         import pandas as pd
 
         codes, values = pd.factorize(column.astype("string"))
         numbers = np.full((len(values) + 1, self.n_numbers), np.nan)
         numbers[:-1] = self.numbers(values.tolist())
-        return numbers[codes]  # -1, for missing, is the last
+        return numbers[codes]  # -1 (missing) picks the last row
 
     def numbers(self, texts: Sequence[Any]) -> NDArray[np.float64]:
-        """The numbers of each of these texts, (n, R)."""
+        """Return the numbers of each text, (n, R)."""
         weighted = _weighted(_count_ngrams(_texts(texts)), self.weights)
         return np.asarray(weighted @ self._directions)
 
@@ -202,14 +202,14 @@ class Words:
 
 
 def _texts(values: Sequence[Any]) -> list[str]:
-    """The start of each, in characters that can be hashed."""
+    """Truncate the texts, and replace characters that cannot be hashed."""
     return [
         str(value)[:LONGEST_TEXT].encode("utf-8", "replace").decode() for value in values
     ]
 
 
 def _count_ngrams(texts: list[str]) -> csr_matrix:
-    """How often the n-grams of each bucket are in each text."""
+    """Count the n-grams of each text by hash bucket."""
     from scipy.sparse import csr_matrix, hstack
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -227,7 +227,7 @@ def _count_ngrams(texts: list[str]) -> csr_matrix:
 
 
 def _weighted(counts: csr_matrix, weights: NDArray[np.float32]) -> csr_matrix:
-    """Counts by their logarithm and the n-gram's weight, each text of length 1."""
+    """Apply sublinear TF-IDF, and scale each text to length 1."""
     from sklearn.preprocessing import normalize
 
     weighted = counts.copy()

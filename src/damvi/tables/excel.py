@@ -1,4 +1,4 @@
-"""The first table of an Excel workbook."""
+"""Read the first table of an Excel workbook."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD_ROWS = 50
-"""Rows among which the header is looked for."""
+"""Rows searched for the header."""
 FULL = 0.8
-"""The share of the widest row that a header fills."""
+"""Minimum fraction of the widest row that a header fills."""
 MOST_CELLS = 50_000_000
 FORMULA_ROWS = 200
 ERROR = re.compile(
@@ -29,10 +29,10 @@ ERROR = re.compile(
 
 
 def read_excel(path: Path) -> pd.DataFrame:
-    """The first sheet that has cells, without empty rows and a title above the header.
+    """Read the first non-empty sheet, without empty rows and titles above the header.
 
-    Of formulas the results that are stored are read. Where names repeat, those of a merged
-    header above them are put in front.
+    Formulas are read as their stored results. Repeated column names are prefixed with the
+    name in the merged header above them.
     """
     import pandas as pd
 
@@ -59,8 +59,8 @@ def read_excel(path: Path) -> pd.DataFrame:
         for place, name in enumerate(names)
         if name or any(row[place] is not None for row in body)
     ]
-    _say_what_was_overlooked(path, rows[:start], names)
-    _say_formulas(path, sheet, names, start, body)
+    _warn_about_title(path, rows[:start], names)
+    _warn_about_formulas(path, sheet, names, start, body)
     columns = {place: _typed([row[place] for row in body]) for place in kept}
     frame = pd.DataFrame(columns, columns=kept)
     frame.columns = pd.Index([names[place] for place in kept], dtype=object)
@@ -68,20 +68,20 @@ def read_excel(path: Path) -> pd.DataFrame:
 
 
 def _check_size(path: Path) -> None:
-    """Refuse a workbook that expands to far more than its size."""
+    """Reject a workbook that expands to far more than its size."""
     try:
         with zipfile.ZipFile(path) as archive:
             total, limit = 0, limit_of(path)
             for info in archive.infolist():
-                # What the archive says of its sizes may be a lie.
+                # The sizes declared in the archive may be false.
                 with archive.open(info) as file:
                     while part := file.read(1 << 20):
                         total += len(part)
                         if total > limit:
                             raise refuse_bomb(path)
     except DAMAGE as error:
-        hint = "is it of an older kind (.xls), or protected by a password?"
-        raise ValueError(f"{path} is no Excel workbook ({error}); {hint}") from error
+        hint = "is it an old .xls file, or password-protected?"
+        raise ValueError(f"{path} is not an Excel workbook ({error}); {hint}") from error
 
 
 def _first_sheet(path: Path, book: Any) -> tuple[str, list[list[Any]]]:
@@ -90,7 +90,7 @@ def _first_sheet(path: Path, book: Any) -> tuple[str, list[list[Any]]]:
         if found is not None:
             others.append(sheet.title)
             continue
-        # What a file says of its size is often wrong.
+        # The declared dimensions are often wrong.
         sheet.reset_dimensions()
         rows = list(_cells(path, sheet))
         while rows and not rows[-1]:
@@ -98,33 +98,31 @@ def _first_sheet(path: Path, book: Any) -> tuple[str, list[list[Any]]]:
         if rows:
             found = sheet.title, rows
     if found is None:
-        raise ValueError(f"{path} has no cell in any sheet")
+        raise ValueError(f"{path} has no data in any sheet")
     if others:
         names = ", ".join(map(repr, others[:5]))
-        warnings.warn(
-            f"{path}: the sheet {found[0]!r} is read, and not {names}", stacklevel=2
-        )
+        warnings.warn(f"{path}: reading sheet {found[0]!r}, ignoring {names}", stacklevel=2)
     return found
 
 
 def _cells(path: Path, sheet: Any) -> Iterator[list[Any]]:
-    """The rows of a sheet, without the empty cells at their ends."""
+    """Yield the rows of a sheet, without trailing empty cells."""
     n_rows = width = 0
     for row in sheet.iter_rows(values_only=True):
         cells = [_plain(cell) for cell in row]
         while cells and cells[-1] is None:
             cells.pop()
         n_rows, width = n_rows + 1, max(width, len(cells))
-        if n_rows * width > MOST_CELLS:  # a cell far away makes a table of nothing
+        if n_rows * width > MOST_CELLS:  # one stray cell makes a huge, empty table
             raise ValueError(
-                f"{path} has more than {MOST_CELLS:,} cells in {sheet.title!r}, empty ones "
-                f"among them; save the table as CSV or parquet"
+                f"{path} has more than {MOST_CELLS:,} cells in sheet {sheet.title!r}, "
+                f"including empty ones; save the table as CSV or parquet"
             )
         yield cells
 
 
 def _plain(cell: Any) -> Any:
-    """A cell's value; None if it is empty or an error such as #N/A."""
+    """Return a cell's value; None if it is empty or an error such as #N/A."""
     if isinstance(cell, str):
         return None if not cell.strip() or ERROR.fullmatch(cell.strip()) else cell
     if isinstance(cell, time):
@@ -137,19 +135,19 @@ def _plain(cell: Any) -> Any:
 
 
 def _header(rows: list[list[Any]]) -> int:
-    """The first row that is about as full as the fullest, and all text."""
+    """Return the first row that is all text and nearly as full as the fullest row."""
     head = rows[:HEAD_ROWS]
     filled = [sum(cell is not None for cell in row) for row in head]
     for place, row in enumerate(head):
         texts = all(isinstance(cell, str) for cell in row if cell is not None)
         if filled[place] >= max(1.0, FULL * max(filled)) and texts:
             return place
-    # Years may be names too.
+    # Column names may be numbers, such as years.
     return next(place for place, n in enumerate(filled) if n >= FULL * max(filled))
 
 
 def _names(rows: list[list[Any]], start: int) -> list[str]:
-    """The names of the columns, as a header of one or two rows has them."""
+    """Return the column names from a header of one or two rows."""
     names = ["" if cell is None else str(cell).strip() for cell in rows[start]]
     if start == 0:
         return names
@@ -160,7 +158,7 @@ def _names(rows: list[list[Any]], start: int) -> list[str]:
     if len(set(names)) == len(names):
         return names
     group, groups = "", []
-    for over in above:  # merged cells have their text in the first
+    for over in above:  # a merged range has its text in the first cell
         group = over or group
         groups.append(group)
     return [
@@ -170,7 +168,7 @@ def _names(rows: list[list[Any]], start: int) -> list[str]:
 
 
 def _typed(cells: list[Any]) -> Any:
-    """Numbers, booleans or dates, if all cells are that; else text."""
+    """Return numbers, booleans or dates if all cells are of that type, else text."""
     import pandas as pd
 
     kinds = {type(cell) for cell in cells if cell is not None}
@@ -197,18 +195,18 @@ def _text(cell: Any) -> str:
     return str(cell)
 
 
-def _say_what_was_overlooked(path: Path, above: list[list[Any]], names: list[str]) -> None:
+def _warn_about_title(path: Path, above: list[list[Any]], names: list[str]) -> None:
     texts = [str(cell) for row in above for cell in row if cell is not None]
     left = [text for text in texts if not any(text.strip() in name for name in names)]
     if left:
         shown = ", ".join(repr(text[:40]) for text in left[:3])
-        warnings.warn(f"{path}: above the header {shown} is overlooked", stacklevel=2)
+        warnings.warn(f"{path}: ignoring {shown} above the header", stacklevel=2)
 
 
-def _say_formulas(
+def _warn_about_formulas(
     path: Path, sheet: str, names: list[str], start: int, body: list[list[Any]]
 ) -> None:
-    """Name the columns of formulas whose results are not in the file."""
+    """Warn about columns of formulas without stored results."""
     import openpyxl
 
     empty = [
@@ -234,7 +232,7 @@ def _say_formulas(
     lost = [repr(names[place]) for place in empty if place in found]
     if lost:
         warnings.warn(
-            f"{path}: the formulas of {', '.join(lost)} have no results in the file; open "
-            f"and save it in a spreadsheet program",
+            f"{path}: the formulas in {', '.join(lost)} have no stored results; open the "
+            f"file in a spreadsheet program and save it",
             stacklevel=2,
         )

@@ -1,4 +1,4 @@
-"""The target column of a table: which classes there are, and the class of each row."""
+"""The target column of a table: its classes, and the class of each row."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CLASSES = 256
-"""A vote for a class is one byte."""
+"""A vote for a class is stored in one byte."""
 FEW_VALUES = 20
-"""Numbers that may be classes, whatever they are: grades, say."""
+"""Up to this many distinct numbers may be classes, such as grades."""
 FEW_ROWS = 10
-"""Rows of a number, on average, below which many numbers are amounts."""
+"""Minimum mean number of rows per value; below it, many numbers look like amounts."""
 LEAST_ROWS = 2
-"""Of each class: one to learn from, one to judge by."""
+"""Minimum number of rows per class: one to train on, one to evaluate on."""
 
 LABEL_KINDS: dict[str, Callable[[str], Any]] = {
     "text": str,
@@ -30,26 +30,26 @@ LABEL_KINDS: dict[str, Callable[[str], Any]] = {
     "float": float,
     "bool": {"False": False, "True": True}.__getitem__,
 }
-"""What labels may be, and how they are read from their texts."""
+"""The original types of labels, and how to parse them from text."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The column to predict, of two classes; of more it is a :class:`TargetOfMany`.
+    """The column to predict, with two classes; see :class:`TargetOfMany` for more.
 
     Attributes
     ----------
     name : str
     negative, positive : str
-        The labels of two classes, which the classifier learns as False and True.
-        ``negative`` is empty where it stands for all other labels.
+        Labels of the two classes, which the classifier learns as False and True.
+        ``negative`` is empty if it stands for all other labels.
     classes : tuple of str
-        The labels of three or more classes; the two others are empty then. The classifier
-        learns their places, 0, 1, 2, ...
+        Labels of three or more classes; ``negative`` and ``positive`` are then empty. The
+        classifier learns their indices, 0, 1, 2, ...
     kind : {"text", "int", "float", "bool"}
-        What the labels were before they became texts.
+        The original type of the labels.
     merged : bool
-        Labels that differ in case or blanks alone are one.
+        Whether labels that differ only in case or whitespace are merged.
     """
 
     name: str
@@ -60,13 +60,13 @@ class Target:
     merged: bool = False
 
     pos_label: ClassVar[bool | None] = True
-    """The positive class as an estimator is given it."""
+    """The positive class as passed to an estimator."""
     label_type: ClassVar[type[np.bool_] | type[np.uint8]] = np.bool_
-    """What a model file keeps of each row: whether it is positive, or its class."""
+    """Type in which a model file stores the class of each row."""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The labels of the classes, by their numbers; "" stands for all others."""
+        """Labels of the classes by index; "" stands for all others."""
         return self.negative, self.positive
 
     @property
@@ -74,32 +74,32 @@ class Target:
         return len(self.texts)
 
     def require_two(self, what: str, cure: str) -> None:
-        """An error where three or more classes are asked for what only two have."""
+        """Raise an error if there are three or more classes."""
 
     def told(self) -> dict[str, Any]:
-        """The labels by the names that users read in JSON."""
+        """Return the labels under their JSON keys."""
         return {"positive": self.positive, "negative": self.negative}
 
     def sizes(self, counts: Sequence[int]) -> dict[str, Any]:
-        """The rows of each class, as the scores of a model keep them."""
+        """Return the rows per class as stored in a model's scores."""
         return {"positives": counts[1]}
 
     def counts(self, scores: dict[str, Any]) -> list[int]:
-        """The rows of each class, from the scores of a model."""
+        """Return the rows per class from a model's scores."""
         return [scores["rows"] - scores["positives"], scores["positives"]]
 
     def summary(self, counts: Sequence[int]) -> dict[str, Any]:
-        """Labels and rows, as plain values."""
+        """Return labels and row counts as plain values."""
         rows = sum(counts)
         rate = counts[1] / rows if rows else None
         return self.told() | {"positives": counts[1], "rate": rate}
 
     def prediction_columns(self) -> dict[str, tuple[str, int]]:
-        """The columns of predictions: what each has, and of which class looked for."""
+        """Return, for each column of predictions, its content and its class index."""
         return {what: (what, 0) for what in ("score", "probability", "decision")}
 
     def headline(self, scores: dict[str, Any]) -> str:
-        """What a model tells apart, in words."""
+        """Return a one-line description of the classes."""
         rest = repr(self.negative) if self.negative else "the rest"
         head = f"{self.positive!r} against {rest}"
         if not scores.get("rows"):
@@ -108,10 +108,9 @@ class Target:
         return f"{head} in {n:,} rows, {positives:,} of them positive ({positives / n:.2%})"
 
     def as_given(self) -> list[Any]:
-        """The labels of the classes, by their numbers, as the user's table has them.
+        """Return the labels of the classes by index, with their original type.
 
-        Of one class against all others these have no label, and what stands for them is
-        told in words.
+        If one class stands against all others, these are called "not ...".
 
         Examples
         --------
@@ -127,7 +126,7 @@ class Target:
 
 @dataclass(frozen=True)
 class TargetOfMany(Target):
-    """The column to predict, of three or more classes: what is different with these."""
+    """The column to predict, with three or more classes."""
 
     pos_label = None
     label_type = np.uint8
@@ -138,7 +137,7 @@ class TargetOfMany(Target):
 
     def require_two(self, what: str, cure: str) -> None:
         n = self.n_classes
-        raise ValueError(f"{what} for two classes, and {self.name!r} has {n}; {cure}")
+        raise ValueError(f"{what} for two classes, but {self.name!r} has {n}; {cure}")
 
     def told(self) -> dict[str, Any]:
         return {"classes": list(self.classes)}
@@ -165,7 +164,7 @@ class TargetOfMany(Target):
 
 
 def pick(frame: pd.DataFrame, column: str, role: str) -> pd.Series:
-    """Return a column, or an error that lists the near matches and what there is."""
+    """Return a column, or raise an error that lists close matches and all columns."""
     if column in frame.columns:
         return frame[column]
     columns = [str(name) for name in frame.columns]
@@ -173,12 +172,12 @@ def pick(frame: pd.DataFrame, column: str, role: str) -> pd.Series:
     near = [lowered[match] for match in get_close_matches(column.lower(), lowered)]
     hint = f" Did you mean {listed(near, 'or')}?" if near else ""
     raise ValueError(
-        f"there is no {role} column {column!r}.{hint} The columns are {listed(columns)}"
+        f"no {role} column {column!r}.{hint} The columns are {listed(columns)}"
     )
 
 
 def read_classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target]:
-    """What is learned of the labels, and what they are called."""
+    """Return the class of each row, and the target."""
     name = str(labels.name)
     if positive is None and labels.nunique() > 2:
         classes, places = many(labels)
@@ -188,22 +187,22 @@ def read_classes(labels: pd.Series, positive: Any) -> tuple[NDArray[Any], Target
         if n < LEAST_ROWS:
             raise ValueError(
                 f"only {counted(n, 'row is', 'rows are')} {words} in {name!r}; at least "
-                f"{LEAST_ROWS} are needed to learn and to judge, and dozens for figures to "
-                f"rely on"
+                f"{LEAST_ROWS} are needed to train and evaluate, and dozens for reliable "
+                f"scores"
             )
     others = labels[~found].unique().tolist()
     return found, Target(name, others[0] if len(others) == 1 else "", labels[found].iloc[0])
 
 
 def with_kind(target: Target, dtype: Any, column: pd.Series | None = None) -> Target:
-    """The target, with what its labels were before they became texts.
+    """Return the target with the original type of its labels.
 
-    ``column`` tells more of columns of objects.
+    ``column`` is needed to infer the type of object columns.
     """
     from pandas.api import types
 
     dtype = getattr(dtype, "categories", dtype)
-    dtype = getattr(dtype, "dtype", dtype)  # of categories
+    dtype = getattr(dtype, "dtype", dtype)  # the dtype of the categories
     if column is not None and types.is_object_dtype(dtype):
         found = types.infer_dtype(column)
         kinds = {"boolean": "bool", "integer": "int", "floating": "float"}
@@ -218,9 +217,9 @@ def with_kind(target: Target, dtype: Any, column: pd.Series | None = None) -> Ta
 
 
 def typed_labels(column: pd.Series) -> pd.Series:
-    """Labels of a text file as whole numbers or booleans, if all are written as these.
+    """Convert labels read from text to integers or booleans, if all have that form.
 
-    "01" is a code, and stays. The texts that a model learns from are the same.
+    "01" is a code and stays text. The label texts that a model learns do not change.
     """
     texts = column.dropna().astype("string").str.strip()
     texts = texts[texts != ""]
@@ -233,12 +232,12 @@ def typed_labels(column: pd.Series) -> pd.Series:
 
 
 def amount_warnings(target: Target) -> list[str]:
-    """A warning of classes that may be amounts, where there are rows enough for them."""
+    """Warn if the classes may be amounts, though each has enough rows."""
     if len(target.classes) <= FEW_VALUES or not all(map(_is_number, target.classes)):
         return []
     return [
-        f"each of the {len(target.classes)} numbers of {target.name!r} is taken as a class "
-        f"of its own. If they are amounts, make two or three classes of them"
+        f"each of the {len(target.classes)} numbers in {target.name!r} is treated as a "
+        f"class. If they are amounts, group them into two or three classes"
     ]
 
 
@@ -253,22 +252,22 @@ def _is_number(text: str) -> bool:
 def binary(
     labels: pd.Series, positive: Any, notes: list[str]
 ) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
-    """Return the labels as 0/1, and which rows have one.
+    """Return the labels as 0/1, and a mask of the rows that have one.
 
-    The rarer of two values is the positive one, unless ``positive`` names a value; this
-    one then stands against all others.
+    The rarer of two values is positive, unless ``positive`` names a value; all others are
+    then negative.
     """
     known = labels.notna().to_numpy()
     if not known.all():
         notes.append(
-            f"Dropped {counted((~known).sum(), 'row')} whose {labels.name!r} is missing."
+            f"Dropped {counted((~known).sum(), 'row')} with missing {labels.name!r}."
         )
     labels = labels[known]
     counts = _counts_of(labels)
     values = counts.index.tolist()
     if len(values) == 1:
         raise ValueError(
-            f"the target {labels.name!r} has one class only: {_show(values[0])} in all "
+            f"the target {labels.name!r} has only one class: {_show(values[0])} in all "
             f"{counted(len(labels), 'row')}"
         )
     if positive is not None:
@@ -276,23 +275,23 @@ def binary(
     elif len(values) > 2:
         raise ValueError(
             f"the target {labels.name!r} has {len(values):,} values, not two: "
-            f"{listed(values)}. Name the one to find with positive=..., as in "
-            f"positive={_show(values[-1])}; the others become the negatives"
+            f"{listed(values)}. Choose the positive one, as in "
+            f"positive={_show(values[-1])}; the others become negative"
         )
     elif counts.iloc[0] == counts.iloc[1]:
-        # As often as the other one: the greater value, as scikit-learn's pos_label is.
+        # A tie: take the greater value, like scikit-learn's pos_label.
         chosen = in_order(values)[-1]
     else:
         chosen = values[-1]
     found = (labels == chosen).to_numpy(dtype=bool)
     others = [value for value in values if value != chosen]
-    # 1 against 0 is what everybody expects.
+    # No note for 1 against 0, which everybody expects.
     if [_order(value) for value in (chosen, *others)] != [_order(1), _order(0)]:
         why = "the rarer"
         if positive is not None:
             why = "as asked"
         elif counts.iloc[0] == counts.iloc[1]:
-            why = "both are equally frequent"
+            why = "equally frequent"
         notes.append(
             f"Target {labels.name!r}: {_show(chosen)} is positive ({why}), against "
             f"{listed(others)}."
@@ -301,12 +300,12 @@ def binary(
 
 
 def many(labels: pd.Series) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """The classes, numbers by size and texts in order, and the place of each row's.
+    """Return the classes in order, and the class index of each row.
 
     Parameters
     ----------
     labels : Series
-        Of :func:`~damvi.tables.label_texts`, without gaps.
+        Output of :func:`~damvi.tables.label_texts`, without missing values.
 
     Examples
     --------
@@ -321,24 +320,24 @@ def many(labels: pd.Series) -> tuple[tuple[str, ...], NDArray[np.intp]]:
     _refuse_amounts(labels, classes)
     if len(classes) > MOST_CLASSES:
         raise ValueError(
-            f"the target {labels.name!r} has {len(classes):,} classes, and at most "
-            f"{MOST_CLASSES} are told apart; merge the rarest, or name the one to find "
-            f"with --positive"
+            f"the target {labels.name!r} has {len(classes):,} classes, but at most "
+            f"{MOST_CLASSES} are supported; merge the rarest, or choose one with "
+            f"--positive"
         )
     tiny = in_order(counts.index[counts == 1].tolist())
     if tiny:
-        these = "a class of one row" if len(tiny) == 1 else "classes of one row each"
+        these = "a class with one row" if len(tiny) == 1 else "classes with one row each"
         raise ValueError(
-            f"the target {labels.name!r} has {these}: {listed(tiny)}. One row cannot both "
-            f"teach and judge; add rows, merge such a class with another, leave the row "
-            f"out, or name the class to find with --positive"
+            f"the target {labels.name!r} has {these}: {listed(tiny)}. One row cannot be "
+            f"used to both train and evaluate; add rows, merge the class with another, "
+            f"drop the row, or choose a positive class with --positive"
         )
     places = {label: place for place, label in enumerate(classes)}
     return classes, labels.map(places).to_numpy(np.intp)
 
 
 def _refuse_amounts(labels: pd.Series, classes: tuple[str, ...]) -> None:
-    """Where the target looks like something to be estimated, or like an id."""
+    """Raise an error if the target looks numeric or like an id."""
     if len(classes) <= FEW_VALUES:
         return
     try:
@@ -347,8 +346,8 @@ def _refuse_amounts(labels: pd.Series, classes: tuple[str, ...]) -> None:
         if len(classes) * 2 > len(labels):
             raise ValueError(
                 f"the target {labels.name!r} has {len(classes):,} values in "
-                f"{len(labels):,} rows, as an id or free text has; name a column of "
-                f"classes, or the value to find with --positive"
+                f"{len(labels):,} rows, like an id or free text; use a column of classes, "
+                f"or choose a value with --positive"
             ) from None
         return
     fractions = (numbers != np.rint(numbers)).any()
@@ -356,29 +355,29 @@ def _refuse_amounts(labels: pd.Series, classes: tuple[str, ...]) -> None:
         some = [classes[place] for place in (0, len(classes) // 2, -1)]
         raise ValueError(
             f"the target {labels.name!r} has {len(classes):,} different numbers, such as "
-            f"{', '.join(some[:-1])} and {some[-1]}: these look like amounts or ids, and "
-            f"damvi tells classes apart. Name a column of classes, or make one, such as "
-            f"whether {labels.name!r} is above a limit; or name the number to find with "
+            f"{', '.join(some[:-1])} and {some[-1]}. These look like amounts or ids, but "
+            f"damvi predicts classes. Use a column of classes, or make one, such as "
+            f"whether {labels.name!r} is above a limit; or choose a number with "
             f"--positive"
         )
 
 
 def _counts_of(labels: pd.Series) -> pd.Series:
-    """How often each value is there, the most frequent first; an error without any."""
+    """Count the values, the most frequent first; raise an error if there are none."""
     counts = labels.value_counts()
     counts = counts[counts > 0]
     if not len(counts):
         raise ValueError(
-            f"the target {labels.name!r} has no value in any row, so there is nothing to "
-            f"learn from; label some rows of each class"
+            f"the target {labels.name!r} is missing in every row; label some rows of each "
+            f"class"
         )
     return counts
 
 
 def label_texts(labels: pd.Series) -> pd.Series:
-    """Labels as text, alike whatever file they come from: 1, 1.0 and "1.0" are "1".
+    """Return labels as text, independent of the file type: 1, 1.0 and "1.0" are "1".
 
-    Spaces around a label are no part of it. An empty one is missing; "NA" is a label.
+    Whitespace around a label is stripped. An empty label is missing; "NA" is a label.
     """
     text = labels.astype("string").str.strip()
     text = text.str.replace(r"^([-+]?\d+)\.0+$", r"\1", regex=True)
@@ -390,7 +389,7 @@ def _folded(label: Any) -> str:
 
 
 def spellings(labels: pd.Series) -> list[dict[str, int]]:
-    """Labels that differ in case or blanks alone, and how often each is there.
+    """Return the counts of labels that differ only in case or whitespace.
 
     Examples
     --------
@@ -406,27 +405,27 @@ def spellings(labels: pd.Series) -> list[dict[str, int]]:
 
 
 def spelling_warnings(labels: pd.Series) -> list[str]:
-    """A warning, loudly, of labels that may well be one."""
+    """Warn about labels that are probably the same."""
     warnings = []
     for some in spellings(labels):
         each = [f"{label!r} ({counted(n, 'row')})" for label, n in some.items()]
         warnings.append(
-            f"LABELS: {' and '.join(each)} of {labels.name!r} differ in case or blanks "
-            f"alone, and count as different. If they are the same, merge them with "
+            f"LABELS: {' and '.join(each)} in {labels.name!r} differ only in case or "
+            f"whitespace, but count as different. If they are the same, merge them with "
             f"--merge-labels"
         )
     return warnings
 
 
 def merge_labels(labels: pd.Series, known: Collection[str] = ()) -> pd.Series:
-    """The same; of labels that differ in case or blanks alone all become one.
+    """Merge labels that differ only in case or whitespace.
 
     Parameters
     ----------
     labels : Series
-        Of :func:`~damvi.tables.label_texts`.
+        Output of :func:`~damvi.tables.label_texts`.
     known : collection of str
-        What they become, if it is among these; else the most frequent of them.
+        Preferred spellings; otherwise the most frequent one is used.
     """
     given = {_folded(label): label for label in known}
     counts = labels.value_counts()
@@ -437,7 +436,7 @@ def merge_labels(labels: pd.Series, known: Collection[str] = ()) -> pd.Series:
 
 def _match(values: list[Any], positive: Any, name: Any) -> Any:
     for value in values:
-        # A command line has strings only: "2" may stand for 2, or for 2.0.
+        # Command-line values are strings: "2" may stand for 2 or 2.0.
         if str(value) == str(positive) or _order(value) == _order(positive):
             return value
     raise ValueError(
@@ -447,7 +446,7 @@ def _match(values: list[Any], positive: Any, name: Any) -> Any:
 
 
 def _order(value: Any) -> tuple[int, float, str]:
-    """Numbers first, by size, then the rest as text."""
+    """Sort key: numbers by size, then the rest as text."""
     try:
         return (0, float(value), "")
     except (TypeError, ValueError):
@@ -455,7 +454,7 @@ def _order(value: Any) -> tuple[int, float, str]:
 
 
 def in_order(values: list[Any]) -> list[Any]:
-    """Numbers by size, then the rest as text."""
+    """Sort numbers by size, then the rest as text."""
     return sorted(values, key=_order)
 
 
@@ -464,7 +463,7 @@ def _show(value: Any) -> str:
 
 
 def listed(values: list[Any], last: str = "and") -> str:
-    """The values as users read them, the last after ``last``; of many, the first."""
+    """Return the values as text for messages; long lists are shortened."""
     shown = [_show(value) for value in values[:20]]
     shown = [text if len(text) <= 60 else f"{text[:57]}..." for text in shown]
     if len(values) > 20:

@@ -1,4 +1,4 @@
-"""Columns that know too much: the target in disguise, or what is written down after it."""
+"""Detect target leakage: copies of the target, and values recorded after the outcome."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from .schema import Schema
 
 FEW_OF_CLASS = 10
-"""Of a class; with fewer, chance alone may part it from the others."""
+"""With fewer rows of a class, a perfect separation may be chance."""
 ENOUGH_OF_CLASS = 20
 TOO_GOOD = 0.95
-"""Precision and recall of one column alone, from which on it is suspicious."""
+"""Minimum precision and recall at which a single column is suspicious."""
 SURELY = 0.99
-"""A model's F1 or AP; and the precision of a column's presence, if its recall is less."""
+"""Suspicious F1 or AP of a model; also precision of missing values at lower recall."""
 TRIED = 1000
-"""Rows of each class by which most columns are seen to be innocent."""
+"""Rows of each class on which most columns are quickly cleared."""
 JUDGED = 50_000
 N_FOLDS = 5
 EQUALS_TARGET = "EQUALS THE TARGET: it would give the answer away"
-TELLS_BY_GAPS = "TELLS A CLASS BY ITS GAPS: is it known beforehand?"
-SEPARATES = "TELLS THE CLASSES APART ALONE: is it known beforehand?"
+TELLS_BY_GAPS = "MISSING VALUES REVEAL A CLASS: is it known at prediction time?"
+SEPARATES = "SEPARATES THE CLASSES ALONE: is it known at prediction time?"
 DROPPED = (EQUALS_TARGET, TELLS_BY_GAPS)
-"""What costs a column its place, unless it is to be kept."""
+"""Leaks for which a column is dropped, unless the user keeps it."""
 
 
 def find_leak(
@@ -38,17 +38,17 @@ def find_leak(
     labels: NDArray[Any],
     kind: str,
 ) -> str:
-    """What is suspicious about a column, given the class of each row; "" if nothing is.
+    """Return the leak of a column, given the class of each row; "" if there is none.
 
     Parameters
     ----------
     numbers : ndarray
-        The column's values, categories as codes, NaN where there is none.
+        The column's values, categories as codes, NaN if there is none.
     missing : ndarray of bool
-        Where it has no value at all.
+        Where the cell is missing.
     labels : ndarray
     kind : {"number", "category", "date"} or another
-        Only what numbers and categories are is compared with the class.
+        Values are compared with the class only for numbers and categories.
     """
     classes, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
     n_classes = len(classes)
@@ -60,7 +60,7 @@ def find_leak(
     if kind == "number" and counts.min() >= FEW_OF_CLASS and _separates(numbers, places):
         return SEPARATES
     for gaps in (missing, np.isnan(numbers)):
-        if any(_tells(gaps, places == place) for place in range(n_classes)):
+        if any(_gaps_identify(gaps, places == place) for place in range(n_classes)):
             return TELLS_BY_GAPS
     return ""
 
@@ -68,8 +68,8 @@ def find_leak(
 def _equals_target(
     numbers: NDArray[np.float64], places: NDArray[np.intp], n_classes: int
 ) -> bool:
-    """Whether there are as many values as classes, one for each; a gap is a value."""
-    if len(np.unique(numbers[:1000])) > n_classes:  # the first ones say it quickly
+    """Whether values and classes map one to one; missing counts as a value."""
+    if len(np.unique(numbers[:1000])) > n_classes:  # a quick test on the first rows
         return False
     codes = np.unique(np.where(np.isnan(numbers), np.inf, numbers), return_inverse=True)[1]
     if codes.max() + 1 != n_classes:
@@ -78,7 +78,7 @@ def _equals_target(
 
 
 def _separates(numbers: NDArray[np.float64], places: NDArray[np.intp]) -> bool:
-    """Whether thresholds on a number part the classes without an error."""
+    """Whether thresholds on a number separate the classes without error."""
     if np.isnan(numbers).any():
         return False
     of_class = [numbers[places == c] for c in range(places.max() + 1)]
@@ -86,12 +86,12 @@ def _separates(numbers: NDArray[np.float64], places: NDArray[np.intp]) -> bool:
     return all(one[1] < next_one[0] for one, next_one in pairwise(ranges))
 
 
-def _tells(gaps: NDArray[np.bool_], of_class: NDArray[np.bool_]) -> bool:
-    """Whether gaps, or the lack of one, tell a class from the others.
+def _gaps_identify(gaps: NDArray[np.bool_], of_class: NDArray[np.bool_]) -> bool:
+    """Whether missing (or present) values identify a class.
 
-    The day of a chargeback is known where there was one. It is enough that nearly all rows
-    with a value are of the class, and half of those of the class have one; but not of a
-    class that most rows are of anyway.
+    For example, a chargeback date exists only where there was a chargeback. It is enough
+    that nearly all rows with a value belong to the class and half of the class has one, but
+    not for a class of the majority of rows.
     """
     n, n_class, n_gaps = len(gaps), int(of_class.sum()), int(gaps.sum())
     if n_gaps in (0, n):
@@ -110,29 +110,29 @@ def _tells(gaps: NDArray[np.bool_], of_class: NDArray[np.bool_]) -> bool:
 
 
 def leak_warnings(schema: Schema, target: str) -> list[str]:
-    """What is said, loudly, of the columns that a schema found to know too much."""
+    """Return a warning for each column that the schema found to leak the target."""
     said = {
         EQUALS_TARGET: f"LEAKAGE: {{}} equals the target {target!r} and was dropped.",
-        TELLS_BY_GAPS: "LEAKAGE: that {} has a value tells the class, and it was dropped.",
-        SEPARATES: "LEAKAGE? {} alone tells the classes apart, in every row.",
+        TELLS_BY_GAPS: "LEAKAGE: missing values of {} reveal the class, so it was dropped.",
+        SEPARATES: "LEAKAGE? {} alone separates the classes, in every row.",
     }
     warnings = []
     for column in schema.columns:
         if column.reason in said:
             cure = (
-                "If it is known beforehand, use it with --keep"
+                "If it is known at prediction time, use it with --keep"
                 if column.reason in DROPPED
-                else "If it is not known beforehand, leave it out with --drop"
+                else "If it is not known at prediction time, drop it with --drop"
             )
             warnings.append(f"{said[column.reason].format(repr(column.name))} {cure}")
     return warnings
 
 
-# One column alone, cross-fitted.
+# Single columns, cross-fitted.
 
 
 class Alone(NamedTuple):
-    """What one feature gives out of sample: of several classes, the worst of them."""
+    """Out-of-fold precision and recall of one feature; the worst over several classes."""
 
     feature: str
     precision: float
@@ -147,20 +147,18 @@ class Alone(NamedTuple):
 def suspicious(
     X: pd.DataFrame, y: NDArray[Any], class_counts: list[int] | None = None
 ) -> list[Alone]:
-    """Features of which each alone has a precision and a recall of .95 and more.
+    """Return the features that alone reach a precision and recall of 0.95 out of fold.
 
-    Each is judged by a small tree, on rows that this has not seen. A class of fewer than
-    20 rows is no ground for suspicion.
+    Each is scored with a small tree. Tables with a class of fewer than 20 rows are skipped.
 
     Parameters
     ----------
     X : DataFrame
-        Encoded.
+        The encoded table.
     y : ndarray
-        The class of each row, by number.
+        Class index of each row.
     class_counts : list of int, optional
-        How many rows each class has where the rows come from, if some classes are
-        sampled more than others.
+        Rows per class in the full table, if some classes are sampled more than others.
     """
     rows, weights = _sample(y, class_counts)
     if len(rows) == 0:
@@ -183,7 +181,7 @@ def suspicions(
     keep: Collection[str] = (),
     class_counts: list[int] | None = None,
 ) -> list[str]:
-    """Warnings of columns that alone are too good to be true; see ``suspicious``."""
+    """Return a warning for each column that alone is suspiciously good."""
     said = {column.name for column in schema.columns if column.reason == SEPARATES}
     warnings = []
     for alone in suspicious(X, y, class_counts):
@@ -192,15 +190,15 @@ def suspicions(
             continue
         said.add(name)
         warnings.append(
-            f"LEAKAGE? {name!r} alone tells the class of rows it has not seen: precision "
-            f"{alone.precision:.3f}, recall {alone.recall:.3f}. If it is not known "
-            f"beforehand, leave it out with --drop"
+            f"LEAKAGE? {name!r} alone predicts the class of held-out rows with precision "
+            f"{alone.precision:.3f} and recall {alone.recall:.3f}. If it is not known at "
+            f"prediction time, drop it with --drop"
         )
     return warnings
 
 
 def best_alone(X: pd.DataFrame, y: NDArray[Any]) -> Alone | None:
-    """The feature that alone has the highest F1, out of sample."""
+    """Return the feature with the highest F1 out of fold."""
     rows, weights = _sample(y, None, most=JUDGED // 5)
     if len(rows) == 0:
         return None
@@ -213,36 +211,36 @@ def best_alone(X: pd.DataFrame, y: NDArray[Any]) -> Alone | None:
 def too_good(
     figures: dict[str, float], X: pd.DataFrame, y: NDArray[Any], schema: Schema
 ) -> str | None:
-    """A warning of a model that is too good to be true, and of the column behind it.
+    """Return a warning about a suspiciously good model, naming the best column.
 
     Parameters
     ----------
     figures : dict of str to float
-        Of the model, out of sample, by name: F1 and AP.
+        The model's out-of-sample F1 and AP, by name.
     X : DataFrame
-        Encoded, as the model was fitted on it.
+        The encoded table that the model was fitted on.
     y : ndarray
     schema : Schema
     """
     name = max(figures, key=lambda name: figures[name], default=None)
     if name is None or not figures[name] >= SURELY:
         return None
-    if y.dtype == bool and y.mean() > 0.5:  # chance alone comes near it
+    if y.dtype == bool and y.mean() > 0.5:  # a constant prediction comes close
         return None
-    start = f"{name} {figures[name]:.3f} is too good to be true for most tables."
+    start = f"{name} {figures[name]:.3f} is suspiciously high."
     best = best_alone(X, y)
     if best is None:
-        return f"{start} Are there rows that are in it more than once?"
+        return f"{start} Does the table contain duplicate rows?"
     column = _column_of(best.feature, schema)
     if best.f1 < 0.5:
         return (
-            f"{start} No column alone explains it ({column!r} comes first, with F1 "
-            f"{best.f1:.3f}): are there rows that are in it more than once, or columns "
-            f"that are written down after the fact?"
+            f"{start} No single column explains it (the best is {column!r}, with F1 "
+            f"{best.f1:.3f}). Does the table contain duplicate rows, or columns recorded "
+            f"after the outcome?"
         )
     return (
-        f"{start} {column!r} alone has an F1 of {best.f1:.3f}: if it is not known "
-        f"beforehand, leave it out with --drop"
+        f"{start} {column!r} alone has an F1 of {best.f1:.3f}. If it is not known at "
+        f"prediction time, drop it with --drop"
     )
 
 
@@ -253,7 +251,7 @@ def _column_of(feature: str, schema: Schema) -> str:
 def _sample(
     y: NDArray[Any], class_counts: list[int] | None, most: int = JUDGED
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Rows of each class and what each stands for; none if a class has too few."""
+    """Sample rows of each class, with weights; empty if a class has too few rows."""
     classes, counts = np.unique(y, return_counts=True)
     if counts.max() == len(y) or counts.min() < ENOUGH_OF_CLASS:
         return np.zeros(0, np.intp), np.zeros(0)
@@ -273,7 +271,7 @@ def _sample(
 def _judge_alone(
     feature: pd.Series, y: NDArray[Any], weights: NDArray[np.float64], folds: int
 ) -> Alone:
-    """What a small tree on a feature gives: on other rows, or with one fold on its own."""
+    """Score a small tree on one feature: out of fold, or on its own rows if folds=1."""
     from sklearn.model_selection import StratifiedKFold
     from sklearn.tree import DecisionTreeClassifier
 
@@ -293,7 +291,7 @@ def _judge_alone(
         found[test] = tree.predict(own[test, None])
     classes = np.unique(y)
     totals = [weights[y == label].sum() for label in classes]
-    # To find what most rows are anyway is no feat.
+    # Finding the majority class is easy, and not suspicious.
     wanted = [c for c, own in zip(classes, totals, strict=True) if 2 * own <= sum(totals)]
     precisions, recalls = [], []
     for label in wanted:
@@ -310,7 +308,7 @@ def _rates(
     train: NDArray[np.intp],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The rate of the rarest class in each row's category, learned from ``train``."""
+    """Return the rate of the rarest class per category, learned from ``train``."""
     labels, counts = np.unique(y[train], return_counts=True)
     places, own = codes[train] + 1, weights[train]
     rare = own * (y[train] == labels[np.argmin(counts)])

@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked if need be, and no more of them than a table has."""
+"""Open files, decompressed if necessary, with a limit on their expanded size."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ DAMAGE = (
     *(EOFError, OSError, NotImplementedError, RuntimeError),
     *(zlib.error, zipfile.BadZipFile),
 )
-"""What readers raise where a packed file is not sound."""
+"""Exceptions that readers raise for corrupt compressed files."""
 PACKED = (".gz", ".bz2", ".zst", ".zip")
 LEAST_LIMIT = 1 << 29
-"""Bytes that any file may expand to."""
+"""Expanded size that is always allowed, in bytes."""
 MOST_RATIO = 200
-"""And so many times its own size, if that is more: text with few values packs well."""
+"""Allowed ratio of expanded to compressed size; text with few values compresses well."""
 
 
 def table_name(path: Path) -> str:
-    """The name of the table in a file, in lower case: without what says how it is packed.
+    """Return the name of the table in a file, in lower case, without compression suffix.
 
-    A zip archive holds one file, and has its name.
+    A zip archive must hold one file, whose name is returned.
     """
     name = path.name.lower()
     if name.endswith(".zip"):
@@ -38,10 +38,9 @@ def table_name(path: Path) -> str:
 
 
 def open_bytes(path: Path) -> Any:
-    """A file to read from, as it was before it was packed.
+    """Open a file for reading, decompressed.
 
-    One that expands to far more than a table would is refused while it is read, before it
-    fills the memory.
+    Reading stops with an error if the file expands to far more than a table would.
     """
     name = path.name.lower()
     if not name.endswith(PACKED):
@@ -65,20 +64,20 @@ def open_bytes(path: Path) -> Any:
 
 
 def limit_of(path: Path) -> int:
-    """Bytes that a file may expand to."""
+    """Maximum expanded size of a file, in bytes."""
     return max(LEAST_LIMIT, MOST_RATIO * path.stat().st_size)
 
 
 def refuse_bomb(path: Path) -> ValueError:
-    """The error of a file that expands to more than its limit."""
+    """Return the error for a file that expands beyond its limit."""
     return ValueError(
-        f"{path} expands to more than {limit_of(path) >> 20:,} MB, {MOST_RATIO} times its "
-        f"size and more, which no table does; unpack it yourself if you trust it"
+        f"{path} expands to more than {limit_of(path) >> 20:,} MB, over {MOST_RATIO} times "
+        f"its size, which is unusual for a table; if you trust it, decompress it first"
     )
 
 
 class _Bounded(io.RawIOBase):
-    """A file that ends in an error where there is more in it than there may be."""
+    """A stream that raises an error beyond a size limit."""
 
     def __init__(self, path: Path, file: Any) -> None:
         self._path, self._file, self._left = path, file, limit_of(path)
@@ -106,11 +105,11 @@ def _archive(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except (*DAMAGE, ValueError) as error:
-        raise ValueError(f"{path} is no zip archive that can be read: {error}") from error
+        raise ValueError(f"cannot read {path} as a zip archive: {error}") from error
 
 
 def _member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """The one file of an archive, besides those that macOS adds."""
+    """Return the only file of an archive, ignoring those that macOS and Windows add."""
     files = [
         info
         for info in archive.infolist()
@@ -121,7 +120,7 @@ def _member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     if len(files) != 1:
         names = ", ".join(repr(info.filename) for info in files[:5])
         what = f"{len(files):,} files: {names}" if files else "no file"
-        raise ValueError(f"{path} holds {what}; pack one table in it, or unpack it")
+        raise ValueError(f"{path} holds {what}; it must contain exactly one table")
     if files[0].flag_bits & 1:
-        raise ValueError(f"{path} is encrypted; unpack it first")
+        raise ValueError(f"{path} is encrypted; decrypt and extract it first")
     return files[0]

@@ -1,8 +1,8 @@
-"""What the columns of a table held when a model was fitted, in a few numbers each.
+"""Summary statistics of the columns at fit, for drift detection.
 
-Counts of rows below and above some values, of categories, and of cells that are missing or
-cannot be read. Counts of parts of a table add up, so that new rows are counted block by
-block and compared with those of the fit (:mod:`damvi.drift`).
+A profile counts rows below and above quantiles, rows per category, and cells that are
+missing or unreadable. Counts are additive: new rows are counted block by block and compared
+with the training rows (:mod:`damvi.drift`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVELS = (0.0, 0.01, 0.05, *(k / 10 for k in range(1, 10)), 0.95, 0.99, 1.0)
-"""Where a column of numbers is cut: its least and its largest value, and what lies at these
-shares between."""
+"""Quantiles at which numeric columns are cut; 0 and 1 are the minimum and maximum."""
 ROWS_OF_FIT = 100_000
-"""Rows that a profile is made from: drawn at random where there are more."""
+"""Maximum number of rows in a profile; more are sampled."""
 LONGEST_DAYS = 1e8
 
 Floats = NDArray[np.float64]
@@ -33,20 +32,20 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Counts of rows, which of two parts of a table add up.
+    """Additive counts of rows.
 
     Attributes
     ----------
     rows : float
     missing, unread : ndarray, one for each used column
-        Cells that are empty or say that there is nothing, and others that are not
-        understood: text among numbers, a category that the model does not know.
+        Missing cells, and unreadable ones: text among numbers, or a category that the
+        model does not know.
     below, above : ndarray of shape (numbers, cuts)
-        Values below and above each cut of each column of numbers.
+        Values below and above each cut of each numeric column.
     levels : ndarray
-        Rows of each category, of one column after the other.
+        Rows of each category, for all categorical columns in order.
     decided : ndarray, one for each class
-        Rows that the model decides for it.
+        Rows predicted as each class.
     """
 
     rows: float
@@ -58,7 +57,7 @@ class Tally:
     decided: Floats
 
     def plus(self, other: Tally | None) -> Tally:
-        """Of the rows of both."""
+        """Return the sum of both counts."""
         if other is None:
             return self
         return Tally(
@@ -68,19 +67,19 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What a model's columns held in training.
+    """Summary of the training values of a model's columns.
 
-    Raw values are kept of numbers alone, the cuts, and of dates the first and the last;
-    the names of categories are in the schema, and nothing is kept of other text.
+    Raw values are stored only for numbers (the cuts) and dates (the first and the last).
+    Category names are in the schema; other text is not stored.
 
     Attributes
     ----------
     cuts : ndarray of shape (numbers, 15)
-        Values of each column of numbers at :data:`LEVELS`; tied ones occur again.
+        Values of each numeric column at :data:`LEVELS`, with ties.
     days : ndarray of shape (dates, 2)
-        The first and the last day of each column of dates, since 1970.
+        First and last day of each date column, since 1970.
     tally : Tally
-        Of the training rows. Where only some were looked at, these are scaled.
+        Counts of the training rows, scaled up if they were sampled.
 
     Examples
     --------
@@ -109,23 +108,23 @@ class Profile:
         raw: Any,
         weights: Floats | None = None,
     ) -> Profile:
-        """The profile of some rows.
+        """Return the profile of some rows.
 
         Parameters
         ----------
         schema : Schema
         X : DataFrame
-            The rows, encoded.
+            The encoded rows.
         raw : DataFrame
-            The same rows as they were.
+            The same rows, raw.
         weights : ndarray, optional
-            How many rows of the table each of these stands for.
+            How many rows of the table each row stands for.
         """
         rows = some_rows(len(X), ROWS_OF_FIT)
         if rows is not None:
             X, raw = X.iloc[rows], raw.iloc[rows]
             weights = None if weights is None else weights[rows]
-        if weights is not None:  # as many rows as would say as much if all counted alike
+        if weights is not None:  # scaled to the effective sample size
             weights = weights * (weights.sum() / (weights**2).sum())
         numbers = [c.name for c in schema.used if c.kind == "number"]
         dates = [c for c in schema.used if c.kind == "date"]
@@ -136,7 +135,7 @@ class Profile:
         return replace(profile, tally=profile.count(schema, X, raw, weights))
 
     def with_decisions(self, decided: NDArray[np.intp], n_classes: int) -> Profile:
-        """The profile, with how many rows are decided for each class out of sample."""
+        """Return the profile with the number of rows predicted as each class."""
         counts = np.bincount(decided, minlength=n_classes).astype(np.float64)
         return replace(self, tally=replace(self.tally, decided=counts))
 
@@ -149,21 +148,21 @@ class Profile:
         decided: NDArray[np.intp] | None = None,
         most: int | None = None,
     ) -> Tally:
-        """Count some rows, to be compared with those of the fit.
+        """Count rows, for comparison with the training rows.
 
         Parameters
         ----------
         schema : Schema
         X : DataFrame
-            The rows, encoded.
+            The encoded rows.
         raw : mapping of str to Series or Arrow column
-            The same rows as they were, column by column.
+            The same rows, raw, by column.
         weights : ndarray, optional
-            What each row counts.
+            Weight of each row.
         decided : ndarray of int, optional
-            The class that is decided for in each row. All of them count.
+            Predicted class of each row. All are counted.
         most : int, optional
-            So many rows are looked at, at most.
+            Maximum number of rows to examine.
         """
         rows = None if most is None else some_rows(len(X), most)
         if rows is not None:
@@ -198,7 +197,7 @@ class Profile:
 
 
 def some_rows(n: int, most: int) -> NDArray[np.intp] | None:
-    """Places of so many of n rows, in order, the same each time; None for all."""
+    """Return sorted indices of a fixed random sample of rows; None for all rows."""
     if n <= most:
         return None
     rows: NDArray[np.intp] = np.random.default_rng(n).choice(n, most, replace=False)
@@ -206,7 +205,7 @@ def some_rows(n: int, most: int) -> NDArray[np.intp] | None:
 
 
 def empty_tally(schema: Schema, n_classes: int) -> Tally:
-    """Of no rows."""
+    """Return counts of zero rows."""
     used = schema.used
     kinds = [column.kind for column in used]
     n, cuts = len(used), (kinds.count("number"), len(LEVELS))
@@ -223,7 +222,7 @@ def empty_tally(schema: Schema, n_classes: int) -> Tally:
 
 
 def check_profile(profile: Profile, schema: Schema, n_classes: int) -> bool:
-    """Whether a profile can be one of a table with this schema, as one in a file must."""
+    """Whether a profile from a file is consistent with the schema."""
     tally, none = profile.tally, empty_tally(schema, n_classes)
     n_dates = [column.kind for column in schema.used].count("date")
     shaped = [(profile.cuts, none.below.shape), (profile.days, (n_dates, 2))]
@@ -236,7 +235,7 @@ def check_profile(profile: Profile, schema: Schema, n_classes: int) -> bool:
     rows: Any = tally.rows
     if not isinstance(rows, float) or not 1 <= rows < 2**62:
         return False
-    # Of the decisions all rows count.
+    # Decisions are counted on all rows, even if the rest is sampled.
     most = {name: 2.0**62 if name == "decided" else rows * (1 + 1e-9) for name in counts}
     for name in counts:
         found = getattr(tally, name)
@@ -255,7 +254,7 @@ def check_profile(profile: Profile, schema: Schema, n_classes: int) -> bool:
 
 
 def _cuts(values: Floats, weights: Floats | None) -> Floats:
-    """The values at :data:`LEVELS`."""
+    """Return the values at :data:`LEVELS`."""
     known = ~np.isnan(values)
     values = values[known]
     if weights is None:
@@ -279,7 +278,7 @@ def _counts(
 
 
 def date_range(column: Column, values: pd.Series) -> tuple[float, float]:
-    """The first and the last day of a column of dates, since 1970."""
+    """Return the first and last day of a date column, since 1970."""
     import pandas as pd
 
     dates = dates_of_fit(values, column.form)
@@ -293,7 +292,7 @@ def date_range(column: Column, values: pd.Series) -> tuple[float, float]:
 
 
 def _some(cells: Any, rows: NDArray[np.intp] | None) -> Callable[[], pd.Series]:
-    """Some cells of a column, fetched if they are asked for: most columns have no gaps."""
+    """Return a function that fetches cells; only columns with missing values need it."""
 
     def fetch() -> pd.Series:
         if hasattr(cells, "null_count"):
@@ -304,26 +303,26 @@ def _some(cells: Any, rows: NDArray[np.intp] | None) -> Callable[[], pd.Series]:
 
 
 def _gone(column: Column, X: pd.DataFrame, cells: pd.Series) -> Mask:
-    """Where a column that is neither number nor category has nothing for the model."""
+    """Return where a date, level or text column is missing after encoding."""
     own = column.features
     if column.kind == "date":
         pairs = zip(column.parts, column.features, strict=True)
         own = [feature for part, feature in pairs if not part.startswith(SINCE)]
-    if not own:  # nothing but the time between it and another
+    if not own:  # used only for the days since another date
         return np.asarray(cells.isna().to_numpy())
     return np.asarray(X[own].isna().to_numpy().all(axis=1))
 
 
 def unread_cells(column: Column, cells: Callable[[], pd.Series], gone: Mask) -> Mask:
-    """Which cells have something in them that is not understood.
+    """Return which cells are filled but unreadable.
 
     Parameters
     ----------
     column : Column
     cells : callable
-        Gives them as they were written.
+        Returns the raw cells.
     gone : ndarray of bool
-        Which of them are missing for the model.
+        Which cells are missing after encoding.
     """
     unread = np.zeros(len(gone), bool)
     if not gone.any():

@@ -1,4 +1,4 @@
-"""A file as a data frame: CSV, TSV, parquet, feather, JSON, Excel; whole or in blocks."""
+"""Read CSV, TSV, parquet, feather, JSON and Excel files, as a whole or in blocks."""
 
 from __future__ import annotations
 
@@ -32,22 +32,21 @@ SUFFIXES = (
     *(kind + packed for kind in (*DELIMITED, *JSON) for packed in ("", *PACKED)),
     ".zip",
 )
-"""Endings of files that are read; those of text may be packed."""
+"""Supported file suffixes; text files may be compressed."""
 KINDS = f"{', '.join((*DELIMITED, *JSON))} (also {', '.join(PACKED)}), {', '.join(WHOLE)}"
 ROWS = 1 << 16
-"""Rows of a block, at most."""
+"""Maximum number of rows per block."""
 
 
 class Rows(NamedTuple):
-    """Some rows of a table.
+    """A block of rows.
 
     Attributes
     ----------
     X : DataFrame
-        Encoded, as a model sees them.
+        The encoded rows.
     raw : DataFrame, or Arrow table or batch
-        The same as they were written, column by column: those that the model uses, and
-        those to be carried along.
+        The same rows, raw: the columns that the model uses, and those carried along.
     """
 
     X: pd.DataFrame
@@ -63,25 +62,24 @@ def read_table(
     *,
     as_text: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Read a table, or say what is wrong with the file.
+    """Read a table, or raise an error that says what is wrong with the file.
 
-    In delimited text, columns of nothing but numbers become numbers, and those of true and
-    false booleans. All else stays text: "NA" and "None" are values, and only an empty cell
-    is missing. What else marks a missing number is for :class:`~damvi.tables.Schema` to
-    judge.
+    In delimited text, columns of only numbers or of only true and false are converted. All
+    others stay text: "NA" and "None" are values, and only an empty cell is missing.
+    :class:`~damvi.tables.Schema` handles other markers of missing numbers.
 
     Parameters
     ----------
     path : path
-        ``.csv`` and ``.tsv`` (the separator, decimal commas and the encoding are found
-        out), ``.json`` (a list of objects), ``.jsonl`` and ``.ndjson``, all of these also
-        packed as ``.gz``, ``.bz2``, ``.zst`` or ``.zip``; ``.parquet``, ``.feather``, and
-        ``.xlsx`` (with openpyxl).
+        ``.csv`` and ``.tsv`` (delimiter, decimal comma and encoding are detected),
+        ``.json`` (a list of objects), ``.jsonl`` and ``.ndjson``, optionally compressed as
+        ``.gz``, ``.bz2``, ``.zst`` or ``.zip``; ``.parquet``, ``.feather``, and ``.xlsx``
+        (requires openpyxl).
     schema : Schema, optional
-        Of a model: its numbers are read as numbers, and its categories and dates as text,
-        as :func:`read_blocks` reads them.
+        Schema of a model. Its numeric columns are read as numbers, its categories and
+        dates as text, as in :func:`read_blocks`.
     as_text : collection of str
-        Columns that stay text, as "01" must where it is a code.
+        Columns to keep as text, for codes such as "01".
 
     Examples
     --------
@@ -102,13 +100,13 @@ def read_table(
             from pyarrow import parquet
 
             table = parquet.read_table(path)
-            table.validate(full=True)  # text that is no UTF-8, say
+            table.validate(full=True)  # rejects invalid UTF-8, for example
             frame = table.to_pandas()
         elif kind == "feather":
             from pyarrow import feather
 
             table = feather.read_table(path)
-            table.validate(full=True)  # nothing in the file was checked so far
+            table.validate(full=True)  # feather files are not validated on reading
             frame = table.to_pandas()
         elif kind == "Excel":
             frame = read_excel(path)
@@ -132,13 +130,12 @@ def read_blocks(
     carried: Collection[str] = (),
     also: Collection[str] = (),
 ) -> Iterator[Block]:
-    """The rows of a table in order, block by block; memory does not grow with the file.
+    """Iterate over the rows of a table in blocks, with bounded memory.
 
-    Each block is a call that gives its rows, encoded as
-    :meth:`~damvi.tables.Schema.encode` does, and as they were. The calls do most of the
-    work, and may be made in parallel. A table that lacks a column of the schema, or one of
-    those to be ``carried`` along, is refused; ``also`` are more of the latter, as far as
-    they are there.
+    Each block is a callable that returns its rows, encoded as by
+    :meth:`~damvi.tables.Schema.encode`, and raw. The callables do most of the work and may
+    run in parallel. A table without a column of the schema, or without a column in
+    ``carried``, is rejected; columns in ``also`` are carried along if present.
     """
     path = _check_path(path)
     kind = _kind(path)
@@ -161,17 +158,15 @@ def read_blocks(
 
 
 def _check_path(path: str | os.PathLike[str]) -> Path:
-    """A file that is there, is not empty, and is of a kind that is read here."""
+    """Check that the file exists, is not empty, and has a supported suffix."""
     path = Path(path)
     if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file in it")
+        raise ValueError(f"{path} is a folder; pass a file in it")
     if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
+        raise FileNotFoundError(f"no such file: {path}")
     if not path.name.lower().endswith(SUFFIXES):
         hint = "; save it as .xlsx" if path.suffix.lower() in (".xls", ".ods") else ""
-        raise ValueError(
-            f"{path} is not of a kind that can be read{hint}; these are: {KINDS}"
-        )
+        raise ValueError(f"unsupported file type: {path}{hint}; supported are {KINDS}")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty")
     return path
@@ -185,20 +180,20 @@ def _kind(path: Path) -> str:
         return "JSON"
     if not path.name.lower().endswith(WHOLE):
         raise ValueError(
-            f"{path} holds {name!r}, and of packed files only text is read "
-            f"({', '.join((*DELIMITED, *JSON))}); unpack it first"
+            f"{path} holds {name!r}, but only text files may be compressed "
+            f"({', '.join((*DELIMITED, *JSON))}); decompress it first"
         )
     return "Excel" if name.endswith(EXCEL) else name.rpartition(".")[2]
 
 
 def _column_names(path: Path, names: list[str]) -> list[str]:
-    """Names for columns without one; an error where one occurs twice."""
+    """Name unnamed columns; raise an error for duplicate names."""
     names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
     for name, times in Counter(names).items():
         if times > 1:
             raise ValueError(
-                f"{path} has more than one column named {name!r}; rename them, since a "
-                f"model knows columns by name"
+                f"{path} has more than one column named {name!r}; rename them, because "
+                f"models identify columns by name"
             )
     return names
 
@@ -210,7 +205,7 @@ def _check_columns(
     carried: Collection[str],
     also: Collection[str],
 ) -> list[str]:
-    """The columns that the schema uses, in its order, and those that are carried along."""
+    """Return the columns that the schema uses, in order, and those carried along."""
     names = _column_names(path, names)
     try:
         schema.check(names)
@@ -225,27 +220,27 @@ def _check_columns(
 def check_carried(
     carried: Collection[str], names: list[str], own: Collection[str] = ()
 ) -> None:
-    """Refuse to carry along a column that is not there, or beside one of the same name."""
+    """Check that columns to carry along exist and do not clash with our own."""
     for name in carried:
         if name in own:
             raise ValueError(
-                f"what is told of each row has a column {name!r} of its own; rename the "
-                f"table's, or leave it out"
+                f"the output already has a column {name!r}; rename the table's column, or "
+                f"leave it out"
             )
         if name not in names:
             raise ValueError(
-                f"there is no column {name!r} to carry along; the table has {listed(names)}"
+                f"no column {name!r} to carry along; the table has {listed(names)}"
             )
 
 
 def _unreadable(path: Path, error: Exception) -> Exception:
-    """What a parser says, with the file; errors of our own stay."""
+    """Add the file name to a parser's error; keep our own errors."""
     reason = " ".join(str(error).split())
     if isinstance(error, ValueError) and reason.startswith(str(path)):
         return error
     if isinstance(error, OSError) and error.errno is not None:
         return error
-    return ValueError(f"{path} cannot be read as a table: {reason[:500]}")
+    return ValueError(f"cannot read {path} as a table: {reason[:500]}")
 
 
 # Delimited text
@@ -283,7 +278,7 @@ def _delimited_blocks(
     for batch in file.batches(_column_names(path, file.header), wanted):
         for start in range(0, len(batch), ROWS):
             batches.append(batch.slice(start, ROWS))
-            if sum(map(len, batches)) >= ROWS // 4:  # few rows cost more, row by row
+            if sum(map(len, batches)) >= ROWS // 4:  # small blocks cost more per row
                 yield partial(_encode_text, batches, schema, file)
                 batches = []
     if batches:
@@ -307,16 +302,16 @@ def _encode_text(batches: list[Any], schema: Schema, file: DelimitedFile) -> Row
 
 
 def _as_numbers(cells: Any, column: Column, file: DelimitedFile) -> Any:
-    """The numbers in a column that held numbers at fit."""
+    """Return the numbers in a column that was numeric at fit."""
     writing = column.writing
     if not writing.group and file.separator != ",":
-        # The file's first rows may have no decimals, and so not show how they are written.
+        # The first rows of the file may have no decimals to detect the decimal sign from.
         writing = replace(writing, decimal=",")
     return numbers_in(cells, writing)[0]
 
 
 def _inferred(cells: Any, decimal: str) -> Any:
-    """Numbers or booleans, if all of the cells are that."""
+    """Convert to numbers or booleans, if all cells are that."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -324,10 +319,10 @@ def _inferred(cells: Any, decimal: str) -> Any:
         return cells
     trimmed = pc.utf8_trim(cells, BLANKS)
     if pc.any(pc.match_substring_regex(trimmed, r"^[-+]?0(\d+$|[xX])")).as_py():
-        return cells  # 007 and 0x1F are codes, until it is known how many there are
+        return cells  # 007 and 0x1F may be codes; the schema decides
     if decimal == ",":
         if pc.any(pc.match_substring(trimmed, ".")).as_py():
-            return cells  # thousands perhaps
+            return cells  # maybe a thousands separator
         trimmed = pc.replace_substring(trimmed, ",", ".")
     elif may_be_thousands(trimmed):
         return cells
@@ -337,14 +332,14 @@ def _inferred(cells: Any, decimal: str) -> Any:
         except pa.ArrowInvalid:
             continue
     words = pa.array(["true", "false", None])
-    for some in (trimmed.slice(0, 1000), trimmed):  # the first ones say it quickly
+    for some in (trimmed.slice(0, 1000), trimmed):  # a quick test on the first rows
         lowered = pc.utf8_lower(some)
         if not pc.all(pc.is_in(lowered, words)).as_py():
             return cells
     return pc.equal(lowered, "true")
 
 
-# Other kinds
+# Other file types
 
 
 def _parquet_blocks(
@@ -399,9 +394,9 @@ def _frame_blocks(
 
 
 def _read_json(path: Path) -> Iterator[pd.DataFrame]:
-    """A list of objects, or objects line by line; one may leave out what it does not know.
+    """Read a list of objects, or one object per line; keys may be missing.
 
-    No type is guessed, as pandas would: it makes dates of columns by their names.
+    No types are guessed; pandas would parse columns as dates by their names.
     """
     import pandas as pd
 
@@ -430,12 +425,12 @@ def _from_list(path: Path, text: str) -> pd.DataFrame:
         if not isinstance(record, dict):
             raise ValueError(f"{path}, item {number} is not a JSON object {{...}}")
     if not records:
-        raise ValueError(f"{path} is a list without rows")
+        raise ValueError(f"{path} is an empty list")
     return pd.DataFrame.from_records([_flat(record) for record in records])
 
 
 def _flat(record: dict[str, Any], within: str = "") -> dict[str, Any]:
-    """A record without records in it: what is within ``a`` under ``b`` is ``a.b``."""
+    """Flatten nested records: ``b`` within ``a`` becomes ``a.b``."""
     cells: dict[str, Any] = {}
     for name, value in record.items():
         inner = isinstance(value, dict) and bool(value)

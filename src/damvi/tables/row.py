@@ -1,9 +1,8 @@
-"""One row as a request has it: encoded as a table of this row alone would be, and quickly.
+"""Encode a single row quickly, with the same result as a table of one row.
 
-What pandas and Arrow do for a column costs as much for one value as for a thousand. So the
-values that nearly all requests are made of (JSON's numbers, texts and nulls, dates in
-digits) are read here one by one. Whatever else there is goes through
-:func:`~damvi.tables.schema.encode`, which is slow and the last word on what a value means.
+pandas and Arrow take as long for one value as for a thousand. So the most common values
+(JSON numbers, strings and nulls, dates in digits) are parsed directly. All others go
+through :func:`~damvi.tables.schema.encode`, the slow reference implementation.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from .values import PLAIN, SINCE, numbers_in
 Floats = NDArray[np.float64]
 
 MISSING = -1.0
-"""The code of a category that is missing."""
+"""Code of a missing category."""
 DIGITS = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE]-?[0-9]{1,2})?")
-"""A number that is written as in JSON, of a size that is no doubt."""
+"""A number as in JSON, of unambiguous size."""
 LARGEST_WHOLE = 2**63 - 1
-"""In a column of whole numbers, as pandas has it."""
+"""Largest integer in an int64 column."""
 FIRST_YEAR, LAST_YEAR = 1900, 2100
-"""Between which dates and the days between them are exact in any unit."""
+"""Years between which dates and time differences are exact in any unit."""
 ISO = ("%Y-%m-%d", *(f"%Y-%m-%d{mark}%H:%M{end}" for mark in "T " for end in ("", ":%S")))
 FIELDS = {"%Y": "year", "%y": "year", "%m": "month", "%d": "day"}
 FIELDS |= {"%H": "hour", "%M": "minute", "%S": "second"}
@@ -39,7 +38,7 @@ EPOCH = datetime(1970, 1, 1).toordinal()
 
 
 class RowEncoder:
-    """What :meth:`Schema.encode <damvi.tables.Schema.encode>` makes of one row.
+    """Encode single rows as :meth:`Schema.encode <damvi.tables.Schema.encode>` does.
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ class RowEncoder:
     Attributes
     ----------
     labels : list
-        Of each feature the categories, as the encoded column has them; None of numbers.
+        Categories of each feature; None for numbers.
 
     Examples
     --------
@@ -77,12 +76,12 @@ class RowEncoder:
         self._dates = _Dates(dates, places) if dates else None
 
     def __call__(self, row: Mapping[str, Any]) -> Floats:
-        """The features, (1, d); of a category its code, -1 where it is missing.
+        """Return the features, (1, d); categories as codes, -1 if missing.
 
         Raises
         ------
         ValueError
-            If a column that the model uses is not in the row, or holds a list.
+            If a column that the model uses is missing from the row, or holds a list.
         """
         cells = np.empty((1, len(self.labels)))
         values = cells[0]
@@ -102,11 +101,11 @@ class RowEncoder:
 
 def _no_value(name: str, value: Any) -> ValueError:
     kind = type(value).__name__
-    return ValueError(f"column {name!r} holds a {kind}; give one value, or None for none")
+    return ValueError(f"column {name!r} holds a {kind}; pass one value, or None if missing")
 
 
 def _one_column(column: Column, value: Any) -> Any:
-    """The features of one column, by the way that tables take."""
+    """Encode one value with the table encoder."""
     import pandas as pd
 
     return encode([column], pd.DataFrame([{column.name: value}]), 1)
@@ -212,7 +211,7 @@ def _reader(column: Column) -> _Number | _Category | _Level | _Text:
 
 
 class _Dates:
-    """All dates of a row together: one may count the days since another."""
+    """Encodes all dates of a row together, since one may count days since another."""
 
     def __init__(self, columns: list[Column], places: Mapping[str, int]) -> None:
         self.columns = columns
@@ -272,7 +271,7 @@ Form = tuple[re.Pattern[str], Callable[[tuple[str, ...]], datetime]]
 
 
 def _forms(form: str) -> list[Form]:
-    """Ways to read dates of fixed width, in digits alone; none of other forms."""
+    """Return parsers for fixed-width numeric dates; none for other formats."""
     return [
         way
         for one in (ISO if form in ("", "ISO8601") else (form,))
@@ -292,7 +291,7 @@ def _form(form: str) -> Form | None:
 
 
 class _Assembled:
-    """A date of its parts; the days of times alone are no matter."""
+    """Builds a datetime from its parts; times without a date get a dummy day."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -301,7 +300,7 @@ class _Assembled:
         parts: dict[str, Any] = {"year": 1970, "month": 1, "day": 1}
         for name, text in zip(self.names, digits, strict=True):
             number = int(text)
-            if name == "%y":  # as strptime has it
+            if name == "%y":  # as in strptime
                 number += 1900 if number >= 69 else 2000
             parts[FIELDS[name]] = number
         return datetime(**parts)
@@ -312,7 +311,7 @@ def _in_digits(text: str, forms: list[Form]) -> datetime | None:
         if match := pattern.fullmatch(text):
             try:
                 date = assemble(match.groups())
-            except ValueError:  # no such day, or a minute of 60
+            except ValueError:  # no such date or time
                 return None
             return date if FIRST_YEAR <= date.year <= LAST_YEAR else None
     return None

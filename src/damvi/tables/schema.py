@@ -1,7 +1,7 @@
-"""What a table's columns hold, which of them a model uses, and how it sees them.
+"""Infer what the columns of a table hold, and encode them for a model.
 
-A column is judged once, at fit. It is encoded in the same way then and at prediction,
-whatever the file and its types: numbers, parts of dates, codes of categories.
+The schema is inferred once, at fit. Columns are encoded the same way at fit and prediction,
+regardless of the file type and its dtypes: as numbers, parts of dates, and category codes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .values import (
     doubtful_date,
     find_date_format,
     find_writing,
-    in_what,
+    format_notes,
     in_words,
     is_time,
     numbers_in,
@@ -63,40 +63,40 @@ OF_MANY_ROWS = re.compile(
     r"|device|machine|household|employee|student|merchant|kunden?|patienten|konto)"
     r"(?i:[ _\-.]*(id|nr|no|num|number|nummer|key|code|ref))",
 )
-"""Names of what rows may share: their customer, say."""
+"""Names of ids that several rows may share, such as a customer."""
 OF_PEOPLE = re.compile(
     r"(?i:.*(customer|client|patient|user|subject|person|member|account|card|household"
     r"|employee|student|kunde|patient|konto).*)"
 )
 FEW_IDS = 20
 REPEATS = "an id that repeats"
-"""How the reason begins why such a column is not used."""
+"""Start of the reason why such a column is dropped."""
 FEW_ROWS = 10
-"""Below this, that all values differ says nothing."""
+"""With fewer rows, it means nothing that all values differ."""
 SORTED_ROWS = 50
-"""From this on, whole numbers that all differ and are sorted are no measurement."""
+"""From this many rows on, sorted distinct integers are taken for ids."""
 MOST_CATEGORIES = 100
-"""Categories that are told apart; the rarest share one."""
+"""Maximum number of categories; the rarest share one."""
 LEAST_ROWS = 10
-"""Rows that a category needs for a place of its own, where there are too many."""
+"""Minimum rows of a named category, if there are too many categories."""
 LEAST_DIGITS = 5
-"""Of codes that are no numbers although there are many of them, such as postal codes."""
+"""Minimum length of numeric codes with many values, such as postal codes."""
 FEW_CODES = 20
 MOST_DATES = 6
-"""Columns of dates between which days are counted, each with each."""
+"""Maximum number of date columns for which the days between each pair are counted."""
 AS_BEFORE = "as before"
-"""How the reason begins of a column that is taken as what it was in an older table."""
+"""Start of the reason of a column that keeps its kind from an older table."""
 IN_WORDS = {
     "number": "a number",
     "category": "a category",
-    "levels": "one of very many categories",
+    "levels": "a high-cardinality category",
     "text": "free text",
     "date": "a date",
     "dropped": "nothing to learn from",
 }
-"""The kinds of columns, as people say."""
+"""The kinds of columns, for messages."""
 OTHER = "(other)"
-"""The category of all rare ones together, and of those not seen at fit."""
+"""The category of all rare values, and of those not seen at fit."""
 
 
 @dataclass(frozen=True)
@@ -107,26 +107,26 @@ class Column:
     ----------
     name : str
     kind : {"number", "category", "levels", "text", "date", "dropped"}
-        Levels are categories that are too many to name. Dates, levels and text give several
-        numbers; a dropped column is not used.
+        Levels are high-cardinality categories. Dates, levels and text become several
+        features; a dropped column becomes none.
     categories : tuple of str
-        Of a category, in order. If ``OTHER`` is the last of them, it stands for all
-        others; else a category that is not among them counts as missing.
+        The known categories, in order. If the last one is ``OTHER``, it stands for all
+        others; if not, other categories count as missing.
     reason : str
-        Why a column is dropped, or what is special about its use; for the user to read.
+        Why a column is dropped, or a note on how it is used; shown to the user.
     decimal, group, unit : str
-        How numbers are written that are text: see ``damvi.tables.values.Writing``.
+        Format of numbers stored as text; see ``damvi.tables.values.Writing``.
     form : str
-        How a date is written, in the words of ``strptime``, or "ISO8601"; or "seconds" or
+        Format of a date: a ``strptime`` format or "ISO8601", or "seconds" or
         "milliseconds" since 1970.
     parts : tuple of str
-        The numbers that a date gives: "month", "day of month", "weekday", "hour", "days
-        since" another column of dates, and "day" (since 1970) of a column to keep. Beside
-        levels "frequency"; of text "text 1", "text 2", ...
+        The features of a date: "month", "day of month", "weekday", "hour", "days since"
+        another date column, and "day" (since 1970) if the column is in ``keep``. Of levels,
+        "frequency"; of text, "text 1", "text 2", ...
     doubt : str
-        What may be otherwise than it was taken; for the user to read.
+        What is ambiguous about the column; shown to the user.
     encoder : Levels, Words or None
-        How levels or text become numbers; without any of them as it is written.
+        Encodes levels or text as numbers, without storing the text.
     """
 
     name: str
@@ -143,24 +143,24 @@ class Column:
 
     @property
     def writing(self) -> Writing:
-        """How the numbers are written."""
+        """Format of the numbers."""
         return Writing(self.decimal, self.group, self.unit)
 
     @property
     def features(self) -> list[str]:
-        """The names of the columns that this one becomes."""
+        """Names of the encoded columns."""
         if self.kind == "dropped":
             return []
         parts = [f"{self.name} ({part})" for part in self.parts]
         return parts if self.kind in ("date", "text") else [self.name, *parts]
 
 
-NEW = Column("", "dropped", reason="not in the table of the older model")
+NEW = Column("", "dropped", reason="not in the older model's table")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, in the order of the file that the model was fitted on.
+    """The columns of a table, in the order of the training file.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Schema:
         drop: Collection[str] = (),
         like: Schema | None = None,
     ) -> Schema:
-        """Judge the columns of a table, all but the target.
+        """Infer the schema of a table, without the target.
 
         Parameters
         ----------
@@ -198,14 +198,14 @@ class Schema:
             See :func:`~damvi.tables.read_table`.
         target : str
         labels : array, optional
-            The class of each row; shows columns that are the target in disguise.
+            Class of each row; used to detect target leakage.
         keep, drop : collections of str
-            Columns to use, or not to use, whatever they look like. Of dates to keep the
-            day itself is used too.
+            Columns to use or to drop, regardless of their content. Of dates in ``keep``,
+            the day itself is used too.
         like : Schema, optional
-            Of an older table: columns are what they were there, as far as they can be, and
-            those that were not used are not used here, nor are new ones. What is learned of
-            a column, such as its categories, is learned anew.
+            Schema of an older table. Columns keep their kind where possible; columns that
+            were dropped or missing there are dropped. What is learned from a column, such
+            as its categories, is learned anew.
         """
         before = None if like is None else {one.name: one for one in like.columns}
         columns = [
@@ -223,16 +223,16 @@ class Schema:
 
     @property
     def used(self) -> list[Column]:
-        """The columns that the model sees."""
+        """The columns that the model uses."""
         return [column for column in self.columns if column.kind != "dropped"]
 
     @property
     def features(self) -> list[str]:
-        """The columns of the encoded table."""
+        """Names of the columns of the encoded table."""
         return [name for column in self.used for name in column.features]
 
     def check(self, names: Collection[str]) -> None:
-        """Refuse a table that lacks columns; others, in any order, are no matter."""
+        """Raise an error if columns are missing; extra columns and order do not matter."""
         lacking = [column.name for column in self.used if column.name not in names]
         if lacking:
             many = "columns are missing" if len(lacking) > 1 else "column is missing"
@@ -242,16 +242,16 @@ class Schema:
             )
 
     def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The table as the voters see it: doubles, and categories as such.
+        """Encode a table as floats and pandas categoricals.
 
-        Columns may come in any order, and others beside them. Infinite values count as
-        missing, and so does text that is no number where numbers were.
+        Columns may be in any order, and extra columns are ignored. Infinite values count as
+        missing, and so does text in a numeric column.
         """
         self.check(list(frame.columns))
         return encode(self.used, frame, len(frame))
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it but :attr:`encoders` as plain values, ready for JSON."""
+        """Return everything except :attr:`encoders` as plain values, ready for JSON."""
         plain = [asdict(replace(column, encoder=None)) for column in self.columns]
         for column in plain:
             del column["encoder"]
@@ -259,14 +259,14 @@ class Schema:
 
     @property
     def encoders(self) -> dict[str, Levels | Words]:
-        """How columns of levels and text become numbers, by name."""
+        """Encoders of levels and text, by column name."""
         return {c.name: c.encoder for c in self.columns if c.encoder is not None}
 
     @classmethod
     def from_dict(
         cls, state: dict[str, Any], encoders: Mapping[str, Any] | None = None
     ) -> Self:
-        """The schema that :meth:`as_dict` wrote, with its :attr:`encoders`."""
+        """Restore a schema from :meth:`as_dict` and its :attr:`encoders`."""
         columns = []
         for column in state["columns"]:
             lists = {name: tuple(column.get(name, ())) for name in ("categories", "parts")}
@@ -276,7 +276,7 @@ class Schema:
         for column in columns:
             kind, encoder = type(column.encoder), column.encoder
             if kind is not {"levels": Levels, "text": Words}.get(column.kind, type(None)):
-                raise ValueError(f"column {column.name!r} of the schema has no encoder")
+                raise ValueError(f"schema column {column.name!r} has no encoder")
             known = {"day", *DATE_PARTS} | dates
             if encoder is not None:
                 known = {FREQUENCY} if isinstance(encoder, Levels) else {*encoder.parts}
@@ -289,12 +289,12 @@ class Schema:
                 odd.add(column.kind)
             if odd:
                 raise ValueError(
-                    f"column {column.name!r} of the schema has {listed(sorted(odd))}"
+                    f"schema column {column.name!r} has unknown {listed(sorted(odd))}"
                 )
         return cls(tuple(columns))
 
 
-# What a column holds, judged by its values and, for ids, by its name.
+# Infer what a column holds, from its values and, for ids, from its name.
 
 
 def _infer_column(
@@ -305,12 +305,12 @@ def _infer_column(
     before: Column | None = None,
 ) -> Column:
     if values.isna().all():
-        return Column(name, "dropped", reason="no value in any row")
+        return Column(name, "dropped", reason="no values")
     column = judge(name, values, keep)
     if before is not None and column.kind != before.kind:
         found = _as_before(before, values)
         if found is not None:
-            reason = f"{AS_BEFORE}, though it looks like {IN_WORDS[column.kind]} here"
+            reason = f"{AS_BEFORE}, but looks like {IN_WORDS[column.kind]} here"
             column = replace(found, reason=reason)
     if keep or column.kind == "dropped" or labels is None:
         return column
@@ -331,7 +331,7 @@ def _infer_column(
 def _infer_again(
     name: str, values: pd.Series, labels: NDArray[Any] | None, keep: bool, before: Column
 ) -> Column:
-    """A column as it was in an older table."""
+    """Infer a column, keeping its kind from an older table."""
     if before.kind != "dropped":
         return _infer_column(name, values, labels, keep, before)
     if keep:
@@ -340,7 +340,7 @@ def _infer_again(
 
 
 def _as_before(before: Column, values: pd.Series) -> Column | None:
-    """A column taken as one of the kind that it was; None where there is nothing in it."""
+    """Treat a column as the kind that it was; None if no value fits."""
     from pandas.api import types
 
     is_object = types.is_object_dtype(values.dtype)
@@ -371,9 +371,9 @@ def _as_before(before: Column, values: pd.Series) -> Column | None:
 
 
 def _with_dates(columns: list[Column], frame: pd.DataFrame) -> list[Column]:
-    """The same; dates have the days between them, and none without a part is left.
+    """Add the days between dates, and drop dates that give no feature.
 
-    A part is left out where a column bears its name.
+    A feature is left out if a column already has its name.
     """
     of_days = [c for c in columns if c.kind == "date" and not is_time(c.form)]
     some = of_days[:MOST_DATES] if len(of_days) > 1 else []
@@ -397,9 +397,9 @@ def _with_dates(columns: list[Column], frame: pd.DataFrame) -> list[Column]:
             column = replace(column, parts=own)
         elif column.kind == "date":
             note = (
-                "a date whose parts are columns already"
+                "a date whose parts are already columns"
                 if column.parts
-                else "a date, and no part of it comes again in so short a time"
+                else "a date, and the period is too short for any part of it to recur"
             )
             column = Column(column.name, "dropped", reason=note)
         found.append(column)
@@ -407,13 +407,13 @@ def _with_dates(columns: list[Column], frame: pd.DataFrame) -> list[Column]:
 
 
 def _written(column: Column) -> str:
-    """How the dates of a column are written, unless it goes without saying."""
+    """Return a note on the format of a date column, unless it is the standard one."""
     plain = column.form in ("", "ISO8601")
     return "" if plain else f", read as {in_words(column.form)}"
 
 
 def judge(name: str, column: pd.Series, keep: bool) -> Column:
-    """What a column is by its values and its name alone; not all of it is missing."""
+    """Infer a column from its name and values, not all of which are missing."""
     from pandas.api import types
 
     kind = column.dtype
@@ -447,7 +447,7 @@ def judge(name: str, column: pd.Series, keep: bool) -> Column:
 
 
 def _shared_id(name: str, column: pd.Series) -> Column | None:
-    """An id that several rows have: no number, whatever its digits."""
+    """Return an id shared by several rows, which is not a number even if it has digits."""
     from pandas.api import types
 
     known = column.dropna()
@@ -461,7 +461,7 @@ def _shared_id(name: str, column: pd.Series) -> Column | None:
     if n_ids in (len(known), 1):
         return None
     few = n_ids < FEW_IDS or (n_ids <= MOST_CATEGORIES and not OF_PEOPLE.fullmatch(name))
-    if few:  # of shops, say, or of kinds
+    if few:  # few ids, of shops for example, are categories
         return _category(name, column, column.astype("string"), keep=False)
     note = f"{REPEATS}: {n_ids:,} values in {len(known):,} rows"
     return Column(name, "dropped", reason=note)
@@ -484,17 +484,17 @@ def _number(
 ) -> Column:
     known = values[~np.isnan(values)]
     if not len(known):
-        return Column(name, "dropped", reason="no finite number in any row")
+        return Column(name, "dropped", reason="no finite number")
     if not keep:
         if len(known) == len(values) and (known == known[0]).all():
-            return Column(name, "dropped", reason="the same value in every row")
+            return Column(name, "dropped", reason="constant")
         if _are_ids(name, known):
             return Column(name, "dropped", reason="looks like an id")
     return Column(name, "number", reason=note, doubt=doubt, **asdict(writing))
 
 
 def _are_ids(name: str, known: NDArray[np.float64]) -> bool:
-    """Whole numbers that all differ, and are named as ids are, or count the rows."""
+    """Whether numbers are distinct integers that are named like ids, or count the rows."""
     n = len(known)
     if n < FEW_ROWS or (known != np.floor(known)).any() or len(np.unique(known)) < n:
         return False
@@ -506,7 +506,7 @@ def _are_ids(name: str, known: NDArray[np.float64]) -> bool:
 
 
 def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Column | None:
-    """A column of numbers, or of dates as numbers; None if it is neither."""
+    """Return a numeric or date column; None if the text is neither."""
     writing = found.writing
     if writing is None:
         return None
@@ -518,7 +518,7 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
     stripped = some.str.strip(BLANKS)
     padded = stripped.str.fullmatch(r"0\d+")
     if padded.any() and (stripped.nunique() <= FEW_CODES or _are_codes(stripped, padded)):
-        return None  # codes such as 01 and 02, and of towns
+        return None  # codes such as 01 and 02, or postal codes
     limits = stripped[stripped.str.contains(LIMIT.replace("([", "(?:["))]
     if (odd.any() or len(limits)) and some.nunique() <= FEW_CODES:
         return None
@@ -527,14 +527,14 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
     values = np.where(np.isfinite(values), values, np.nan)
     if writing == PLAIN and (form := _date_in_numbers(name, values)):
         return _date(name, text, form, keep)
-    notes = list(in_what(writing))
+    notes = list(format_notes(writing))
     if stripped.str.fullmatch(r"\(.*\)").any():
         notes.append("numbers in parentheses are negative")
     if len(limits):
-        notes.append(f"{limits.iloc[0]!r} is read as the limit itself")
+        notes.append(f"{limits.iloc[0]!r} is read as the limit")
     if odd.any():
         what = str(text[odd].iloc[0])
-        notes.append(f"{odd.sum():,} not numbers, such as {what!r}, count as missing")
+        notes.append(f"{odd.sum():,} non-numbers such as {what!r} count as missing")
     elif np.isnan(values).sum() > text.isna().sum():
         mark = str(text[np.isnan(values) & text.notna().to_numpy()].iloc[0])
         notes.append(f"{mark!r} counts as missing")
@@ -542,9 +542,9 @@ def _number_in_text(name: str, text: pd.Series, found: Found, keep: bool) -> Col
 
 
 def _are_codes(texts: pd.Series, padded: pd.Series) -> bool:
-    """Whether all have as many digits, five or more, and some of them begin with 0.
+    """Whether all texts have the same number of digits, at least five, some padded.
 
-    Where most begin with 0 they may be amounts that were filled up to one width.
+    If most start with 0, they may be amounts padded to a fixed width.
     """
     width = int(texts.str.len().max())
     same = texts.str.fullmatch(rf"\d{{{width}}}").all()
@@ -554,7 +554,7 @@ def _are_codes(texts: pd.Series, padded: pd.Series) -> bool:
 def _date(name: str, column: pd.Series, form: str, keep: bool) -> Column:
     dates = dates_of_fit(column, form)
     if dates.nunique() == 1 and dates.notna().all():
-        return Column(name, "dropped", reason="the same value in every row")
+        return Column(name, "dropped", reason="constant")
     parts = date_parts(form, dates)
     if keep and not is_time(form):
         parts = ("day", *parts)
@@ -562,7 +562,7 @@ def _date(name: str, column: pd.Series, form: str, keep: bool) -> Column:
     odd = column[dates.isna() & column.notna()].astype("string").str.strip()
     odd = odd[~odd.str.lower().isin(MISSING)]
     if len(odd):
-        lost = f"{len(odd):,} not dates, such as {odd.iloc[0]!r}, count as missing"
+        lost = f"{len(odd):,} non-dates such as {odd.iloc[0]!r} count as missing"
         doubt = "; ".join(filter(None, [doubt, lost]))
     return Column(name, "date", form=form, parts=parts, doubt=doubt)
 
@@ -572,13 +572,13 @@ def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Colu
     counts = counts[counts > 0].drop("", errors="ignore")  # an empty cell, as in a CSV
     n_known = int(counts.sum())
     if not n_known:
-        return Column(name, "dropped", reason="no value in any row")
+        return Column(name, "dropped", reason="no values")
     if len(counts) == 1 and n_known == len(column) and not keep:
-        return Column(name, "dropped", reason="the same value in every row")
+        return Column(name, "dropped", reason="constant")
     if len(counts) == n_known and n_known >= FEW_ROWS:
         if keep or is_free_text(text):
             return _text(name, text, len(counts))
-        return Column(name, "dropped", reason="each row has its own value, as an id has")
+        return Column(name, "dropped", reason="unique in each row, like an id")
     if len(counts) <= MOST_CATEGORIES:
         categories = tuple(sorted(set(category_texts(counts.index))))
         return Column(
@@ -590,18 +590,18 @@ def _category(name: str, column: pd.Series, text: pd.Series, keep: bool) -> Colu
             return _text(name, text, len(counts))
         levels = Levels.learn(column)
         if keep or counts[counts > 1].sum() >= n_known / 2:
-            note = f"{len(counts):,} values, by how often they come and their classes"
+            note = f"{len(counts):,} values, encoded by frequency and class rates"
             return Column(name, "levels", (), note, parts=(FREQUENCY,), encoder=levels)
-        note = f"nearly every row has its own value, as an id has ({len(counts):,})"
+        note = f"unique in nearly every row, like an id ({len(counts):,} values)"
         return Column(name, "dropped", reason=note)
     categories = (*sorted(set(category_texts(frequent.index))), OTHER)
-    note = f"{len(frequent)} of {len(counts):,} categories, the rest as one"
+    note = f"{len(frequent)} of {len(counts):,} categories, the rest merged"
     return Column(name, "category", categories, note)
 
 
 def _text(name: str, text: pd.Series, n_values: int) -> Column:
     words = Words.learn(text)
-    note = f"free text ({n_values:,}), as {words.n_numbers} numbers"
+    note = f"free text ({n_values:,} values), encoded as {words.n_numbers} numbers"
     return Column(name, "text", (), note, parts=words.parts, encoder=words)
 
 
@@ -611,15 +611,15 @@ def _holds_structures(column: pd.Series) -> bool:
     return any(isinstance(value, kinds) for value in some)
 
 
-# Columns as a model sees them.
+# Encode columns for a model.
 
 
 def encode(
     columns: Sequence[Column], table: Mapping[str, Any], n_rows: int
 ) -> pd.DataFrame:
-    """The columns in order, each as its features.
+    """Encode the columns, in order, as features.
 
-    The numbers share one array, which voters do not copy.
+    The numbers share one array, so that voters need not copy it.
     """
     import pandas as pd
 
@@ -672,10 +672,10 @@ def encode(
 
 
 def as_categories(column: pd.Series, categories: tuple[str, ...]) -> pd.Categorical:
-    """A column of any type as a pandas categorical; missing where it is none of these."""
+    """Convert a column to a pandas categorical; other values are missing."""
     import pandas as pd
 
-    # Each distinct value once: texts repeat.
+    # Convert each distinct value once, since values repeat.
     if hasattr(column, "cat"):
         codes, distinct = column.cat.codes.to_numpy(), column.cat.categories
     else:
@@ -688,7 +688,7 @@ def as_categories(column: pd.Series, categories: tuple[str, ...]) -> pd.Categori
 
 
 def category_texts(values: object) -> list[str]:
-    """Values as text, alike whatever file they come from: 1.0 and 1 are "1"."""
+    """Return values as text, independent of the file type: 1.0 and 1 are "1"."""
     import pandas as pd
 
     return [

@@ -1,4 +1,4 @@
-"""The reader of tables as a scikit-learn transformer."""
+"""Schema inference and encoding as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NO_TARGET = "\0"
-"""No column is called this."""
+"""No column has this name."""
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """A raw table as numbers and categories, as ``damvi.fit`` sees it, in any pipeline.
+    """Encode a raw table as numbers and categories, as ``damvi.fit`` does.
 
-    Amounts and dates are read as people write them, ids and constants are left out,
-    categories of very many values and free text become numbers without their text being
-    kept. What each column is is decided at fit; see ``docs/tables.md``.
+    Amounts and dates are parsed as people write them. Ids and constants are dropped.
+    High-cardinality categories and free text become numbers; their text is not stored.
+    The schema is inferred at fit; see ``docs/tables.md``.
 
     Parameters
     ----------
     keep, drop : collections of str, default=()
-        Columns to use, or not to use, whatever they look like.
+        Columns to use or to drop, regardless of their content.
     categories : {"category", "number"}, default="category"
-        A category as such, or as its place (NaN if it is missing or was not there at fit),
-        for models that take numbers alone.
+        Output of categories: as a pandas categorical, or as codes (NaN if missing or
+        unknown) for models that only take numbers.
 
     Attributes
     ----------
     schema_ : Schema
-        What was decided, column by column.
+        The inferred schema.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -70,34 +70,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.categories = categories
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Decide what each column of a dataframe is.
+        """Infer the schema of a dataframe.
 
         Parameters
         ----------
         X : pandas or polars DataFrame, Arrow table, or 2-d array
         y : ignored
-            Nothing is learned from labels here.
+            Labels are not used.
         """
         if self.categories not in ("category", "number"):
-            raise ValueError(
-                f"categories={self.categories!r} is not known; give 'category' or 'number'"
-            )
+            raise ValueError(f"categories={self.categories!r}; use 'category' or 'number'")
         frame = self._read(X, at_fit=True)
         for name in (*self.keep, *self.drop):
             if name not in frame.columns:
-                raise ValueError(f"there is no column {name!r} in X")
+                raise ValueError(f"no column {name!r} in X")
         frame = frame.reset_index(drop=True)
         schema = Schema.infer(frame, NO_TARGET, keep=self.keep, drop=self.drop)
         if not schema.used:
             if len(frame) == 1:
-                raise ValueError("X has 1 sample, in which nothing varies; give more rows")
+                raise ValueError("X has 1 sample, in which nothing varies; pass more rows")
             reasons = "; ".join(f"{c.name!r}: {c.reason}" for c in schema.columns[:20])
-            raise ValueError(f"no column of X is left. {reasons}")
+            raise ValueError(f"no usable column in X. {reasons}")
         self.schema_ = schema
         return self
 
     def transform(self, X: Any) -> pd.DataFrame:
-        """The table as it was decided at fit; other columns are ignored."""
+        """Encode a table with the fitted schema; other columns are ignored."""
         check_is_fitted(self)
         frame = self._read(X, at_fit=False)
         encoded = self.schema_.encode(frame.reset_index(drop=True))
@@ -110,7 +108,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return encoded
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the columns that come out."""
+        """Return the names of the output columns."""
         check_is_fitted(self)
         return np.array(self.schema_.features, dtype=object)
 
@@ -124,7 +122,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return pd.DataFrame(X, columns=[f"x{f}" for f in range(X.shape[1])])
         if at_fit:
             if X.shape[0] == 0:
-                raise ValueError("X has 0 rows; give some to learn the columns from")
+                raise ValueError("X has 0 rows; pass some rows to infer the schema from")
             validate_data(self, X, skip_check_array=True, reset=True)
         return X.rename(columns=str)
 

@@ -1,4 +1,4 @@
-"""Numbers and dates as people write them: how a column writes them, and what they are."""
+"""Detect and parse numbers and dates in the formats that people write."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = ("", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown")
-"""What people write into a column of numbers where there is none."""
+"""Texts that mark a missing number."""
 WORDS = {"true": 1.0, "false": 0.0} | {
     sign + word: float(sign + word)
     for sign, word in product(("", "+", "-"), ("inf", "infinity"))
 }
-"""What is a number without a digit."""
+"""Numbers written without digits."""
 BLANKS = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
 BLANKS += "".join(map(chr, range(0x2000, 0x200B)))
-"""What ``float`` overlooks around a number; ``strip`` takes \x1c to \x1f away as well."""
+"""Whitespace that ``float`` ignores around a number; ``strip`` also takes \x1c to \x1f."""
 ENOUGH = 0.99
-"""The share of values that must be understood; the rest count as missing."""
+"""Minimum fraction of values that a format must parse; the rest count as missing."""
 MARKED = 0.9
-"""The share that is enough where the rest are a few words again and again: k.A., TBD."""
+"""The same, if the rest are a few recurring words, such as "k.A." or "TBD"."""
 MOST_MARKS = 50
 
 
@@ -37,15 +37,15 @@ MOST_MARKS = 50
 
 @dataclass(frozen=True)
 class Writing:
-    """How the numbers of a column are written.
+    """Format of the numbers in a column.
 
     Attributes
     ----------
     decimal : {".", ","}
     group : {"", ",", ".", " ", "'"}
-        What parts thousands, or lakhs and crores.
+        Separator of thousands, or of lakhs and crores.
     unit : str
-        Or currency, before or after the numbers.
+        Unit or currency before or after the numbers.
     """
 
     decimal: str = "."
@@ -64,12 +64,12 @@ WAYS = (
     Writing(".", "'"),
     Writing(",", "'"),
 )
-"""The ways that are tried. Of those that read as many values the first is taken."""
+"""Formats to try; the first of those that parse most values is used."""
 SURE = 30
-"""Numbers of three digits after each point, from which on that is no chance."""
+"""Numbers with three digits after a point, from which on this is not by chance."""
 FEW_UNITS = 5
 MOST_READ = 50_000
-"""Texts by which the way of writing is found."""
+"""Maximum number of texts from which the format is detected."""
 SAME = {
     "eur": "€",
     "euro": "€",
@@ -111,10 +111,10 @@ SAME = {
     "hkd": "hk$",
     "sgd": "s$",
 }
-"""Names of one currency."""
+"""Synonyms of currencies."""
 CODES = "chf cny sek nok dkk isk huf ron bgn nzd mxn ars clp cop zar aed sar egp kes pkr"
 SHORT = "kr rm rp fr"
-"""Currencies that stand apart from a number before which they are written."""
+"""Currencies that need a space or point before the number."""
 SPELLED = {
     **{unit: unit[0] + unit[1:].capitalize() for unit in ("hpa", "kpa", "khz", "kw", "db")},
     **{unit: unit.upper() for unit in ("kb", "mb", "gb", "tb")},
@@ -124,14 +124,14 @@ SPELLED = {
     "mhz": "MHz",
     "ghz": "GHz",
 }
-"""Units as people write them; they are told apart without heed to case."""
+"""Units as people write them; case is ignored in parsing."""
 CURRENCIES = {*SAME.values(), *CODES.split(), *SHORT.split()}
 BEFORE = [word for word in [*SAME, *CODES.split()] if len(word) == 3 or word == "rs"]
 LIMIT = r"^[<>≤≥] ?([0-9.,])"
-"""What is below or above what can be measured, <0.5; it is read as the limit."""
+"""A value below or above a detection limit, such as <0.5; read as the limit."""
 MULTIPLES = {"k": 1e3, "thousand": 1e3, "tsd": 1e3, "lakh": 1e5, "lac": 1e5, "mio": 1e6}
 MULTIPLES |= {"million": 1e6, "mn": 1e6, "crore": 1e7, "cr": 1e7, "bn": 1e9, "billion": 1e9}
-"""Words after an amount of money."""
+"""Multipliers after an amount of money."""
 POWERS = {
     "mass": {"mg": -6, "g": -3, "kg": 0, "t": 3},
     "length": {"mm": -3, "cm": -2, "m": 0, "km": 3},
@@ -140,7 +140,7 @@ POWERS = {
     "power": {"w": 0, "kw": 3},
 }
 SIZES = {unit: (what, 10.0**n) for what, own in POWERS.items() for unit, n in own.items()}
-"""Units that a column may mix: what they measure, and how large they are."""
+"""Units that a column may mix: their dimension, and their size."""
 AMOUNT = (
     r"^(?P<sign>[-+]?) ?(?P<before>[A-Za-z]{0,3}\p{Sc}|(?i:"
     + "|".join([*map(re.escape, sorted(BEFORE, key=len, reverse=True))])
@@ -150,13 +150,13 @@ AMOUNT = (
     r"(?P<body>[.,]?[0-9](?:[0-9.,' ]*[0-9.,])?(?:[eE][-+]?[0-9]+)?)"
     r" ?(?P<after>[\p{L}\p{Sc}%‰°/µ\"][^0-9()+,;:]{0,14}[23]?)?$"
 )
-"""A number with what may be around it, in the words of RE2."""
+"""A number and what may surround it, in RE2 syntax."""
 
 
 def as_numbers(
     column: pd.Series | NDArray[np.float64], writing: Writing = PLAIN
 ) -> NDArray[np.float64]:
-    """A column of any type as doubles; NaN for what is no finite number."""
+    """Convert a column of any dtype to floats; NaN if not a finite number."""
     from pandas.api import types
 
     if isinstance(column, np.ndarray):
@@ -174,16 +174,16 @@ def as_numbers(
 def numbers_in(
     text: Any, writing: Writing = PLAIN
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The numbers in a column of text, and which cells are neither number nor missing.
+    """Parse numbers in text; return them, and a mask of unreadable cells.
 
-    Spaces around a number and its unit are overlooked; ``(5)`` and ``5-`` are negative, as
-    in books of accounts; true is 1 and false 0.
+    Whitespace around a number and its unit is ignored. ``(5)`` and ``5-`` are negative, as
+    in accounting. True is 1 and false is 0.
 
     Parameters
     ----------
     text : Series or Arrow array
     writing : Writing
-        What is in another unit is odd. Where there is no unit, currencies are overlooked.
+        Other units are unreadable. Without a unit, currencies are ignored.
 
     Examples
     --------
@@ -234,9 +234,9 @@ def numbers_in(
 
 
 def are_marks(odd: pd.Series, n_known: int) -> bool:
-    """Whether these cells among numbers are words for a missing one: few, and no digits.
+    """Whether these cells among numbers mark missing values: few words without digits.
 
-    The errors of spreadsheets are such words, #DIV/0! with its digit too.
+    Spreadsheet errors such as #DIV/0! count too.
     """
     words = odd.str.strip(BLANKS).str.lower().drop_duplicates()
     return (
@@ -247,7 +247,7 @@ def are_marks(odd: pd.Series, n_known: int) -> bool:
 
 
 def _size(unit: str) -> tuple[str, float]:
-    """What a unit measures, and how large it is."""
+    """Return the dimension of a unit, and its size."""
     money, _, word = unit.rpartition(" ")
     if money in CURRENCIES and word in MULTIPLES:
         return money, MULTIPLES[word]
@@ -255,7 +255,7 @@ def _size(unit: str) -> tuple[str, float]:
 
 
 def _doubles(digits: Any, writing: Writing) -> NDArray[np.float64]:
-    """Texts that are written in a way as doubles."""
+    """Parse texts in a given format as floats."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -267,7 +267,7 @@ def _doubles(digits: Any, writing: Writing) -> NDArray[np.float64]:
 
 
 def _without_unit(cells: Any, unit: str) -> Any:
-    """The same without the unit, where it is written as most often: a quick way."""
+    """Strip the unit where it has its most common form; a shortcut."""
     import pyarrow.compute as pc
 
     if not unit:
@@ -279,9 +279,9 @@ def _without_unit(cells: Any, unit: str) -> Any:
 
 
 def plain_numbers(cells: Any, writing: Writing = PLAIN) -> NDArray[np.float64] | None:
-    """The same for an Arrow column, and fast; None if there is more to a cell than digits.
+    """Parse an Arrow column quickly; None if cells have more than digits.
 
-    Each number is the double nearest to it, as Python's own ``float`` gives it.
+    Numbers are rounded to the nearest double, as by ``float``.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -304,14 +304,14 @@ def plain_numbers(cells: Any, writing: Writing = PLAIN) -> NDArray[np.float64] |
 
 
 class Found(NamedTuple):
-    """How texts write numbers, if they do; ``doubt`` is for the user to read."""
+    """The format of numbers, or None; ``doubt`` is shown to the user."""
 
     writing: Writing | None = None
     doubt: str = ""
 
 
 def find_writing(text: pd.Series) -> Found:
-    """The way of writing that reads most of these texts, all in one unit."""
+    """Return the format that parses most texts, all in one unit."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -338,7 +338,7 @@ def find_writing(text: pd.Series) -> Found:
             bodies.filter(some)[0].as_py() for some in (reads[best], pc.invert(reads[best]))
         )
         return Found(
-            None, f"{read!r} and {odd!r} are not written alike, so no amount is read"
+            None, f"{read!r} and {odd!r} have different formats, so no number is read"
         )
     if counts[best] < ENOUGH * len(bodies):
         return Found()
@@ -348,13 +348,13 @@ def find_writing(text: pd.Series) -> Found:
 
 
 def _spread(cells: Any, n: int) -> Any:
-    """So many of them, evenly spread."""
+    """Take ``n`` evenly spaced cells."""
     places = np.linspace(0, len(cells) - 1, min(n, len(cells))).astype(np.intp)
     return cells.take(places)
 
 
 def _one_unit(units: Any) -> tuple[str | None, str]:
-    """The unit that nearly all have; None if they have several."""
+    """Return the unit that nearly all cells have; None if there are several."""
     counts = {pair["values"]: pair["counts"] for pair in units.value_counts().to_pylist()}
     bare = counts.pop("", 0)
     if not counts:
@@ -369,17 +369,17 @@ def _one_unit(units: Any) -> tuple[str | None, str]:
             return unit, f"numbers in several units ({shares}), all converted to {unit!r}"
         are_units = len(counts) <= FEW_UNITS or not CURRENCIES.isdisjoint(some)
         mixed = f"numbers in several units ({shares}), so none is read"
-        return None, mixed if are_units else ""  # seats, 1A to 30F, have none
+        return None, mixed if are_units else ""  # 1A to 30F are seats, not units
     if bare >= (1 - ENOUGH) * (bare + n):
-        share = f"{bare / (bare + n):.0%} of the numbers have no unit, the others {unit!r}"
+        share = f"{bare / (bare + n):.0%} of the numbers have no unit, the rest {unit!r}"
         if unit == "%":
             return None, f"{share}, so none is read"
-        return unit, f"{share}, and all are taken as the same"
+        return unit, f"{share}; all are read as the same unit"
     return unit, ""
 
 
 def _one_way(bodies: Any, ways: list[Writing]) -> tuple[Writing, str]:
-    """Of the ways that read all of these the likeliest, and which other there is."""
+    """Choose the likeliest of the formats that parse all cells; note the other one."""
     import pyarrow.compute as pc
 
     one = ways[0]
@@ -389,14 +389,14 @@ def _one_way(bodies: Any, ways: list[Writing]) -> tuple[Writing, str]:
     if one == PLAIN:
         dotted = pc.match_substring(bodies, ".")
         n_dotted = pc.sum(dotted).as_py()
-        # 1.234 and 980, but never 1.25: what is rounded would have other digits too.
+        # 1.234 and 980, but never 1.25: rounded numbers would have other digits too.
         if n_dotted >= SURE and n_dotted < len(bodies):
             one, others = others[0], [one]
         else:
             return one, ""
     example = _example(bodies, one, others[0])
     first, second = (numbers_in([example], way)[0][0] for way in (one, others[0]))
-    return one, f"{example!r} is read as {first:,g}, and could be {second:,g}"
+    return one, f"{example!r} is read as {first:,g}, but could be {second:,g}"
 
 
 def _differ(bodies: Any, one: Writing, other: Writing) -> bool:
@@ -404,38 +404,38 @@ def _differ(bodies: Any, one: Writing, other: Writing) -> bool:
 
 
 def _example(bodies: Any, one: Writing, other: Writing) -> str | None:
-    """A number that is another in the other way of writing."""
+    """Return a cell that the two formats parse differently."""
     differ = np.flatnonzero(numbers_in(bodies, one)[0] != numbers_in(bodies, other)[0])
     return bodies[int(differ[0])].as_py() if len(differ) else None
 
 
 def may_be_thousands(cells: Any) -> bool:
-    """Whether points may part thousands: 1.234 and 980, but never 1.25."""
+    """Whether points may separate thousands: 1.234 and 980, but never 1.25."""
     import pyarrow.compute as pc
 
     pattern = r"^[-+]?(?:[1-9][0-9]{0,2}\.[0-9]{3}|[0-9]{1,3})$"
-    for some in (cells.slice(0, 1000), cells):  # the first ones say it quickly
+    for some in (cells.slice(0, 1000), cells):  # a quick test on the first rows
         if pc.all(pc.match_substring_regex(some, pattern)).as_py() is False:
             return False
     return bool((pc.sum(pc.match_substring(cells, ".")).as_py() or 0) >= SURE)
 
 
-def in_what(writing: Writing) -> Iterator[str]:
-    """What is special about a way of writing, for the user to read."""
-    words = {",": "commas", ".": "points", " ": "blanks", "'": "quotes"}
+def format_notes(writing: Writing) -> Iterator[str]:
+    """Yield notes on an unusual format."""
+    words = {",": "commas", ".": "points", " ": "spaces", "'": "quotes"}
     if writing.decimal == ",":
-        yield "the comma is the decimal point"
+        yield "decimal comma"
     if writing.group:
-        yield f"{words[writing.group]} part thousands"
+        yield f"{words[writing.group]} separate thousands"
     if writing.unit:
         unit = writing.unit
         if unit in CURRENCIES and len(unit) == 3:
             unit = unit.upper()
-        yield "per cent" if unit == "%" else f"in {SPELLED.get(unit, unit)}"
+        yield "percent" if unit == "%" else f"in {SPELLED.get(unit, unit)}"
 
 
 class _Amounts(NamedTuple):
-    """Arrow arrays; null where a cell is no number with something around it."""
+    """Arrow arrays; null if a cell is not a number with an optional unit."""
 
     sign: Any
     body: Any
@@ -443,7 +443,7 @@ class _Amounts(NamedTuple):
 
 
 def _split(cells: Any) -> _Amounts:
-    """The sign, the digits with what parts them, and the unit of tidy cells."""
+    """Split normalized cells into sign, digits and unit."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -468,7 +468,7 @@ def _split(cells: Any) -> _Amounts:
 
 
 def _unit(around: str | None) -> str | None:
-    """One name for what is written before and after a number."""
+    """Return one name for the text before and after a number."""
     if around is None:
         return None
     names = []
@@ -483,21 +483,21 @@ def _unit(around: str | None) -> str | None:
 
 
 def _body(writing: Writing) -> str:
-    """What the digits of a number look like, in the words of RE2."""
+    """Return an RE2 pattern for the digits of a number."""
     group = re.escape(writing.group)
     whole = "[0-9]+"
     if group:
         whole += f"|[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+"
     if group == ",":
         whole += f"|[1-9][0-9]?(?:{group}[0-9]{{2}})+{group}[0-9]{{3}}"
-    # A point is plain where it has no other meaning.
+    # A point is a decimal point if it has no other meaning.
     points = "[.,]" if writing.decimal == "," and group != re.escape(".") else "[.]"
     points = "," if writing.decimal == "," and writing.group == "." else points
     return f"(?:(?:{whole})(?:{points}[0-9]*)?|{points}[0-9]+)(?:[eE][-+]?[0-9]+)?"
 
 
 def _tidy(cells: Any) -> Any:
-    """Texts with plain digits, blanks, quotes and minus signs."""
+    """Normalize digits, spaces, quotes and minus signs."""
     import pyarrow.compute as pc
 
     cells = pc.utf8_trim(cells, BLANKS)
@@ -511,7 +511,7 @@ def _tidy(cells: Any) -> Any:
 
 
 def _as_arrow(text: Any) -> Any:
-    """A column of text as a chunked Arrow array."""
+    """Convert a column of text to a chunked Arrow array."""
     import pandas as pd
     import pyarrow as pa
 
@@ -549,27 +549,27 @@ DATES = (
     *("%Y년 %m월 %d일", "%y/%m/%d", "%y.%m.%d", "%y-%m-%d"),
     *CLOCKS,
 )
-"""How dates are written; of forms that read the same texts, the first is taken."""
+"""Date formats to try; the first that parses the texts is used."""
 NUMBERS = {"%Y%m%d": 0.0, "seconds": 1.0, "milliseconds": 1e3}
-"""Dates that are written as whole numbers: digits, or since 1970."""
+"""Dates as integers: YYYYMMDD, or a scale for the time since 1970."""
 FIRST, LAST = 1104537600, 2051222400
-"""Seconds from 1970 to 2005 and to 2035, which moments of our time are between."""
+"""Seconds from 1970 to 2005 and 2035, the plausible range of timestamps."""
 DATE_PARTS = {"month": 350, "day of month": 60, "weekday": 14, "hour": 2}
-"""What of a date comes again, and the days after which it has been seen twice or more.
+"""Parts of a date that recur, and the number of days after which they have done so.
 
-Within less, a part is the day itself in disguise: a model learns what was, and tells it of
-days that have not come.
+Over a shorter period, a part only encodes the day itself, and what a model learns from it
+says nothing about later days.
 """
 SINCE = "days since "
-"""Begins a part of a date that counts from another column."""
+"""Prefix of a feature that counts days from another date column."""
 
 
 def find_date_format(text: pd.Series) -> str:
-    """The format that these texts have as dates or times; "" if they are none."""
+    """Return the format of dates or times in text; "" if there are none."""
     distinct = text.dropna().drop_duplicates()
     form = next(_date_formats(distinct), "")
     if not form and any(map(_shape("ISO8601").match, distinct.head(20))):
-        # What a spreadsheet knows as a date is ISO here, and what was typed is not.
+        # Spreadsheets store dates as ISO here, but typed text in another format.
         distinct = distinct[dates_in(distinct, "ISO8601").isna()]
         form = next(_date_formats(distinct), "")
     other = _exchanged(form)
@@ -579,7 +579,7 @@ def find_date_format(text: pd.Series) -> str:
 
 
 def doubtful_date(text: pd.Series, form: str) -> str:
-    """Which other date is meant, if the first number may be the month as well."""
+    """Return a note if day and month may be swapped."""
     distinct = text.dropna().drop_duplicates()
     other = _exchanged(form)
     dates, others = dates_in(distinct, form), dates_in(distinct, other)
@@ -587,7 +587,7 @@ def doubtful_date(text: pd.Series, form: str) -> str:
     if not len(differ) or others.notna().sum() < dates.notna().sum():
         return ""
     example = str(differ.iloc[0])
-    return f"{example!r} is read as {in_words(form)}, and could be {in_words(other)}"
+    return f"{example!r} is read as {in_words(form)}, but could be {in_words(other)}"
 
 
 def _exchanged(form: str) -> str:
@@ -606,14 +606,14 @@ def _date_formats(distinct: pd.Series) -> Iterator[str]:
             or sum(_shape(form).match(text) is not None for text in some) < len(some) / 2
         ):
             continue
-        # The first ones say quickly what it is not.
+        # A quick test on the first rows.
         if all(dates_in(part, form).notna().mean() >= ENOUGH for part in (first, distinct)):
             yield form
 
 
 @cache
 def _shape(form: str) -> re.Pattern[str]:
-    """What texts of a format look like, more or less."""
+    """Return a rough pattern for texts of a date format."""
     if form == "ISO8601":
         return re.compile(r"\d{4}-\d\d?(-\d\d?.*)?$")
     digits = {"%Y": r"\d{4}", "%z": ".*"} | dict.fromkeys(
@@ -626,7 +626,7 @@ def _shape(form: str) -> re.Pattern[str]:
 
 
 def date_in_numbers(values: NDArray[np.float64]) -> str:
-    """The format of dates that are written as whole numbers; "" if they are none."""
+    """Return the format of dates stored as integers; "" if there are none."""
     known = values[np.isfinite(values)]
     if not len(known) or (known != np.floor(known)).mean() > 0 or np.ptp(known) == 0:
         return ""
@@ -641,7 +641,7 @@ def date_in_numbers(values: NDArray[np.float64]) -> str:
 
 
 def dates_in(column: pd.Series, form: str) -> pd.Series:
-    """The dates in a column, NaT where there is none."""
+    """Parse the dates in a column; NaT if there is none."""
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
@@ -666,7 +666,7 @@ def _from_1970(values: NDArray[np.float64], form: str) -> pd.Series:
 
 
 def _from_digits(values: NDArray[np.float64]) -> pd.Series:
-    """The dates of numbers such as 20240105."""
+    """Parse numbers such as 20240105 as dates."""
     import pandas as pd
 
     whole = pd.Series(values).where(lambda value: value.between(1e7, 1e8))
@@ -675,12 +675,12 @@ def _from_digits(values: NDArray[np.float64]) -> pd.Series:
 
 
 def is_time(form: str) -> bool:
-    """Whether it is the time of a day alone."""
+    """Whether the format is a time of day without a date."""
     return form in CLOCKS
 
 
 def date_parts(form: str, dates: pd.Series) -> tuple[str, ...]:
-    """The calendar parts of these dates that have been seen to come again."""
+    """Return the calendar parts that recur in the period of these dates."""
     if is_time(form):
         return ("hour",)
     known = dates.dropna()
@@ -692,7 +692,7 @@ def date_parts(form: str, dates: pd.Series) -> tuple[str, ...]:
 
 
 def dates_of_fit(column: pd.Series, form: str) -> pd.Series:
-    """The dates as they were written at fit; what is not so may still be ISO."""
+    """Parse dates in the format seen at fit, or else as ISO."""
     import pandas as pd
 
     dates = dates_in(column, form)
@@ -700,12 +700,12 @@ def dates_of_fit(column: pd.Series, form: str) -> pd.Series:
     if form in ("", "ISO8601") or not others.any():
         return dates
     more = dates_in(column[others], "ISO8601")
-    # Each has a unit of its own, and fillna would not take the finer one.
+    # The two have different time units; fillna would fail on the finer one.
     return pd.concat([dates[~others], more]).reindex(dates.index)
 
 
 def date_part(dates: pd.Series, part: str) -> NDArray[np.float64]:
-    """One number of each date, NaN where there is none."""
+    """Return one number per date; NaN if missing."""
     import pandas as pd
 
     values: Any
@@ -721,7 +721,7 @@ def date_part(dates: pd.Series, part: str) -> NDArray[np.float64]:
 
 
 def days_between(start: pd.Series, end: pd.Series) -> NDArray[np.float64]:
-    """The days from the one to the other, with fractions, NaN where either is missing."""
+    """Return the days from start to end, with fractions; NaN if either is missing."""
     import pandas as pd
 
     days = (end - start) / pd.Timedelta(days=1)
@@ -729,14 +729,14 @@ def days_between(start: pd.Series, end: pd.Series) -> NDArray[np.float64]:
 
 
 def in_words(form: str) -> str:
-    """How a date is written, for the user to read."""
+    """Describe a date format for the user."""
     words = {"%d": "day", "%m": "month", "%Y": "year", "%H": "hour", "%M": "minute"}
     words |= {"%S": "second", "%b": "month", "%B": "month", "%y": "year", "%I": "hour"}
     words |= {"%p": "AM/PM", "%a": "weekday", "%A": "weekday", "%z": "zone"}
     if form in NUMBERS:
-        return f"{form} since 1970" if NUMBERS[form] else "a number of year, month and day"
+        return f"{form} since 1970" if NUMBERS[form] else "digits of year, month and day"
     parts = [words.get(part, part) for part in re.split("(%[a-zA-Z])", form)]
-    # What stands between the parts stays, with blanks around letters: hour h minute.
+    # Keep the separators, with spaces around letters, as in "hour h minute".
     told = "".join(
         f" {part} " if place % 2 == 0 and part.strip().isalpha() else part
         for place, part in enumerate(parts)
