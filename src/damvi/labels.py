@@ -254,11 +254,11 @@ class Labels:
         """The same of the classes that are looked for, in the shape of ``vote``."""
         return self.probabilities(vote, calibrator)
 
-    def require_two(self, what: str) -> None:
+    def require_two(self, what: str, cure: str = "leave it out") -> None:
         """An error where three or more classes are asked for what only two have."""
         raise ValueError(
-            f"{what} is for two classes so far, and y has {self.n_classes}; leave it out, "
-            f"or name one class against the rest, as in y == {self.classes.tolist()[0]!r}"
+            f"{what}, and y has {self.n_classes} classes; {cure}, or name one class "
+            f"against the rest, as in y == {self.classes.tolist()[0]!r}"
         )
 
     def told(self, threshold: Any) -> dict[str, Any]:
@@ -287,6 +287,24 @@ class Labels:
         """What K voters say for one of the classes looked for, (n, K)."""
         is_hard = votes.dtype.kind == "u"
         return votes == target if is_hard else votes[:, :, target]
+
+    def against_the_rest(
+        self, votes: NDArray[Any], y: Any, label: Any
+    ) -> tuple[NDArray[Any], Any, Any]:
+        """What K voters say for the class of this label, (n, K) in [-1, 1].
+
+        Also labels of two classes, and which of these is the positive one.
+        """
+        places = np.flatnonzero(self.classes == label)
+        if not len(places):
+            raise ValueError(
+                f"of the {self.n_classes} classes one is shown against the rest; say "
+                f"which, as in pos_label={self.classes.tolist()[-1]!r}"
+            )
+        shares = self.votes_for(votes, int(places[0]))
+        # Hard votes stay whole numbers.
+        shares = shares.astype(np.result_type(shares, np.int8))
+        return 2 * shares - 1, np.asarray(y) == label, True
 
     def decided_by_each(self, votes: NDArray[Any], threshold: Any) -> NDArray[np.intp]:
         """The target that each of K voters alone decides for, (n, K)."""
@@ -354,7 +372,7 @@ class BinaryLabels(Labels):
     def chances(self, vote: Numbers, calibrator: Any = None) -> Numbers:
         return (1 + vote) / 2 if calibrator is None else calibrator(vote)
 
-    def require_two(self, what: str) -> None:
+    def require_two(self, what: str, cure: str = "leave it out") -> None:
         pass
 
     def told(self, threshold: Any) -> dict[str, Any]:
@@ -373,6 +391,11 @@ class BinaryLabels(Labels):
 
     def votes_for(self, votes: NDArray[Any], target: int) -> NDArray[Any]:
         return votes
+
+    def against_the_rest(
+        self, votes: NDArray[Any], y: Any, label: Any
+    ) -> tuple[NDArray[Any], Any, Any]:
+        return votes, y, label
 
     def decided_by_each(self, votes: NDArray[Any], threshold: Any) -> NDArray[np.intp]:
         return (votes > self.flags_above(threshold)).astype(np.intp)
