@@ -136,20 +136,24 @@ class Labels:
     ) -> Labels:
         """The same from the classes in order, and the rows of each."""
         check_classes(classes, counts)
-        if len(classes) > 2:
-            if pos_label is not None:
-                raise ValueError(
-                    f"Only binary classification is supported with pos_label="
-                    f"{pos_label!r}, and y has {len(classes)} classes; leave it out, or "
-                    f"name one class against the rest, as in y == {pos_label!r}"
-                )
-            return Labels(classes, None, np.argsort(-counts, kind="stable"))
-        positive = _positive_place(classes, counts, pos_label)
-        # The larger one wins a tie; of two equal classes, the negative one.
-        is_larger = counts[positive] > counts[1 - positive]
-        majority = positive if is_larger else 1 - positive
-        order = np.array([majority, 1 - majority])
-        return BinaryLabels(classes, classes[positive], order)
+        return Labels.kind(len(classes))._ordered(classes, counts, pos_label)
+
+    @staticmethod
+    def kind(n_classes: int) -> type[Labels]:
+        """What so many classes are: for whoever knows nothing else of them."""
+        return BinaryLabels if n_classes == 2 else Labels
+
+    @classmethod
+    def _ordered(
+        cls, classes: NDArray[Any], counts: NDArray[Any], pos_label: Any
+    ) -> Labels:
+        if pos_label is not None:
+            raise ValueError(
+                f"Only binary classification is supported with pos_label={pos_label!r}, "
+                f"and y has {len(classes)} classes; leave it out, or name one class "
+                f"against the rest, as in y == {pos_label!r}"
+            )
+        return cls(classes, None, np.argsort(-counts, kind="stable"))
 
     @staticmethod
     def restored(classes: NDArray[Any], pos_label: Any, order: NDArray[np.intp]) -> Labels:
@@ -339,6 +343,16 @@ class BinaryLabels(Labels):
     averaged: ClassVar[str] = ""
     vote_limits: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     _target_type: ClassVar[type[np.signedinteger[Any]]] = np.int8
+
+    @classmethod
+    def _ordered(
+        cls, classes: NDArray[Any], counts: NDArray[Any], pos_label: Any
+    ) -> Labels:
+        positive = _positive_place(classes, counts, pos_label)
+        # The larger one wins a tie; of two equal classes, the negative one.
+        is_larger = counts[positive] > counts[1 - positive]
+        majority = positive if is_larger else 1 - positive
+        return cls(classes, classes[positive], np.array([majority, 1 - majority]))
 
     @property
     def reported(self) -> NDArray[np.intp]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels import allows_many_classes, vote_columns, vote_shape
+from ..labels import Labels, allows_many_classes, vote_columns, vote_shape
 from ..messages import counted
 
 Number = NDArray[np.float64]
@@ -78,11 +78,16 @@ class Rows:
 
     def against_the_rest(self) -> list[Rows]:
         """For each class that is looked for, the rows with a vote in [-1, 1] for it."""
-        if self.n_classes == 2:
-            return [self]
+        columns, reported, _ = vote_columns(self.vote)
+        low, high = Labels.kind(self.n_classes).vote_limits
+        middle, half = (low + high) / 2, (high - low) / 2
         return [
-            replace(self, vote=2 * share - 1, targets=(self.targets == c).astype(np.intp))
-            for c, share in enumerate(self.vote.T)
+            replace(
+                self,
+                vote=(vote - middle) / half,
+                targets=(self.targets == c).astype(np.intp),
+            )
+            for c, vote in zip(reported, columns.T, strict=True)
         ]
 
 
