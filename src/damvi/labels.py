@@ -258,11 +258,11 @@ class Labels:
         """The same of the classes that are looked for, in the shape of ``vote``."""
         return self.probabilities(vote, calibrator)
 
-    def require_two(self, what: str, cure: str = "leave it out") -> None:
+    def require_two(self, what: str) -> None:
         """An error where three or more classes are asked for what only two have."""
         raise ValueError(
-            f"{what}, and y has {self.n_classes} classes; {cure}, or name one class "
-            f"against the rest, as in y == {self.classes.tolist()[0]!r}"
+            f"{what} is for two classes so far, and y has {self.n_classes}; leave it out, "
+            f"or name one class against the rest, as in y == {self.classes.tolist()[0]!r}"
         )
 
     def told(self, threshold: Any) -> dict[str, Any]:
@@ -386,7 +386,7 @@ class BinaryLabels(Labels):
     def chances(self, vote: Numbers, calibrator: Any = None) -> Numbers:
         return (1 + vote) / 2 if calibrator is None else calibrator(vote)
 
-    def require_two(self, what: str, cure: str = "leave it out") -> None:
+    def require_two(self, what: str) -> None:
         pass
 
     def told(self, threshold: Any) -> dict[str, Any]:

@@ -299,7 +299,7 @@ def read_unlabeled(
             stacklevel=stacklevel,
         )
         return None
-    labels.require_two("X_unlabeled is for two classes so far")
+    labels.require_two("X_unlabeled")
     return Unlabeled(rows, wrapped.positive_rate)
 
 
@@ -314,10 +314,12 @@ def _take_many_classes(of_voters: Iterable[Tags]) -> bool:
 
 
 def check_many_classes(labels: Labels, voters: Iterable[Any]) -> None:
-    if not _take_many_classes(map(get_tags, voters)):
-        labels.require_two(
-            "Only binary classification is supported by the voters given",
-            "take voters that know more than two, such as the default",
+    if len(labels.classes) > 2 and not _take_many_classes(map(get_tags, voters)):
+        raise ValueError(
+            f"Only binary classification is supported by the voters given, and y has "
+            f"{labels.n_classes} classes; take voters that know more than two, such as the "
+            f"default, or name one class against the rest, as in "
+            f"y == {labels.classes.tolist()[0]!r}"
         )
 
 

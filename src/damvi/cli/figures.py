@@ -366,7 +366,7 @@ class EachClass:
 
 
 def wording(classes: Sequence[Any]) -> OneClass | EachClass:
-    """How to speak of what a model tells apart, by the labels of all its classes."""
+    """How to speak of what a model tells apart; there is one of these for each class."""
     return OneClass() if len(classes) == 2 else EachClass()
 
 
@@ -375,7 +375,7 @@ def show_table(output: Output, data: Path, table: Prepared, aside: int = 0) -> N
 
     ``aside`` more rows of the file are for a guarantee, and train nothing.
     """
-    wording(table.target.texts).show_table(output, data, table, aside)
+    wording(table.class_counts).show_table(output, data, table, aside)
     output.show(column_table(table.schema))
     output.say()
     for warning in table.warnings:
