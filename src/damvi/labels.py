@@ -161,6 +161,14 @@ class Labels:
         kind = Labels if pos_label is None else BinaryLabels
         return kind(classes, pos_label, order)
 
+    @staticmethod
+    def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
+        return (n_rows, n_classes)
+
+    @staticmethod
+    def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
+        return np.arange(n_classes, dtype=np.uint8)
+
     @property
     def n_classes(self) -> int:
         return len(self.classes)
@@ -354,6 +362,14 @@ class BinaryLabels(Labels):
         majority = positive if is_larger else 1 - positive
         return cls(classes, classes[positive], np.array([majority, 1 - majority]))
 
+    @staticmethod
+    def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
+        return (n_rows,)
+
+    @staticmethod
+    def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
+        return np.array([-1, 1], np.int8)
+
     @property
     def reported(self) -> NDArray[np.intp]:
         return np.array([1])
@@ -426,14 +442,12 @@ class BinaryLabels(Labels):
 
 def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
     """Of a vote: a number a row on two classes, and a share for each of more."""
-    return (n_rows,) if n_classes == 2 else (n_rows, n_classes)
+    return Labels.kind(n_classes).vote_shape(n_rows, n_classes)
 
 
 def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
     """What a vote for each class is, in a byte: a sign on two, and its number on more."""
-    return (
-        np.array([-1, 1], np.int8) if n_classes == 2 else np.arange(n_classes, dtype="u1")
-    )
+    return Labels.kind(n_classes).hard_votes(n_classes)
 
 
 def vote_columns(vote: ArrayLike) -> tuple[Numbers, NDArray[np.intp], NDArray[np.intp]]:
