@@ -3,14 +3,14 @@ A first model, end to end
 =========================
 
 A milling machine was run 10,000 times, and failed in 339 runs. Which runs will fail? We
-go from the table as it is to decisions on new rows, and to figures that can be
-believed.
+go from the raw table to decisions on new rows, with scores you can trust.
 """
 
 # %%
 # The table
 # ---------
-# It is bundled. It has numbers, a category and the answer, "yes" or "no", in one column.
+# The table is bundled. It has numbers, a category, and the answer, "yes" or "no", in one
+# column.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,41 +21,41 @@ runs = damvi.datasets.load("ai4i2020", as_frame=True).frame
 runs.head()
 
 # %%
-# We keep some rows aside, to play the part of the future. A real future comes by itself,
-# and then there is no need to: the figures of a fit are of rows that it has not seen.
+# We hold out some rows to stand in for the future. With real data you need not: the
+# scores of a fit already come from rows that it has not seen.
 
 rng = np.random.default_rng(0)
 is_new = rng.random(len(runs)) < 0.3
 past, new = runs[~is_new], runs[is_new]
 
 # %%
-# The fit
-# -------
-# One call: it finds out what the columns hold, trains different models, weighs their votes,
-# chooses a threshold, and measures the result out of sample. ``pool="trees"`` would take a
-# tenth of the time.
+# Fit the model
+# -------------
+# One call works out what the columns contain, trains different models, weights their
+# votes, chooses a threshold, and measures the result out of sample. ``pool="trees"``
+# would take a tenth of the time.
 
 model = damvi.fit(past, "machine_failure", random_state=0)
 print(model)
 
 # %%
-# Each model alone, the plain vote and the weighted one, all out of sample:
+# Each model alone, the plain vote and the weighted vote, all out of sample:
 
 model.leaderboard().round(3)
 
 # %%
-# New rows
-# --------
-# A score, a probability and a decision for each. The highest scores first:
+# Predict new rows
+# ----------------
+# Each row gets a score, a probability and a decision. The highest scores first:
 
 answers = model.predict(new)
 answers.sort_values("score", ascending=False).head()
 
 # %%
-# Was the promise kept?
-# ---------------------
-# Here we know the truth about the new rows. The bars are what the fit promised, with its 90
-# % intervals; the dots are what came.
+# Did the scores come true?
+# -------------------------
+# Here we know the truth about the new rows. The bars are what the fit promised, with its
+# 90 % intervals; the dots are what the new rows gave.
 
 promised = model.scores["models"]["DAMVI"]
 came = model.evaluate(new).table
@@ -74,7 +74,7 @@ ax.legend()
 plt.show()
 
 # %%
-# To go on
-# --------
-# ``model.report(past, "report.html")`` writes one page to send to others, and
-# ``model.save("model.damvi")`` keeps the model in a file that runs no code.
+# Next steps
+# ----------
+# ``model.report(past, "report.html")`` writes a single page to share, and
+# ``model.save("model.damvi")`` saves the model to a file that runs no code.

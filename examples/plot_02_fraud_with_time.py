@@ -1,16 +1,16 @@
 """
-Fraud with time: judge by what comes later
-==========================================
+Fraud over time: evaluate on what comes later
+=============================================
 
-Fraud changes. A model that is judged on rows drawn at random has seen the same week's
-tricks in its training rows, and promises what next month will not give.
+Fraud changes. A model evaluated on rows drawn at random has seen the same week's tricks
+in its training rows, and promises what next month will not deliver.
 """
 
 # %%
-# Payments of a year
+# A year of payments
 # ------------------
-# Each month the thieves have stolen other devices: what gives them away in March is no use
-# in May. That they are new customers, and in a hurry, stays true all year.
+# Each month the thieves have stolen other devices: what gives them away in March is
+# useless in May. That they are new customers, and in a hurry, stays true all year.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,10 +37,10 @@ payments = pd.DataFrame(
 past, later = payments[when < "2025-10-01"], payments[when >= "2025-10-01"]
 
 # %%
-# Two promises
-# ------------
-# The rows are in the order of time, so ``damvi.fit`` judges each by what was learned from
-# earlier ones alone, and says so. ``shuffle=True`` judges them in any order, as most
+# Two evaluations
+# ---------------
+# The rows are in time order, so ``damvi.fit`` judges each row only by what was learned
+# from earlier rows, and says so. ``shuffle=True`` judges them in random order, as most
 # tutorials do.
 
 forward = damvi.fit(past, "is_fraud", pool="trees", random_state=0)
@@ -48,8 +48,8 @@ shuffled = damvi.fit(past, "is_fraud", pool="trees", shuffle=True, random_state=
 print(forward)
 
 # %%
-# What came
-# ---------
+# What the later months gave
+# --------------------------
 
 truth = later["is_fraud"] == "yes"
 
@@ -76,5 +76,6 @@ ax.legend(handles[:3], labels[:3])
 plt.show()
 
 # %%
-# Both models are the same but for their thresholds; only what is said of them differs. Name
-# the column with ``time="when"`` if the rows are in another order.
+# The two models are the same except for their thresholds; only the scores claimed for
+# them differ. If the rows are in another order, name the time column with
+# ``time="when"``.

@@ -9,7 +9,8 @@ neither price; a threshold that does is cheaper.
 # %%
 # Three thresholds for one ranking
 # --------------------------------
-# We fit once by F1, and twice by what errors cost: a miss as much as 5 false alarms, or 50.
+# We fit once for F1, and twice for what errors cost: a miss as bad as 5 false alarms, or
+# as 50.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,8 +28,8 @@ models = {
 }
 
 # %%
-# What each flags
-# ---------------
+# What each one flags
+# -------------------
 
 failed = new["machine_failure"] == "yes"
 for name, model in models.items():
@@ -37,10 +38,11 @@ for name, model in models.items():
     print(f"{name:16} {found} of {failed.sum()} found, {alarms} false alarms")
 
 # %%
-# What each costs
-# ---------------
-# The curve is the cost on the new rows of any number of flags, the dots are the three
-# rules. Each rule was chosen on past rows, and is near the lowest point of its own curve.
+# What each one costs
+# -------------------
+# The curve is the cost on the new rows for any number of flags, and the dots are the
+# three rules. Each rule was chosen on past rows, and is near the lowest point of its own
+# curve.
 
 score = models["F1"].predict(new)["score"].to_numpy()
 order = np.argsort(-score)
@@ -60,5 +62,5 @@ axes[0].legend()
 plt.show()
 
 # %%
-# On the command line the same is ``damvi fit runs.csv --target machine_failure --metric
-# cost --cost-miss 50``, and the report has a slider for it.
+# On the command line this is ``damvi fit runs.csv --target machine_failure --metric cost
+# --cost-miss 50``, and the report has a slider for it.

@@ -1,16 +1,16 @@
 """
-An alert budget: 200 rows can be checked
-========================================
+An alert budget: you can check 200 rows
+=======================================
 
-A team looks into 200 cases a day, whatever F1 would like. How many of these will be hits,
+A team checks 200 cases a day, whatever F1 would prefer. How many of these will be hits,
 and what would a larger team find?
 """
 
 # %%
 # A threshold for a number of flags
 # ---------------------------------
-# 200 in 10,000 rows: the threshold that flags so many in the mean, found on votes of rows
-# that the voters had not seen. A single day has more or fewer.
+# 200 in 10,000 rows: the threshold that flags that many on average, found on votes for
+# rows that the voters had not seen. A single day will have more or fewer.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,17 +36,17 @@ print(f"asked for 200 in 10,000: of {len(new):,} new rows {flagged} are flagged"
 # %%
 # What a budget finds
 # -------------------
-# Hits in the top k, with an interval that counts both the sampling of positives and the
-# choice of the cut. All of it is known before any new row is.
+# Hits in the top k, with an interval that accounts for both the sampling of positives and
+# the choice of the cut. All of it is known before any new row arrives.
 
 budgets = [50, 100, 200, 400, 800]
 tops = [model.evaluate(past, top=k).top for k in budgets]
 print(tops[2].words)
 
 # %%
-# What came
-# ---------
-# The new rows, 10,000 at a time: the highest k of each batch are looked into.
+# What the new rows gave
+# ----------------------
+# The new rows, 10,000 at a time: the top k of each batch are checked.
 
 batches = [new[:10_000], new[10_000:]]
 came = []

@@ -1,16 +1,16 @@
 """
-A guarantee: nine of ten will be found
+A guarantee: nine in ten will be found
 ======================================
 
-An out-of-sample recall is an estimate, and half of all estimates are too high. A guarantee
-comes from rows that had no part in the model, and says how sure it is.
+An out-of-sample recall is an estimate, and half of all estimates are too high. A
+guarantee comes from rows that had no part in the model, and states its confidence.
 """
 
 # %%
-# Rows set aside
+# Set rows aside
 # --------------
 # ``guarantee={"recall": 0.9}`` keeps 30 % of the rows away from voters, weights and
-# calibration. The threshold comes from their positives alone.
+# calibration. The threshold comes only from the positives among them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,24 +32,24 @@ model = damvi.fit(past, "ill", guarantee={"recall": 0.9}, pool=pool, random_stat
 print(model.scores["guarantee"]["words"])
 
 # %%
-# A table that comes later will do as well, and then nothing is lost to training. It must
-# not have training rows in it.
+# A table that arrives later works too, and costs no training rows. It must not contain
+# training rows.
 
 plain = damvi.fit(past, "ill", pool=pool, random_state=0)
 promise = plain.guarantee(later, recall=0.9, confidence=0.95)
 print(promise)
 
 # %%
-# Where the rows cannot carry the promise, it says how many it would take:
+# If there are too few rows for the guarantee, it says how many it would take:
 
 print(plain.guarantee(later[:200], recall=0.95))
 
 # %%
-# Is it kept?
-# -----------
+# Does it hold?
+# -------------
 # We draw 300 tables of 1,500 rows, take a threshold from each, and look at the recall on
-# 20,000 other rows. A threshold at the recall itself, as an estimate has it, fails half of
-# the time; the guarantee in at most one of ten.
+# 20,000 other rows. A threshold at the estimated recall fails half of the time; the
+# guarantee fails at most one time in ten.
 
 score = plain.predict(table[5000:])["score"].to_numpy()
 ill = (table["ill"] == "yes").to_numpy()[5000:]

@@ -2,13 +2,13 @@
 Probabilities that mean what they say
 =====================================
 
-Of the rows with a probability of 30 %, three in ten should be positive. A vote is no
-such number; calibrated, it is.
+Of the rows with a probability of 30 %, three in ten should be positive. A vote is not
+such a number; once calibrated, it is.
 """
 
 # %%
-# A vote, and what it stands for
-# ------------------------------
+# Fit and predict
+# ---------------
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,8 +28,8 @@ answers = model.predict(new)
 truth = (new[data.target_name].astype(str) == str(model.target.positive)).to_numpy()
 
 # %%
-# A balanced forest beside it
-# ---------------------------
+# Compare with a balanced forest
+# ------------------------------
 # Rare classes are often "balanced" by weights. That shifts every probability upwards.
 
 features = [name for name in past.columns if name != data.target_name]
@@ -39,8 +39,8 @@ positive = list(forest.classes_).index(new.loc[truth, data.target_name].iloc[0])
 balanced = forest.predict_proba(new[features])[:, positive]
 
 # %%
-# Told and true
-# -------------
+# Predicted and actual
+# --------------------
 
 fig, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
 ax.plot([0, 1], [0, 1], "--", color="grey", linewidth=1)
@@ -53,16 +53,16 @@ ax.legend()
 plt.show()
 
 # %%
-# How many will there be?
-# -----------------------
-# The sum of probabilities is an answer before anybody knows the labels:
+# How many positives to expect
+# ----------------------------
+# The sum of the probabilities is an answer before anybody knows the labels:
 
 expected, real = answers["probability"].sum(), truth.sum()
 print(f"expected {expected:.0f} positives of {len(new):,} rows, there were {real}")
 
 # %%
-# A probability is rarely above one half for a rare class, and a decision does not wait for
-# that: the threshold is chosen for F1, or for what you name.
+# For a rare class, a probability is seldom above one half, and a decision does not wait
+# for that: the threshold is chosen for F1, or for what you name.
 
 flagged = answers["decision"] == model.target.positive
 print(f"flagged from a probability of {answers['probability'][flagged].min():.2f} on")

@@ -2,9 +2,9 @@
 Your own models as voters
 =========================
 
-Any scikit-learn classifiers can vote. The C-bound weighs them by how right they are and
-how they differ; a poor model that errs elsewhere may earn a weight, and a good one that
-says the same as another may not.
+Any scikit-learn classifiers can vote. The C-bound weights them by how accurate they are
+and how they differ. A poor model that errs elsewhere may earn a weight, and a good one
+that says the same as another may not.
 """
 
 # %%
@@ -38,7 +38,8 @@ pool = [
 
 # %%
 # The models are trained fold by fold, so that each row is judged by models that have not
-# seen it; on these votes the weights are found. Then all models are trained on all rows.
+# seen it. The weights are learned from these votes. Then all models are trained on all
+# rows.
 
 model = DAMVIVotingClassifier(pool, random_state=0).fit(X, y)
 for (name, _), weight in zip(pool, model.weights_, strict=True):
@@ -67,9 +68,9 @@ ax.legend()
 plt.show()
 
 # %%
-# Other settings without training
-# -------------------------------
-# The votes are kept, so other weights take milliseconds.
+# Change settings without retraining
+# ----------------------------------
+# The votes are kept, so new weights take milliseconds.
 
 plain = model.reweigh(solver="uniform")
 equal = average_precision_score(y_new, plain.decision_function(X_new))

@@ -3,15 +3,15 @@ How voters differ, and when weights help
 ========================================
 
 A vote is better than its voters only where they err on different rows. Weights help
-when some voters are much better than others, or alike. When all are of one kind, they
-hardly help, and this page shows both.
+when some voters are much better than others, or when some are alike. When all are of
+one kind, weights hardly help. This page shows both.
 """
 
 # %%
 # Trees of one kind
 # -----------------
-# A hundred trees, each on its own sample of the rows. Each dot is a pair: further left they
-# differ more, further down they err less.
+# A hundred trees, each on its own sample of the rows. Each dot is a pair: further left
+# they differ more, further down they err less.
 
 from functools import partial
 
@@ -34,10 +34,10 @@ plots.KappaErrorDisplay.from_estimator(trees, X_new, y_new)
 plt.show()
 
 # %%
-# Weights of such trees
-# ---------------------
-# Few trees carry the vote. Does it pay? Ten splits, learned weights against equal ones, on
-# the same trees:
+# Do weights help such trees?
+# ---------------------------
+# Few trees carry the vote. Does that pay off? Ten splits, learned weights against equal
+# ones, on the same trees:
 
 
 def gains(make, splits=10):
@@ -56,9 +56,10 @@ def gains(make, splits=10):
 of_trees = gains(lambda seed: DAMVIClassifier(random_state=seed))
 
 # %%
-# Voters of different worth
-# -------------------------
-# Now one good voter among poor ones: a forest, naive Bayes, and trees of a single cut.
+# Voters of different quality
+# ---------------------------
+# Now one good voter among poor ones: a forest, naive Bayes, and trees with a single
+# split.
 
 
 def uneven(seed):
@@ -73,8 +74,8 @@ def uneven(seed):
 of_uneven = gains(uneven)
 
 # %%
-# The picture
-# -----------
+# The result
+# ----------
 
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 for place, found in enumerate((of_trees, of_uneven)):
@@ -95,4 +96,4 @@ for name, found in {"of one kind": of_trees, "of different worth": of_uneven}.it
 
 # %%
 # So do not expect weights to lift trees that are all alike: the paper's own voters gain
-# little by them here, and a fit of a pool keeps the plain vote where weights do no better.
+# little from them here, and a pool keeps the plain vote where weights do no better.

@@ -2,13 +2,13 @@
 Three or more classes, some of them rare
 ========================================
 
-A machine fails in several ways, and each has its own repair. Nothing has to be switched
-on: the target's values decide.
+A machine fails in several ways, and each has its own repair. There is nothing to switch
+on: the values of the target decide.
 """
 
 # %%
-# Kinds of faults
-# ---------------
+# A table with four classes
+# -------------------------
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,10 +40,10 @@ model = damvi.fit(table, "fault", pool="trees", random_state=0)
 print(model)
 
 # %%
-# Which is taken for which
-# ------------------------
-# The rows are training rows, and recognised: each is judged by voters, weights and factors
-# that had not seen it.
+# The confusion matrix
+# --------------------
+# These are training rows, and are recognised: each is judged by voters, weights and
+# factors that had not seen it.
 
 judged = model.evaluate(table)
 counts = judged.figures.confusion
@@ -60,10 +60,10 @@ ax.set(xlabel="decided", ylabel="true")
 plt.show()
 
 # %%
-# Rare classes count more than their votes
-# ----------------------------------------
-# A factor for each class is tuned for the mean of their F1. Above 1 it helps a class that
-# would be found too seldom.
+# A factor for each class
+# -----------------------
+# Each class gets a factor, tuned for the mean of their F1 scores. Above 1, it helps a
+# class that would be found too seldom.
 
 for name, factor in zip(judged.names, model.classifier.threshold_, strict=True):
     print(f"{name:10} {factor:.2f}")

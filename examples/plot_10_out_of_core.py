@@ -2,14 +2,14 @@
 A table that does not fit into memory
 =====================================
 
-Months of payments lie in a folder of parquet files. The fit reads them in blocks, keeps
+Months of payments are in a folder of parquet files. The fit reads them in blocks, keeps
 one byte a cell on disk, and gives the same model, bit by bit, as a fit in memory.
 """
 
 # %%
 # A folder of files
 # -----------------
-# Small here, so that this page is quick; 50 million rows go the same way.
+# It is small here, to keep this page quick; 50 million rows work the same way.
 
 import tempfile
 from pathlib import Path
@@ -33,9 +33,9 @@ for month, part in enumerate(np.array_split(np.arange(len(table)), 6), 1):
     table.iloc[part].to_parquet(folder / f"2025-{month:02}.parquet")
 
 # %%
-# The fit
-# -------
-# A folder or a pattern in place of a table, and the name of the target.
+# Fit from the folder
+# -------------------
+# Pass a folder or a pattern instead of a table, and the name of the target.
 
 on_disk = DAMVIClassifier(random_state=0, n_jobs=2).fit(str(folder), "is_fraud")
 in_memory = DAMVIClassifier(random_state=0, n_jobs=2, bootstrap="poisson").fit(X, y)
@@ -45,16 +45,16 @@ print("the same votes:", np.array_equal(on_disk.vote(X), in_memory.vote(X)))
 # %%
 # From the folder to a model with scores
 # --------------------------------------
-# ``damvi.fit`` takes the folder too, with dates, texts and ids looked after, and so does
-# ``damvi fit payments/ --target is_fraud``. Strong models learn from a sample of the rows
-# (``pool="strong"``), and vote on all of them.
+# ``damvi.fit`` takes the folder too, and handles dates, text and ids; so does ``damvi fit
+# payments/ --target is_fraud``. Strong models learn from a sample of the rows
+# (``pool="strong"``) and vote on all of them.
 
 model = damvi.fit(str(folder), "is_fraud", random_state=0)
 print(model)
 
 # %%
-# How well the rare rows are ranked
-# ---------------------------------
+# How well rare rows are ranked
+# -----------------------------
 
 score = np.sort(on_disk.vote(X[y == 1])), np.sort(on_disk.vote(X[y == 0]))
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")

@@ -1,15 +1,16 @@
 """
-A table beyond one machine
-==========================
+A table larger than one machine
+===============================
 
-Where the rows lie on many machines, the voters go to the rows. Dask does the moving;
-the model is the same, bit by bit, however the rows are cut and whoever works on them.
+When the rows are spread over many machines, the voters go to the rows. Dask does the
+moving; the model is the same, bit by bit, however the rows are partitioned and
+whichever worker gets them.
 """
 
 # %%
 # A cluster of two workers
 # ------------------------
-# On this machine, for the lesson. ``Client("tcp://scheduler:8786")`` is a real one.
+# On this machine, for the lesson. ``Client("tcp://scheduler:8786")`` would be a real one.
 
 import dask.dataframe as dd
 import matplotlib.pyplot as plt
@@ -28,8 +29,8 @@ table = pd.DataFrame(X, columns=[f"x{f}" for f in range(10)]).assign(is_fraud=y)
 client = Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
 
 # %%
-# Three ways to cut the rows
-# --------------------------
+# Three ways to partition the rows
+# --------------------------------
 
 models = {}
 for pieces in (2, 5, 11):
@@ -38,7 +39,7 @@ for pieces in (2, 5, 11):
     print(pieces, "pieces, C-bound", models[pieces].c_bound_)
 
 # %%
-# Predictions are lazy, as Dask is:
+# Predictions are lazy, like everything in Dask:
 
 rows = dd.from_pandas(table.drop(columns="is_fraud"), npartitions=4)
 flags = predict(models[5], rows)

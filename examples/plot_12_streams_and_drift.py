@@ -1,9 +1,9 @@
 """
-Rows that keep arriving, and what changes in them
-=================================================
+Rows that keep arriving, and drift
+==================================
 
-The voters stay; their weights follow the rows. Before each batch is learned from it is
-judged, so that a change is seen when it comes.
+The voters stay; their weights follow the rows. Each batch is judged before it is
+learned from, so a change shows as soon as it comes.
 """
 
 # %%
@@ -32,8 +32,8 @@ X, y = rows(5000)
 model = DAMVIClassifier(random_state=0).fit(X, y)
 
 # %%
-# Labels that arrive
-# ------------------
+# With labels
+# -----------
 # Each batch is first compared with the rows so far (by the positive rate, the Gibbs risk
 # and the disagreement of the voters), then learned from.
 
@@ -47,8 +47,8 @@ print(told[3], told[4], sep="\n\n")
 # %%
 # Without labels
 # --------------
-# Labels come weeks later; the columns come now. A model of a table knows what they held in
-# training.
+# Labels come weeks later; the columns come now. A model of a table remembers what they
+# contained in training.
 
 names = [f"sensor {f}" for f in range(6)]
 table = pd.DataFrame(X, columns=names).assign(failed=np.where(y == 1, "yes", "no"))
@@ -57,8 +57,8 @@ wrong = watch.drift(pd.DataFrame(rows(1000, offset=2.0)[0], columns=names))
 print(wrong.summary)
 
 # %%
-# The picture
-# -----------
+# Drift, batch by batch
+# ---------------------
 
 risk = [one.gibbs_risk.now for one in told]
 fig, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")

@@ -1,15 +1,15 @@
 """
-Few labels, many rows without: do not expect much
-=================================================
+Few labels, many unlabelled rows: do not expect much
+====================================================
 
 How voters agree with each other needs no labels, so unlabelled rows can refine the
-second moments of the C-bound. This is the honest lesson: it costs little, and it seldom
-changes anything. More labels are worth more.
+second moments of the C-bound. The honest lesson: it costs little, and seldom changes
+anything. More labels are worth more.
 """
 
 # %%
-# 200 labels, 5,000 rows without
-# ------------------------------
+# 200 labels, 5,000 unlabelled rows
+# ---------------------------------
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,7 +31,7 @@ def score(model):
 # %%
 # With and without them
 # ---------------------
-# The same trees; only the weights learn from unlabelled rows.
+# The trees are the same; only the weights learn from unlabelled rows.
 
 found = {"without": [], "with unlabelled": [], "twice the labels": []}
 for seed in range(8):
@@ -48,8 +48,8 @@ for seed in range(8):
     )
 
 # %%
-# The picture
-# -----------
+# The result
+# ----------
 
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 values = np.array(list(found.values()))

@@ -2,13 +2,13 @@
 What to label next
 ==================
 
-Labels are dear: somebody has to look. With 300 labels and 8,000 rows without, which 25 rows
-should be looked at today?
+Labels are expensive: somebody has to look. With 300 labels and 8,000 rows without,
+which 25 rows should be looked at today?
 """
 
 # %%
-# Few labels
-# ----------
+# Start with few labels
+# ---------------------
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,9 +33,9 @@ model = model_of(known)
 positive = model.target.positive
 
 # %%
-# The rows that are worth a look
-# ------------------------------
-# Each has its reason. The rows without a label are judged as new ones.
+# Which rows are worth a look
+# ---------------------------
+# Each comes with a reason. Rows without a label are judged as new ones.
 
 unknown = table[~known].drop(columns=target)
 review = model.review(unknown, budget=25)
@@ -44,7 +44,7 @@ review.rows[["row", "score", "probability", "why"]].head()
 # %%
 # Ten rounds of 25
 # ----------------
-# Look, learn, ask again; beside it the same number of rows drawn at random.
+# Look, learn, ask again; compared with the same number of rows drawn at random.
 
 
 def found_by(choose, rounds=10):
@@ -68,8 +68,8 @@ def at_random(known_now, rest):
 counts = {"review": found_by(by_review), "at random": found_by(at_random)}
 
 # %%
-# The picture
-# -----------
+# The result
+# ----------
 
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for name, found in counts.items():
@@ -79,9 +79,9 @@ ax.legend()
 plt.show()
 
 # %%
-# Labels in doubt
-# ---------------
-# Where there are labels, the same call finds those that the vote contradicts. We spoil 20
+# Find wrong labels
+# -----------------
+# If there are labels, the same call finds those that the vote contradicts. We corrupt 20
 # of the 260 positives. Some rows look wrong and are not: look before you correct.
 
 spoiled = table.copy()

@@ -1,9 +1,10 @@
 """
-A model in a service, without damvi in it
-=========================================
+Serve a model without damvi, with ONNX
+======================================
 
-The model goes to where the requests are, as an ONNX graph and a small file that says how
-raw values become its inputs. The reader is a hundred lines of numpy, which you may copy.
+The model goes to where the requests are, as an ONNX graph and a small file that says
+how raw values become its inputs. The reader is a hundred lines of numpy that you may
+copy.
 """
 
 # %%
@@ -31,9 +32,8 @@ for path in sorted(folder.iterdir()):
 # %%
 # Raw rows in, decisions out
 # --------------------------
-# :download:`onnx_reader.py <../../examples/service/onnx_reader.py>` knows numpy and
-# onnxruntime alone. To run this lesson elsewhere than in a checkout, put it beside the
-# script.
+# :download:`onnx_reader.py <../../examples/service/onnx_reader.py>` needs only numpy and
+# onnxruntime. To run this lesson outside a checkout, put it beside the script.
 
 here = Path(__file__).parent if "__file__" in globals() else Path.cwd()
 sys.path[:0] = [str(here), str(here / "service")]
@@ -45,7 +45,7 @@ print(rows[0])
 print(reader(rows[:1])[0])
 
 # %%
-# It says what the model says:
+# It gives the model's decisions:
 
 told = [model.predict_row(row) for row in rows]
 graph = reader(rows)
@@ -53,8 +53,8 @@ same = sum(a["decision"] == b["decision"] for a, b in zip(told, graph, strict=Tr
 print(f"{same} of {len(rows)} decisions are the same")
 
 # %%
-# How long one request takes
-# --------------------------
+# How long a request takes
+# ------------------------
 
 
 def milliseconds(judge):
@@ -78,5 +78,5 @@ ax.legend()
 plt.show()
 
 # %%
-# A whole service, with limits, health, metrics and reload, is in
-# :download:`service.py <../../examples/service/service.py>`.
+# A whole service, with limits, health, metrics and reload, is in :download:`service.py
+# <../../examples/service/service.py>`.

@@ -1,17 +1,17 @@
 """
-The paper's experiment, in small
-================================
+The paper's experiment, in miniature
+====================================
 
-Goyal and Khiari (IJCNN 2020) weigh trees by minimising the C-bound on rows where missed
-positives count more. Here is their method in four steps, beside what others do with the
-same kind of trees.
+Goyal and Khiari (IJCNN 2020) weight trees by minimising the C-bound on rows where
+missed positives count more. Here is their method in four steps, beside what others do
+with the same kind of trees.
 """
 
 # %%
 # The data
 # --------
-# Mammography: 11,183 rows, 260 of them cancer. Two numbers are looked at: F1 of the
-# decisions and average precision of the ranking.
+# Mammography: 11,183 rows, 260 of them cancer. We look at two scores: F1 of the decisions
+# and average precision of the ranking.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,9 +27,10 @@ data = datasets.load("mammography")
 # %%
 # The methods
 # -----------
-# ``DAMVIClassifier`` as it comes is the paper's: 100 trees, each on a fifth of the rows;
-# the positives that their plain vote misses gain weight; the C-bound's exact minimum; a cut
-# at 0. "tuned" has a free constant, more shrinkage, and a threshold for F1.
+# By default, ``DAMVIClassifier`` is the paper's method: 100 trees, each on a fifth of the
+# rows; the positives that their plain vote misses gain weight; the exact minimum of the
+# C-bound; a cut at 0. "tuned" adds a free constant, more shrinkage, and a threshold for
+# F1.
 
 methods = {
     "DAMVI": lambda seed: DAMVIClassifier(random_state=seed),
@@ -74,6 +75,6 @@ axes[0].invert_yaxis()
 plt.show()
 
 # %%
-# What resampling does to decisions is plain to see: a balanced forest and an easy ensemble
-# rank well, and flag far too much. The whole experiment, with all datasets, is ``make
-# paper``.
+# The effect of resampling on decisions is plain to see: a balanced forest and an easy
+# ensemble rank well, but flag far too much. ``make paper`` runs the whole experiment,
+# with all datasets.

@@ -2,13 +2,14 @@
 Is the new model better?
 ========================
 
-The year's new rows are labelled. Is a model of all rows better than the one at work, or
-just newer? We fit it with the old one's settings, and compare the two on the same rows.
+This year's new rows are labelled. Is a model of all rows better than the one in
+production, or just newer? We fit it with the old one's settings, and compare the two on
+the same rows.
 """
 
 # %%
-# The one at work
-# ---------------
+# The model in production
+# -----------------------
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,23 +33,24 @@ old = damvi.fit(first, "fraud", threshold={"cost": (1, 10)}, pool="trees", rando
 # %%
 # The same settings on more rows
 # ------------------------------
-# Target, columns, voters, seed and what the threshold is for are the old model's.
+# Target, columns, voters, seed and the purpose of the threshold are taken from the old
+# model.
 
 new = damvi.fit(pd.concat([first, later], ignore_index=True), like=old)
 
 # %%
 # Paired differences
 # ------------------
-# Both judge the same rows, so chance that both share cancels out. Training rows of either
-# would be recognised, and judged out of sample.
+# Both are judged on the same rows, so chance that they share cancels out. Training rows
+# of either would be recognised, and judged out of sample.
 
 found = old.compare(new, test)
 print(found)
 
 # %%
-# The picture
-# -----------
-# The rows on which they differ are what a person may want to look at.
+# Where they differ
+# -----------------
+# The rows on which they differ are the ones a person may want to look at.
 
 differ = found.rows
 fig, ax = plt.subplots(figsize=(5, 4), layout="constrained")

@@ -255,7 +255,8 @@ class _TunedClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: NDArray[np.intp]) -> Self:
         unseen = cross_val_predict(self.estimator, X, y, cv=self.cv, method="predict_proba")
         self.classes_ = np.unique(y)
-        self.threshold_ = tune_threshold(self._vote(unseen), y, self.labels.tuned_for)
+        objective = self.labels.tuned_for
+        self.threshold_ = tune_threshold(self._vote(unseen), y, objective, smooth=True)
         self.estimator_ = clone(self.estimator).fit(X, y)
         return self
 

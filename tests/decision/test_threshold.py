@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from damvi.decision import decide, tune_threshold
+from damvi.decision import calibrate_vote, decide, tune_threshold
 from damvi.decision.objectives import confusion, f1_by_class
 from damvi.decision.threshold import FactorSearch
 from damvi.labels import Labels, settle
@@ -352,3 +352,98 @@ def test_speed():
         tune_threshold(vote, targets, "f1")
         seconds.append(time.process_time() - start)
     assert min(seconds) < 0.15  # 0.02 on a quiet machine
+
+
+def few_positives(seed, n_positives=40, n_negatives=2000):
+    rng = np.random.default_rng(seed)
+    targets = np.repeat([1, 0], [n_positives, n_negatives])
+    vote = np.tanh(0.8 * targets - 1 + 0.4 * rng.standard_normal(len(targets)))
+    return vote, targets
+
+
+def test_a_smoothed_threshold_has_the_best_expected_f1():
+    vote, targets = few_positives(0)
+    chance = calibrate_vote(vote, targets)(vote)
+
+    def expected_f1(threshold):
+        flagged = vote > threshold
+        return 2 * chance[flagged].sum() / (flagged.sum() + chance.sum())
+
+    found = expected_f1(tune_threshold(vote, targets, "f1", smooth=True))
+    assert found >= max(map(expected_f1, np.sort(vote)[:-1])) - 1e-12
+
+
+@pytest.mark.parametrize(("false_alarm", "miss"), [(1, 20), (3, 7), (1, 1)])
+def test_a_smoothed_threshold_for_costs_is_where_both_errors_cost_the_same(
+    false_alarm, miss
+):
+    vote, targets = few_positives(1)
+    costs = {"cost": (false_alarm, miss)}
+    threshold = tune_threshold(vote, targets, costs, smooth=True)
+    chance = calibrate_vote(vote, targets)
+    below, above = vote[vote <= threshold].max(), vote[vote > threshold].min()
+    assert chance(below) <= false_alarm / (false_alarm + miss) <= chance(above)
+
+
+def test_costs_of_single_rows_are_smoothed_too():
+    vote, targets = few_positives(2)
+    amounts = np.random.default_rng(2).uniform(1, 50, len(vote))
+    one, each = (
+        tune_threshold(vote, targets, {"cost": (1, miss)}, smooth=True)
+        for miss in (25.0, np.full(len(vote), 25.0))
+    )
+    assert one == each
+    costs = {"cost": (1, amounts)}
+    threshold = tune_threshold(vote, targets, costs, smooth=True)
+    chance = calibrate_vote(vote, targets)(vote)
+
+    def expected_cost(threshold):
+        flagged = vote > threshold
+        return ((1 - chance) * flagged + chance * amounts * ~flagged).sum()
+
+    least = min(map(expected_cost, np.sort(vote)))
+    assert expected_cost(threshold) <= least * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "objective", [{"recall": 0.9}, {"precision": 0.5}, {"flags": 30}, 0.1]
+)
+def test_floors_and_budgets_are_not_smoothed(objective):
+    vote, targets = few_positives(3)
+    plain = tune_threshold(vote, targets, objective)
+    assert tune_threshold(vote, targets, objective, smooth=True) == plain
+
+
+def test_many_positives_speak_for_themselves():
+    vote, targets = few_positives(4, n_positives=300)
+    plain = tune_threshold(vote, targets, "f1")
+    assert tune_threshold(vote, targets, "f1", smooth=True) == plain
+    one_less = tune_threshold(vote[1:], targets[1:], "f1", smooth=True)
+    assert one_less != tune_threshold(vote[1:], targets[1:], "f1")
+
+
+def test_weights_of_all_rows_change_no_smoothed_threshold():
+    vote, targets = few_positives(5)
+    plain = tune_threshold(vote, targets, "f1", smooth=True)
+    heavy = np.full(len(vote), 8.0)
+    assert tune_threshold(vote, targets, "f1", sample_weight=heavy, smooth=True) == plain
+
+
+@pytest.mark.parametrize("n_positives", [1, 2])
+def test_one_positive_is_enough_for_a_smoothed_threshold(n_positives):
+    vote, targets = few_positives(6, n_positives, 50)
+    threshold = tune_threshold(vote, targets, "f1", smooth=True)
+    assert vote.min() - 1e-9 <= threshold <= vote.max()
+
+
+def test_smoothing_pays_on_new_rows():
+    gains = []
+    for seed in range(40):
+        vote, targets = few_positives(seed, 20)
+        new, truth = few_positives(1000 + seed, 2000, 200_000)
+        plain, smooth = (
+            f1_score(truth, new > tune_threshold(vote, targets, "f1", smooth=smooth))
+            for smooth in (False, True)
+        )
+        gains.append(smooth - plain)
+    assert np.mean(gains) > 2 * np.std(gains) / len(gains) ** 0.5

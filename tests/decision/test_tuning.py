@@ -276,3 +276,23 @@ def test_speed():
     start = time.process_time()
     tune(vote, targets, "f1")
     assert time.process_time() - start < 1  # 0.3 on a quiet machine
+
+
+def test_a_smoothed_threshold_is_tuned_and_judged():
+    rng = np.random.default_rng(0)
+    targets = (rng.random(3000) < 0.02).astype(int)
+    vote = np.tanh(targets - 1 + 0.4 * rng.standard_normal(3000))
+    tuning = tune(vote, targets, "f1", smooth=True)
+    assert tuning.threshold == tune_threshold(vote, targets, "f1", smooth=True)
+    low, high = tuning.threshold_interval
+    assert low < tuning.threshold < high
+    low, high = tuning.value_interval
+    assert low < tuning.honest_value < high
+    folds = np.arange(3000) % 5
+    cuts = crossfit_thresholds(vote, targets, "f1", folds, smooth=True)
+    for fold in range(5):
+        others = folds != fold
+        own = tune_threshold(vote[others], targets[others], "f1", smooth=True)
+        assert (cuts[~others] == own).all()
+    decided = crossfit_decisions(vote, targets, "f1", folds, smooth=True)
+    np.testing.assert_array_equal(decided, vote > cuts)

@@ -19,7 +19,7 @@ if PAGES:
     PAGES.append(ROOT / "README.md")
 
 NOT_RUN = re.compile(r"<!-- not run: (\S.*?) -->")
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|\.\d+)")
 VERDICT = re.compile(
     r"^ *(DAMVI|A plain forest|LightGBM|The best single model|A single model) (and|does) "
     r".*$",

@@ -45,6 +45,8 @@ def test_output_of_nothing_is_an_error():
         ("F1 0.70", "F1   0.71", True),
         ("F1 0.70", "F1 0.76", False),
         ("F1 0.70", "F2 0.70", False),
+        ("F1 0.70 .66–.75", "F1 0.70 .65–.75", True),
+        ("F1 0.70 .66–.75", "F1 0.70 .55–.75", False),
         ("1,200 rows", "1,250 rows", True),
         ("1,200 rows", "1,300 rows", False),
         ("a\nb", "a\nb\nc", False),

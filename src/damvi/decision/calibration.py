@@ -261,7 +261,7 @@ def calibrate_vote(
     """
     rows = read_rows(vote, targets, sample_weight)
     require_all_classes(rows)
-    return _fit_calibrator(rows, method)
+    return calibrate_rows(rows, method)
 
 
 def crossfit_probability(
@@ -297,12 +297,12 @@ def crossfit_probability(
     for fold in range(n_folds):
         here = numbers == fold
         known = np.isin(numbers, folds_to_learn_from(fold, n_folds, forward))
-        learned = _fit_calibrator(rows.take(known), method)
+        learned = calibrate_rows(rows.take(known), method)
         chance[rows.index[here]] = learned(rows.vote[here])
     return chance
 
 
-def _fit_calibrator(rows: Rows, method: str) -> Calibrator:
+def calibrate_rows(rows: Rows, method: str = "auto") -> Calibrator:
     """A calibrator, also from rows that lack a class, as the other folds may."""
     return Calibrator(tuple(_fit_curve(own, method) for own in rows.against_the_rest()))
 
@@ -634,9 +634,9 @@ def fit_logistic(
     if not z or (len(columns) == 1 and weight @ (z[0] * (target - mean)) <= 0):
         return slopes, intercept
     at = np.append(np.zeros(len(z)), intercept)
-    if len(z) == 1 and len(target) > 4 * N_BINS:
-        means, targets, masses = _in_bins(z[0], positive, target, weight)
-        at = _newton([means], targets, masses, at)
+    if len(target) > 4 * N_BINS:
+        means, targets, masses = _in_bins(z, positive, target, weight)
+        at = _newton(means, targets, masses, at)
     *found, intercept = _newton(z, target, weight / weight.sum(), at).tolist()
     for k, slope in zip(varies, found, strict=True):
         slopes[k] = slope / spreads[k]
@@ -645,16 +645,22 @@ def fit_logistic(
 
 
 def _in_bins(
-    z: Number, positive: NDArray[np.bool_], target: Number, weight: Number
-) -> tuple[Number, ...]:
-    """Mean scores of like rows of a class, their targets and weights."""
-    low, high = z.min(), z.max()
-    places = ((z - low) * ((N_BINS - 1) / (high - low))).astype(np.intp)
+    z: Sequence[Number], positive: NDArray[np.bool_], target: Number, weight: Number
+) -> tuple[list[Number], Number, Number]:
+    """Mean scores of like rows of a class, their targets and weights.
+
+    Several scores are functions of one vote, so the sum of all of them tells rows apart.
+    """
+    score = np.sum(z, axis=0) if len(z) > 1 else z[0]
+    low, high = score.min(), score.max()
+    places = ((score - low) * ((N_BINS - 1) / (high - low))).astype(np.intp)
     places += N_BINS * positive
     mass = np.bincount(places, weight, minlength=2 * N_BINS)
     some = mass > 0
     mass = mass[some]
-    means = np.bincount(places, weight * z, minlength=2 * N_BINS)[some] / mass
+    means = [
+        np.bincount(places, weight * one, minlength=2 * N_BINS)[some] / mass for one in z
+    ]
     targets = np.bincount(places, weight * target, minlength=2 * N_BINS)[some] / mass
     return means, targets, mass / mass.sum()
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from ..folds import folds_to_learn_from
 from ..labels import decide, positive_wins
@@ -36,12 +37,20 @@ from .objectives import (
     read_folds,
     read_rows,
 )
-from .threshold import best, between, search, tune_threshold, warn_if_out_of_reach
+from .threshold import (
+    best,
+    between,
+    is_smoothed,
+    search,
+    tune_threshold,
+    warn_if_out_of_reach,
+)
 
 AVERAGE_PRECISION = "average_precision"
 N_FOLDS = 5
 N_DRAWS = 300
 MAX_CUTS = 400
+N_GROUPS = 10
 SPREAD = 6
 """Standard errors around a budget's threshold in which draws look for theirs."""
 LEVEL = 0.9
@@ -103,6 +112,7 @@ class Decision:
             self.objective,
             sample_weight=rows.sample_weight,
             order=self.order,
+            smooth=True,
         )
 
     @cached_property
@@ -150,6 +160,7 @@ class Decision:
                 forward=self.weighting.forward,
                 sample_weight=rows.sample_weight,
                 order=self.order,
+                smooth=True,
             )
 
     @cached_property
@@ -218,10 +229,11 @@ class Tuning:
         What these decisions are worth for the positive class, or for each of three or more
         classes. The rates say whether a floor holds.
     threshold_interval : (float, float) or None
-        Where 90 % of bootstrap draws put the threshold; None for factors.
+        Where 90 % of bootstrap draws put the threshold, or a jackknife does if it is
+        smoothed; None for factors.
     value_interval : (float, float)
-        Where they put the honest value. Of three or more classes, with the decisions taken
-        as given.
+        Where they put the honest value. Of three or more classes, and where few positives
+        are counted as expected, with the decisions taken as given.
     """
 
     objective: str
@@ -272,13 +284,14 @@ def tune(
     forward: bool = False,
     sample_weight: ArrayLike | None = None,
     order: ArrayLike | None = None,
+    smooth: bool = False,
     seed: int = 0,
 ) -> Tuning:
     """Tune a threshold and say what it is worth on rows it was not tuned on.
 
     Parameters
     ----------
-    vote, targets, objective, sample_weight, order
+    vote, targets, objective, sample_weight, order, smooth
         As for :func:`tune_threshold`.
     folds : array of int of shape (n,), optional
         The fold of each row. By default rows are dealt over 5 folds, class by class.
@@ -316,14 +329,17 @@ def tune(
     aim = parse_objective(objective, rows.n_classes)
     aim.check(rows)
     numbers = deal_folds(rows, N_FOLDS, seed) if folds is None else read_folds(folds, rows)
-    threshold = search(rows, aim, order)
+    threshold = search(rows, aim, order, smooth=smooth)
     warn_if_out_of_reach(rows, aim, threshold, order)
     seen = decide(rows.vote, threshold, order)
-    thresholds = _crossfit(rows, aim, numbers, forward, order)
+    thresholds = _crossfit(rows, aim, numbers, forward, order, smooth)
     unseen = decide(rows.vote, thresholds, order)
     threshold_interval = None
     if isinstance(aim, MacroF1):
         value_interval = _redraw_table(rows, unseen, seed)
+    elif smooth and is_smoothed(rows, aim):
+        threshold_interval = _jackknife(rows, aim, threshold, order, seed)
+        value_interval = _redraw_counts(rows, aim, unseen == 1, seed)
     else:
         threshold_interval, value_interval = _redraw_cuts(
             rows, aim, numbers, forward, positive_wins(order), seed
@@ -355,6 +371,7 @@ def crossfit_decisions(
     forward: bool = False,
     sample_weight: ArrayLike | None = None,
     order: ArrayLike | None = None,
+    smooth: bool = False,
 ) -> Classes:
     """The class of each row, decided by the threshold that is best for the other folds.
 
@@ -376,7 +393,8 @@ def crossfit_decisions(
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
     decided = np.full(rows.n_given, 0 if order is None else np.asarray(order)[0], np.intp)
-    thresholds = _crossfit(rows, aim, read_folds(folds, rows), forward, order)
+    numbers = read_folds(folds, rows)
+    thresholds = _crossfit(rows, aim, numbers, forward, order, smooth)
     decided[rows.index] = decide(rows.vote, thresholds, order)
     return decided
 
@@ -390,6 +408,7 @@ def crossfit_thresholds(
     forward: bool = False,
     sample_weight: ArrayLike | None = None,
     order: ArrayLike | None = None,
+    smooth: bool = False,
 ) -> Number:
     """For each row the threshold, or the factors, that are best for the other folds.
 
@@ -406,18 +425,23 @@ def crossfit_thresholds(
     aim = parse_objective(objective, rows.n_classes)
     thresholds = np.full((rows.n_given, *rows.vote.shape[1:]), np.nan)
     numbers = read_folds(folds, rows)
-    thresholds[rows.index] = _crossfit(rows, aim, numbers, forward, order)
+    thresholds[rows.index] = _crossfit(rows, aim, numbers, forward, order, smooth)
     return thresholds
 
 
 def _crossfit(
-    rows: Rows, aim: Objective, folds: Classes, forward: bool, order: ArrayLike | None
+    rows: Rows,
+    aim: Objective,
+    folds: Classes,
+    forward: bool,
+    order: ArrayLike | None,
+    smooth: bool,
 ) -> Number:
     thresholds = np.empty(rows.vote.shape)
     n_folds = int(folds.max()) + 1
     for fold in range(n_folds):
         known = np.isin(folds, folds_to_learn_from(fold, n_folds, forward))
-        thresholds[folds == fold] = search(rows.take(known), aim, order)
+        thresholds[folds == fold] = search(rows.take(known), aim, order, smooth=smooth)
     return thresholds
 
 
@@ -523,6 +547,44 @@ def _counts(found: Number, alarms: Number, total: float) -> Counts:
 def _choose(aim: Objective, counts: Counts) -> NDArray[np.intp]:
     """The best cut of each draw; of equals, the one that flags fewest."""
     return np.argmax(best(aim.preference(counts)), axis=1)
+
+
+def _jackknife(
+    rows: Rows, aim: Objective, threshold: float, order: ArrayLike | None, seed: int
+) -> Interval:
+    """An interval for a smoothed threshold, which moves little as rows are left out.
+
+    A tenth of the rows is left out at a time; to calibrate many draws would take too long.
+    """
+    groups = deal_folds(rows, N_GROUPS, seed)
+    found = np.array(
+        [
+            search(rows.take(groups != one), aim, order, smooth=True)
+            for one in range(N_GROUPS)
+        ]
+    )
+    error = np.sqrt((N_GROUPS - 1) * np.var(found))
+    reach = float(error * stats.t.ppf((1 + LEVEL) / 2, N_GROUPS - 1))
+    return threshold - reach, threshold + reach
+
+
+def _redraw_counts(
+    rows: Rows, aim: Objective, flagged: NDArray[np.bool_], seed: int
+) -> Interval:
+    """The value of given decisions on rows drawn again, class by class."""
+    rng = np.random.RandomState([seed, 17])
+    mass = aim.mass(rows)
+
+    def draw(side: NDArray[np.bool_]) -> tuple[Number, Number]:
+        parts = side & flagged, side & ~flagged
+        mean, others = (float(mass[part].sum() / max(part.sum(), 1)) for part in parts)
+        drawn = rng.binomial(side.sum(), parts[0].sum() / side.sum(), size=N_DRAWS)
+        above = np.asarray(drawn * mean)
+        return above, np.asarray(above + (side.sum() - drawn) * others)
+
+    found, positives = draw(rows.positive)
+    alarms, negatives = draw(~rows.positive)
+    return _interval(aim.value(Counts(found, alarms, positives, negatives, rows.total)))
 
 
 def _redraw_table(rows: Rows, decided: Classes, seed: int) -> Interval:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -270,6 +270,9 @@ def f1_by_class(table: Number) -> Number:
 class Objective:
     """What all objectives share: rows count by their weight, and nothing breaks ties."""
 
+    can_be_smoothed: ClassVar[bool] = False
+    """Whether expected counts may stand for the counts of rows; see ``tune_threshold``."""
+
     @property
     def name(self) -> str:
         """What ``value`` measures, in words."""
@@ -283,9 +286,14 @@ class Objective:
         """The higher the better; each further entry settles the ties of those before."""
         return (self.value(counts),)
 
+    def masses(self, rows: Rows) -> tuple[Number, Number]:
+        """What each row counts for if it is positive, and if it is not."""
+        return rows.weight, rows.weight
+
     def mass(self, rows: Rows) -> Number:
         """What each row counts for."""
-        return rows.weight
+        if_positive, if_negative = self.masses(rows)
+        return np.where(rows.positive, if_positive, if_negative)
 
     def among(self, n_rows: int) -> Objective:
         """The same of so many rows, where that makes a difference."""
@@ -353,6 +361,7 @@ class Factors(MacroF1, Fixed):
 class FBeta(Objective):
     """The F score in which recall counts ``beta`` times as much as precision."""
 
+    can_be_smoothed: ClassVar[bool] = True
     beta: float = 1.0
 
     @property
@@ -444,6 +453,7 @@ class Cost(Objective):
     ``false_alarm`` and ``miss`` are one number, or one for each of the rows given.
     """
 
+    can_be_smoothed: ClassVar[bool] = True
     false_alarm: float | Number
     miss: float | Number
 
@@ -451,8 +461,8 @@ class Cost(Objective):
     def name(self) -> str:
         return "mean cost"
 
-    def mass(self, rows: Rows) -> Number:
-        sides = {}
+    def masses(self, rows: Rows) -> tuple[Number, Number]:
+        sides = []
         for side in ("miss", "false_alarm"):
             cost = np.asarray(getattr(self, side))
             if cost.ndim and len(cost) != rows.n_given:
@@ -460,8 +470,8 @@ class Cost(Objective):
                     f"the cost of a {side.replace('_', ' ')} has {len(cost)} entries for "
                     f"{rows.n_given} rows; give one number, or one a row"
                 )
-            sides[side] = cost[rows.index] if cost.ndim else cost
-        return rows.weight * np.where(rows.positive, sides["miss"], sides["false_alarm"])
+            sides.append(rows.weight * (cost[rows.index] if cost.ndim else cost))
+        return sides[0], sides[1]
 
     def value(self, counts: Counts) -> Number:
         return (counts.positives - counts.found + counts.alarms) / counts.total

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..labels import decide, positive_wins
+from .calibration import ENOUGH_POSITIVES, calibrate_rows, effective_size
 from .objectives import (
     SLACK,
     TINY,
@@ -54,6 +55,7 @@ def tune_threshold(
     *,
     sample_weight: ArrayLike | None = None,
     order: ArrayLike | None = None,
+    smooth: bool = False,
 ) -> Any:
     """The threshold, or the factors of three or more classes, best for an objective.
 
@@ -82,6 +84,12 @@ def tune_threshold(
     sample_weight : array of shape (n,), optional
     order : array of int, shape (C,), optional
         The classes by their claim to a tie; by default as they are numbered.
+    smooth : bool, default=False
+        With fewer than 300 positives, maximise the expected F score (or minimise the
+        expected cost): each row counts as positive with the probability that
+        :func:`calibrate_vote` gives its vote. A few lucky positives then no longer
+        decide where to cut. The estimators tune their thresholds this way. It has no
+        effect on floors, budgets of flags and three or more classes.
 
     Returns
     -------
@@ -111,18 +119,30 @@ def tune_threshold(
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
     aim.check(rows)
-    threshold = search(rows, aim, order)
+    threshold = search(rows, aim, order, smooth=smooth)
     warn_if_out_of_reach(rows, aim, threshold, order)
     return threshold
 
 
-def search(rows: Rows, aim: Objective, order: ArrayLike | None = None) -> Any:
+def search(
+    rows: Rows, aim: Objective, order: ArrayLike | None = None, *, smooth: bool = False
+) -> Any:
     """The best threshold, or the best factors."""
     if isinstance(aim, Fixed):
         return aim.threshold
     if isinstance(aim, MacroF1):
         return _best_factors(rows, order)
-    return _best_cut(rows, aim.among(rows.n_given), positive_wins(order))
+    wins = positive_wins(order)
+    if smooth and is_smoothed(rows, aim):
+        return _best_expected_cut(rows, aim, wins)
+    return _best_cut(rows, aim.among(rows.n_given), wins)
+
+
+def is_smoothed(rows: Rows, aim: Objective) -> bool:
+    """Whether expected counts tell more than the rows themselves: positives are few."""
+    if not aim.can_be_smoothed or rows.positive.all():
+        return False
+    return 0 < effective_size(rows.weight[rows.positive]) < ENOUGH_POSITIVES
 
 
 def warn_if_out_of_reach(
@@ -154,12 +174,27 @@ def _best_cut(rows: Rows, aim: Objective, wins: bool) -> float:
         return _threshold_at(int(good[-1]), votes, wins, BELOW)
     if not rows.positive.any():
         return _threshold_at(len(votes), votes, wins)
+    return _threshold_at(_middle(good), votes, wins)
+
+
+def _best_expected_cut(rows: Rows, aim: Objective, wins: bool) -> float:
+    """The same where each row is positive with its calibrated probability."""
+    chance = calibrate_rows(rows)(rows.vote)
+    if_positive, if_negative = aim.masses(rows)
+    masses = chance * if_positive, (1 - chance) * if_negative
+    votes, counts = _cuts(rows.vote, *masses, rows.total)
+    good = np.flatnonzero(best(aim.preference(counts)))
+    return _threshold_at(_middle(good), votes, wins)
+
+
+def _middle(good: NDArray[np.intp]) -> int:
+    """The middle of the longest run of neighbouring cuts; of several, of the last."""
     breaks = np.flatnonzero(np.diff(good) > 1)
     first = good[np.append(0, breaks + 1)]
     last = good[np.append(breaks, len(good) - 1)]
     length = last - first
     run = np.flatnonzero(length == length.max())[-1]
-    return _threshold_at(int(first[run] + last[run] + 1) // 2, votes, wins)
+    return int(first[run] + last[run] + 1) // 2
 
 
 def best(preference: tuple[Number, ...]) -> NDArray[np.bool_]:
@@ -203,12 +238,17 @@ def all_cuts(
     each = [_common(mass[side]) for side in (positive, ~positive)]
     if None not in each:
         return _cuts_of_equals(vote, positive, each, total)
+    return _cuts(vote, np.where(positive, mass, 0.0), np.where(positive, 0.0, mass), total)
+
+
+def _cuts(
+    vote: Number, found: Number, alarms: Number, total: float
+) -> tuple[Number, Counts]:
+    """The same by what each row adds to the positives found, and to the false alarms."""
     order = np.argsort(vote)
     ranked = vote[order]
     starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
-    mass, positive = mass[order], positive[order]
-    found = _from_the_top(np.where(positive, mass, 0.0), starts)
-    alarms = _from_the_top(np.where(positive, 0.0, mass), starts)
+    found, alarms = (_from_the_top(mass[order], starts) for mass in (found, alarms))
     return ranked[starts], Counts(found, alarms, found[0], alarms[0], total)
 
 

@@ -305,7 +305,7 @@ def compare_with_peers(
         # Rows that have no vote of ours are nobody's, so that all are judged alike.
         own = votes_of_all[has_vote]
         cuts = crossfit_thresholds(
-            own, truth, metric.threshold, some, forward=forward, order=order
+            own, truth, metric.threshold, some, forward=forward, order=order, smooth=True
         )
         decisions = decide(own, cuts, order)
         chance = None
@@ -419,6 +419,7 @@ def leaderboard(
             folds[some],
             forward=weighting.forward,
             order=labels.target_order,
+            smooth=True,
         )
         return point_figures(truth, own, decided, labels.reported, cost=cost)
 
