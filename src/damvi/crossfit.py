@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ._kernels import in_threads, kernel
 from .labels import vote_shape
+from .votes import CLASS_NUMBERS, SHARES, SIGNS, kind_of
 
 if TYPE_CHECKING:
     from .weighting import FoldWeights
@@ -44,7 +45,7 @@ def out_of_fold_vote(
     With two classes, votes are signed (n, K) and the vote is (n,). With more, votes are
     class numbers (n, K) or shares (n, K, C), and the vote is (n, C).
     """
-    kernels = _kernels(votes, n_classes)
+    kernels = KERNELS[kind_of(votes)]
     weights = np.stack([fold.weights for fold in fold_weights], axis=1)
     weights = weights / weights.sum(axis=0)
     vote, asked = np.zeros(vote_shape(len(votes), n_classes)), _asked(weights)
@@ -72,7 +73,7 @@ def out_of_bag_vote(
     is NaN if no voter is out of bag. ``n_rows`` is the number of rows that the weights were
     learned from, if more than are given here. For the rest, see :func:`out_of_fold_vote`.
     """
-    kernels = _kernels(votes, n_classes)
+    kernels = KERNELS[kind_of(votes)]
     n, n_voters = votes.shape
     # The influence of one row on the weights vanishes as rows outnumber voters.
     sweeps = min(MAX_SWEEPS, round(200 * n_voters / (n_rows or n)))
@@ -112,20 +113,6 @@ def out_of_bag_vote(
         for _ in in_threads(judge, n_jobs):
             pass
     return vote
-
-
-class _Kernels(NamedTuple):
-    by_fold: Any
-    out_of_bag: Any
-    without: Any
-
-
-def _kernels(votes: NDArray[Any], n_classes: int) -> _Kernels:
-    """The kernels that sum votes for the positive class of two, or for each of many."""
-    if n_classes == 2:
-        return _Kernels(vote_by_fold, out_of_bag_vote_by_fold, vote_without)
-    by_fold = share_vote_by_fold if votes.ndim == 3 else class_vote_by_fold
-    return _Kernels(by_fold, out_of_bag_class_vote_by_fold, class_vote_without)
 
 
 def _asked(weights: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -329,3 +316,21 @@ def class_vote_without(
             vote[row] = 0.0
             for i in range(n_asked):
                 vote[row, votes[row, asked[i]]] += w[asked[i]] / weight_sum
+
+
+class Kernels(NamedTuple):
+    """What adds up votes of one kind."""
+
+    by_fold: Any
+    out_of_bag: Any
+    without: Any
+
+
+KERNELS = {
+    SIGNS: Kernels(vote_by_fold, out_of_bag_vote_by_fold, vote_without),
+    CLASS_NUMBERS: Kernels(
+        class_vote_by_fold, out_of_bag_class_vote_by_fold, class_vote_without
+    ),
+    SHARES: Kernels(share_vote_by_fold, None, None),
+}
+"""A model that votes by shares is out of fold."""

@@ -138,26 +138,38 @@ class Labels:
     ) -> Labels:
         """Make labels from the sorted classes and their numbers of rows."""
         check_classes(classes, counts)
-        if len(classes) > 2:
-            if pos_label is not None:
-                raise ValueError(
-                    f"Only binary classification is supported with pos_label="
-                    f"{pos_label!r}, but y has {len(classes)} classes; set it to None, or "
-                    f"fit one class against the rest: y == {pos_label!r}"
-                )
-            return Labels(classes, None, np.argsort(-counts, kind="stable"))
-        positive = _positive_place(classes, counts, pos_label)
-        # The majority class wins a tie; of two equal classes, the negative one.
-        is_larger = counts[positive] > counts[1 - positive]
-        majority = positive if is_larger else 1 - positive
-        order = np.array([majority, 1 - majority])
-        return BinaryLabels(classes, classes[positive], order)
+        return Labels.kind(len(classes))._ordered(classes, counts, pos_label)
+
+    @staticmethod
+    def kind(n_classes: int) -> type[Labels]:
+        """What so many classes are: for whoever knows nothing else of them."""
+        return BinaryLabels if n_classes == 2 else Labels
+
+    @classmethod
+    def _ordered(
+        cls, classes: NDArray[Any], counts: NDArray[Any], pos_label: Any
+    ) -> Labels:
+        if pos_label is not None:
+            raise ValueError(
+                f"Only binary classification is supported with pos_label={pos_label!r}, "
+                f"and y has {len(classes)} classes; leave it out, or name one class "
+                f"against the rest, as in y == {pos_label!r}"
+            )
+        return cls(classes, None, np.argsort(-counts, kind="stable"))
 
     @staticmethod
     def restored(classes: NDArray[Any], pos_label: Any, order: NDArray[np.intp]) -> Labels:
         """Make labels from attributes that were read from a file."""
         kind = Labels if pos_label is None else BinaryLabels
         return kind(classes, pos_label, order)
+
+    @staticmethod
+    def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
+        return (n_rows, n_classes)
+
+    @staticmethod
+    def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
+        return np.arange(n_classes, dtype=np.uint8)
 
     @property
     def n_classes(self) -> int:
@@ -290,6 +302,24 @@ class Labels:
         is_hard = votes.dtype.kind == "u"
         return votes == target if is_hard else votes[:, :, target]
 
+    def against_the_rest(
+        self, votes: NDArray[Any], y: Any, label: Any
+    ) -> tuple[NDArray[Any], Any, Any]:
+        """What K voters say for the class of this label, (n, K) in [-1, 1].
+
+        Also labels of two classes, and which of these is the positive one.
+        """
+        places = np.flatnonzero(self.classes == label)
+        if not len(places):
+            raise ValueError(
+                f"of the {self.n_classes} classes one is shown against the rest; say "
+                f"which, as in pos_label={self.classes.tolist()[-1]!r}"
+            )
+        shares = self.votes_for(votes, int(places[0]))
+        # Hard votes stay whole numbers.
+        shares = shares.astype(np.result_type(shares, np.int8))
+        return 2 * shares - 1, np.asarray(y) == label, True
+
     def decided_by_each(self, votes: NDArray[Any], threshold: Any) -> NDArray[np.intp]:
         """Target that each of K voters predicts on its own, (n, K)."""
         is_hard = votes.dtype.kind == "u"
@@ -323,6 +353,24 @@ class BinaryLabels(Labels):
     averaged: ClassVar[str] = ""
     vote_limits: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     _target_type: ClassVar[type[np.signedinteger[Any]]] = np.int8
+
+    @classmethod
+    def _ordered(
+        cls, classes: NDArray[Any], counts: NDArray[Any], pos_label: Any
+    ) -> Labels:
+        positive = _positive_place(classes, counts, pos_label)
+        # The larger one wins a tie; of two equal classes, the negative one.
+        is_larger = counts[positive] > counts[1 - positive]
+        majority = positive if is_larger else 1 - positive
+        return cls(classes, classes[positive], np.array([majority, 1 - majority]))
+
+    @staticmethod
+    def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
+        return (n_rows,)
+
+    @staticmethod
+    def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
+        return np.array([-1, 1], np.int8)
 
     @property
     def reported(self) -> NDArray[np.intp]:
@@ -376,6 +424,11 @@ class BinaryLabels(Labels):
     def votes_for(self, votes: NDArray[Any], target: int) -> NDArray[Any]:
         return votes
 
+    def against_the_rest(
+        self, votes: NDArray[Any], y: Any, label: Any
+    ) -> tuple[NDArray[Any], Any, Any]:
+        return votes, y, label
+
     def decided_by_each(self, votes: NDArray[Any], threshold: Any) -> NDArray[np.intp]:
         return (votes > self.flags_above(threshold)).astype(np.intp)
 
@@ -390,15 +443,13 @@ class BinaryLabels(Labels):
 
 
 def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
-    """Shape of the vote: one number per row for two classes, one per class for more."""
-    return (n_rows,) if n_classes == 2 else (n_rows, n_classes)
+    """Of a vote: a number a row on two classes, and a share for each of more."""
+    return Labels.kind(n_classes).vote_shape(n_rows, n_classes)
 
 
 def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
-    """The byte of a vote for each class: a sign for two classes, its number for more."""
-    return (
-        np.array([-1, 1], np.int8) if n_classes == 2 else np.arange(n_classes, dtype="u1")
-    )
+    """What a vote for each class is, in a byte: a sign on two, and its number on more."""
+    return Labels.kind(n_classes).hard_votes(n_classes)
 
 
 def vote_columns(vote: ArrayLike) -> tuple[Numbers, NDArray[np.intp], NDArray[np.intp]]:

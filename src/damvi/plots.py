@@ -26,7 +26,6 @@ from .diversity import (
     voter_errors,
 )
 from .diversity import margins as vote_margins
-from .labels import Labels
 
 __all__ = [
     "DisagreementDisplay",
@@ -81,29 +80,11 @@ class VotesDisplay:
                 f"are {model.classes_.tolist()}"
             )
         options = {"pos_label": model.pos_label_, "ax": ax, **options}
-        votes = model.cast_votes(X)
-        if not model.labels_.is_binary:
-            votes, y = against_the_rest(votes, y, model.labels_, options["pos_label"])
-            options["pos_label"] = True
+        votes, y, options["pos_label"] = model.labels_.against_the_rest(
+            model.cast_votes(X), y, options["pos_label"]
+        )
         display: Self = cls.from_predictions(votes, y, model.weights_, **options)
         return display
-
-
-def against_the_rest(
-    votes: NDArray[Any], y: Any, labels: Labels, label: Any
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return votes on one of several classes against the rest, and which rows are of it."""
-    classes = labels.classes
-    places = np.flatnonzero(classes == label)
-    if not len(places):
-        raise ValueError(
-            f"one of the {len(classes)} classes is shown against the rest; choose it with "
-            f"pos_label, as in pos_label={classes.tolist()[-1]!r}"
-        )
-    shares = labels.votes_for(votes, int(places[0]))
-    # Hard votes remain integers.
-    shares = shares.astype(np.result_type(shares, np.int8))
-    return 2 * shares - 1, np.asarray(y) == label
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:

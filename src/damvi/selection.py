@@ -33,7 +33,7 @@ from .decision.decision import AVERAGE_PRECISION
 from .decision.objectives import Rows, read_rows
 from .decision.threshold import search
 from .folds import folds_to_learn_from
-from .labels import decide, vote_columns
+from .labels import Labels, decide, vote_columns
 from .moments import ClassMoments, Moments
 from .solvers import INDEPENDENT, SOLVERS, uniform
 from .weighting import (
@@ -458,9 +458,8 @@ class Metric:
     def name(self) -> str:
         if self.objective is not None:
             return self.objective.name
-        return (
-            "average precision" if self.votes.n_classes == 2 else "macro average precision"
-        )
+        averaged = Labels.kind(self.votes.n_classes).averaged.replace("_", " ")
+        return f"{averaged}average precision"
 
     def __call__(
         self, votes: Sequence[Numbers], left_out: int | None = None

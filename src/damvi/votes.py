@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .weighting import FoldWeights
 
 Numbers = NDArray[np.float64]
+Signed = tuple[NDArray[Any], NDArray[np.int8]]
+"""Votes, and what they are multiplied with, row by row."""
 
 BLOCK_ROWS = 1 << 16
 """Number of unlabelled rows voted on at a time."""
@@ -240,8 +242,8 @@ class Votes:
         return self.reweighted[self.targets]
 
     @cached_property
-    def _signed(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        return signed_votes(self.votes, self.targets, self.n_classes)
+    def _signed(self) -> Signed:
+        return signed_votes(self.votes, self.targets)
 
     @cached_property
     def _margin(self) -> Numbers:
@@ -312,26 +314,93 @@ class Votes:
         return OutOfBagMoments.by_fold(rows.votes, rows.counted, *settings)
 
 
+# The kinds of votes. Each says how it lies in memory, how it becomes signs that are right
+# or wrong, and by how many votes the true class of a row is ahead in the plain vote.
+
+
+class Signs:
+    """On two classes: (n, K), from -1 to 1, for the positive one."""
+
+    def by_voter(self, votes: NDArray[Any]) -> NDArray[Any]:
+        return np.asfortranarray(votes)
+
+    def signed(self, votes: NDArray[Any], targets: NDArray[Any]) -> Signed:
+        return votes, np.where(targets == 1, np.int8(1), np.int8(-1))
+
+    def lead(
+        self, votes: NDArray[Any], targets: NDArray[Any], n_classes: int, counted: Any
+    ) -> NDArray[Any]:
+        """Of rows of the positive class."""
+        dtype = np.int64 if votes.dtype.kind == "i" else np.float64
+        taken = votes if counted is None else np.where(counted, votes, 0)
+        return np.asarray(taken.sum(axis=1, dtype=dtype))
+
+
+class ClassNumbers:
+    """On three or more classes: (n, K), the number of the one voted for."""
+
+    def by_voter(self, votes: NDArray[Any]) -> NDArray[Any]:
+        return np.asfortranarray(votes)
+
+    def signed(self, votes: NDArray[Any], targets: NDArray[Any]) -> Signed:
+        named = votes == targets[:, np.newaxis]
+        own = np.where(named, np.int8(1), np.int8(-1))
+        return np.asfortranarray(own), np.ones(len(targets), np.int8)
+
+    def lead(
+        self, votes: NDArray[Any], targets: NDArray[Any], n_classes: int, counted: Any
+    ) -> NDArray[Any]:
+        vote = np.empty((len(votes), n_classes))
+        for c in range(n_classes):
+            named = votes == c
+            vote[:, c] = (named if counted is None else named & counted).sum(axis=1)
+        return _lead(vote, targets)
+
+
+class Shares:
+    """On three or more classes: (n, K, C), a share for each."""
+
+    def by_voter(self, votes: NDArray[Any]) -> NDArray[Any]:
+        return votes
+
+    def signed(self, votes: NDArray[Any], targets: NDArray[Any]) -> Signed:
+        own = votes[np.arange(len(targets)), :, targets]
+        return np.asfortranarray(2 * own - 1), np.ones(len(targets), np.int8)
+
+    def lead(
+        self, votes: NDArray[Any], targets: NDArray[Any], n_classes: int, counted: Any
+    ) -> NDArray[Any]:
+        return _lead(votes.sum(axis=1, dtype=np.float64), targets)
+
+
+def _lead(vote: Numbers, targets: NDArray[Any]) -> Numbers:
+    """What the true class has (n, C) more than the best of the others."""
+    rows, others = np.arange(len(vote)), vote.copy()
+    others[rows, targets] = -np.inf
+    return np.asarray(vote[rows, targets] - others.max(axis=1))
+
+
+SIGNS, CLASS_NUMBERS, SHARES = Signs(), ClassNumbers(), Shares()
+
+
+def kind_of(votes: NDArray[Any]) -> Signs | ClassNumbers | Shares:
+    """Which of the three kinds of votes these are."""
+    if votes.ndim == 3:
+        return SHARES
+    return CLASS_NUMBERS if votes.dtype.kind == "u" else SIGNS
+
+
 def by_voter(votes: NDArray[Any]) -> NDArray[Any]:
-    """Store votes (n, K) voter by voter; leave shares (n, K, C) row by row."""
-    return votes if votes.ndim == 3 else np.asfortranarray(votes)
+    """Votes (n, K) voter by voter in memory; shares (n, K, C) as they are, row by row."""
+    return kind_of(votes).by_voter(votes)
 
 
-def signed_votes(
-    votes: NDArray[Any], targets: NDArray[Any], n_classes: int
-) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    """Votes and signs whose product is +1 for a correct vote and -1 for a wrong one.
+def signed_votes(votes: NDArray[Any], targets: NDArray[Any]) -> Signed:
+    """Votes and signs whose product is +1 where a vote is right, -1 where it is wrong.
 
     A share p for the true class becomes 2p - 1.
     """
-    if n_classes == 2:
-        return votes, np.where(targets == 1, np.int8(1), np.int8(-1))
-    ones = np.ones(len(targets), np.int8)
-    if votes.ndim == 3:
-        own = votes[np.arange(len(targets)), :, targets]
-        return np.asfortranarray(2 * own - 1), ones
-    named = votes == targets[:, np.newaxis]
-    return np.asfortranarray(np.where(named, np.int8(1), np.int8(-1))), ones
+    return kind_of(votes).signed(votes, targets)
 
 
 def emphasis(margin: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
@@ -363,21 +432,8 @@ def plain_margin(
     n_counted: Any = votes.shape[1]
     if counted is not None:
         n_counted = np.maximum(counted.sum(axis=1), 1)
-    if n_classes == 2:
-        dtype = np.int64 if votes.dtype.kind == "i" else np.float64
-        taken = votes if counted is None else np.where(counted, votes, 0)
-        return np.asarray(taken.sum(axis=1, dtype=dtype) / n_counted)
-    if votes.ndim == 3:
-        vote = votes.sum(axis=1, dtype=np.float64)
-    else:
-        vote = np.empty((len(votes), n_classes))
-        for c in range(n_classes):
-            named = votes == c
-            vote[:, c] = (named if counted is None else named & counted).sum(axis=1)
-    rows = np.arange(len(vote))
-    others = vote.copy()
-    others[rows, targets] = -np.inf
-    return np.asarray((vote[rows, targets] - others.max(axis=1)) / n_counted)
+    lead = kind_of(votes).lead(votes, targets, n_classes, counted)
+    return np.asarray(lead / n_counted)
 
 
 class _Rows(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -138,28 +139,24 @@ class Certificate:
 
     @property
     def pos_label(self) -> Any:
-        """The positive class of two."""
-        return self._of_two(self.labels)
+        """The positive one of two classes."""
+        return self._kind.positive(self.labels, self.labels)
 
     @property
     def missed(self) -> Rate:
-        """Wrong decisions among the positives; two classes only."""
-        rate: Rate = self._of_two(self.missed_by_class)
+        """Wrong decisions among the positives of two classes."""
+        rate: Rate = self._kind.positive(self.labels, self.missed_by_class)
         return rate
 
     @property
     def false_alarms(self) -> Rate:
-        """Wrong decisions among the negatives; two classes only."""
-        rate: Rate = self._of_two(self.flagged_by_class)
+        """Wrong decisions among the negatives of two classes."""
+        rate: Rate = self._kind.positive(self.labels, self.flagged_by_class)
         return rate
 
-    def _of_two(self, by_class: tuple[Any, ...]) -> Any:
-        if len(self.labels) > 2:
-            raise AttributeError(
-                f"there is no positive class among {len(self.labels)}; use missed_by_class "
-                f"and flagged_by_class"
-            )
-        return by_class[1]
+    @property
+    def _kind(self) -> _OneClass | _EachClass:
+        return _kind_of(self.labels)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain Python values, ready for JSON."""
@@ -175,7 +172,7 @@ class Certificate:
 
     def __str__(self) -> str:
         sure = f"{100 * (1 - self.delta):g} %"
-        rates, constant, why = self._by_class()
+        kind, rates = self._kind, self._kind.rates(self)
         share = _percent(self.constant_error)
         return "\n".join(
             [
@@ -184,31 +181,12 @@ class Certificate:
                 _columns("", "rows", "wrong", "seen", "at most", "interval"),
                 *(_rate_line(name, rate) for name, rate in rates.items()),
                 _rate_line("all decisions", self.overall),
-                f"{constant}: {share} of all decisions wrong.",
+                f"{kind.constant(self)}: {share} of all decisions wrong.",
                 "",
-                *self._pac_bayes_lines(why),
+                *self._pac_bayes_lines(kind.unbounded),
                 *_FINE_PRINT,
             ]
         )
-
-    def _by_class(self) -> tuple[dict[str, Rate], str, str]:
-        """Return rates by name, the constant decision, and why PAC-Bayes may not apply."""
-        if len(self.labels) == 2:
-            negative, positive = self.labels
-            flags = self.missed.rows > self.false_alarms.rows
-            return (
-                {
-                    f"{positive!r} missed": self.missed,
-                    f"{negative!r} flagged": self.false_alarms,
-                },
-                "Always flagging" if flags else "Never flagging",
-                "decisions do not follow one threshold of the vote",
-            )
-        rates = {}
-        for c, label in enumerate(self.labels):
-            rates[f"{label!r} missed"] = self.missed_by_class[c]
-            rates[f"{label!r} flagged"] = self.flagged_by_class[c]
-        return rates, "Always the largest class", "votes have factors other than 1"
 
     def _pac_bayes_lines(self, why_not: str) -> list[str]:
         made = self.pac_bayes
@@ -232,6 +210,80 @@ class Certificate:
             ]
             lines.append(_columns(name, *by_class, overall))
         return lines
+
+
+class _OneClass:
+    """What two classes have of their own: the one misses what the other flags."""
+
+    unbounded = "decisions do not follow one threshold of the vote"
+    """Why there may be no PAC-Bayes bounds."""
+
+    def positive(self, labels: tuple[Any, ...], by_class: tuple[Any, ...]) -> Any:
+        """Of what there is by class, that of the positive one."""
+        return by_class[1]
+
+    def rates(self, found: Certificate) -> dict[str, Rate]:
+        """The rates by class that are shown, by name."""
+        negative, positive = found.labels
+        return {
+            f"{positive!r} missed": found.missed,
+            f"{negative!r} flagged": found.false_alarms,
+        }
+
+    def constant(self, found: Certificate) -> str:
+        """What always deciding for the largest class comes to."""
+        flags = found.missed.rows > found.false_alarms.rows
+        return "Always flagging" if flags else "Never flagging any"
+
+    def bounds(
+        self, model: Any, vote: Any, targets: Any, decided: Any, delta: float
+    ) -> PacBayes | None:
+        """PAC-Bayes bounds, where decisions follow the vote as these need it to."""
+        threshold = model.threshold_
+        if np.ndim(threshold):  # one for each row
+            return None
+        above = vote - threshold
+        clear = np.abs(above) > NEAR_THRESHOLD
+        if not np.array_equal(decided[clear] == 1, above[clear] > 0):
+            return None
+        signs = np.where(targets == 1, 1, -1)
+        return pac_bayes(vote, signs, model.weights_, threshold=threshold, delta=delta)
+
+
+class _EachClass:
+    """The same of three or more classes, each against the rest."""
+
+    unbounded = "votes count by factors other than 1"
+
+    def positive(self, labels: tuple[Any, ...], by_class: tuple[Any, ...]) -> Any:
+        raise AttributeError(
+            f"with {len(labels)} classes none is positive; see missed_by_class and "
+            f"flagged_by_class"
+        )
+
+    def rates(self, found: Certificate) -> dict[str, Rate]:
+        rates = {}
+        for c, label in enumerate(found.labels):
+            rates[f"{label!r} missed"] = found.missed_by_class[c]
+            rates[f"{label!r} flagged"] = found.flagged_by_class[c]
+        return rates
+
+    def constant(self, found: Certificate) -> str:
+        return "Always the largest class"
+
+    def bounds(
+        self, model: Any, vote: Any, targets: Any, decided: Any, delta: float
+    ) -> PacBayes | None:
+        if (model.threshold_ != 1).any():
+            return None
+        share_of_truth = vote[np.arange(len(targets)), targets]
+        rest = _constant_error(targets)
+        margins = 2 * share_of_truth - 1
+        return pac_bayes(margins, None, model.weights_, delta=delta, constant_error=rest)
+
+
+def _kind_of(labels: Sequence[Any]) -> _OneClass | _EachClass:
+    return _OneClass() if len(labels) == 2 else _EachClass()
 
 
 _FINE_PRINT = (
@@ -326,7 +378,7 @@ def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certifi
         empty = by_class_is_vacuous(pair[0]["upper"], pair[1]["upper"])
         missed.append(Rate(**pair[0], vacuous=empty))
         flagged.append(Rate(**pair[1], vacuous=empty))
-    constant_error = float((len(targets) - np.bincount(targets).max()) / len(targets))
+    constant_error, kind = _constant_error(targets), _kind_of(labels.classes)
     overall = _counted(decided != targets, delta)
     return Certificate(
         delta=float(delta),
@@ -335,7 +387,7 @@ def certify(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certifi
         missed_by_class=tuple(missed),
         flagged_by_class=tuple(flagged),
         overall=Rate(**overall, vacuous=overall["upper"] >= constant_error),
-        pac_bayes=_bounds_of_model(model, X, targets, decided, delta),
+        pac_bayes=kind.bounds(model, model.vote(X), targets, decided, delta),
     )
 
 
@@ -366,27 +418,9 @@ def _counted(wrong: NDArray[np.bool_], delta: float) -> dict[str, Any]:
     }
 
 
-def _bounds_of_model(
-    model: Any, X: Any, targets: NDArray[Any], decided: NDArray[Any], delta: float
-) -> PacBayes | None:
-    """Return the PAC-Bayes bounds, if the decisions satisfy their assumptions."""
-    vote, threshold, weights = model.vote(X), model.threshold_, model.weights_
-    if not model.labels_.is_binary:
-        if (threshold != 1).any():
-            return None
-        share_of_truth = vote[np.arange(len(targets)), targets]
-        rest = float((len(targets) - np.bincount(targets).max()) / len(targets))
-        return pac_bayes(
-            2 * share_of_truth - 1, None, weights, delta=delta, constant_error=rest
-        )
-    if np.ndim(threshold):  # one per row
-        return None
-    above = vote - threshold
-    clear = np.abs(above) > NEAR_THRESHOLD
-    if not np.array_equal(decided[clear] == 1, above[clear] > 0):
-        return None
-    signs = np.where(targets == 1, 1, -1)
-    return pac_bayes(vote, signs, weights, threshold=threshold, delta=delta)
+def _constant_error(targets: NDArray[Any]) -> float:
+    """The share of the rows that are not of the largest class."""
+    return float((len(targets) - np.bincount(targets).max()) / len(targets))
 
 
 def pac_bayes(

@@ -76,7 +76,7 @@ def evaluate(
         name = target or loaded.target.name
         output.note(f"Dropped {counted(found.dropped, 'row')} whose {name!r} is missing.")
     figures, names = found.figures, found.names
-    say = wording(loaded.target)
+    say = wording(loaded.target.texts)
     for line in say.counts(data, names, figures.confusion.sum(axis=1)):
         output.say(line)
     output.say(found.words)

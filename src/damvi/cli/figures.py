@@ -18,16 +18,20 @@ if TYPE_CHECKING:
     from ..evaluation import Figure, Figures
     from ..io import ModelParts
     from ..model import Comparison, Metric, Prepared
-    from ..tables import Schema, Target
+    from ..tables import Schema
 
 OF_CLASS = ("precision", "recall", "f1", "ap")
 """The figures that are printed of a class."""
+HONEST = ("value", "recall", "precision")
+"""What a file says of rows that its threshold was not tuned on."""
 FEW_ROWS = 50
 """Rows of a class below which its figures are rough."""
 MOST_COLUMNS = 40
 """Columns that are listed one by one; of more, those used as they are are counted."""
 MOST_CLASSES = 30
 """Classes that ``damvi fit`` lists; of more, the most frequent and the rarest."""
+MOST_IN_FILE = 20
+"""Classes that ``damvi info`` lists; all are in the JSON."""
 MOST_LISTED = 40
 MOST_CROSSED = 12
 """Classes whose confusion table is printed; of more, the most frequent mistakes are."""
@@ -108,6 +112,11 @@ def digits(value: float) -> str:
     ('0.613', '0.00046', '0.000')
     """
     return f"{value:.3f}" if abs(value) >= 0.005 or not value else f"{value:.2g}"
+
+
+def rounded(value: float | None) -> str:
+    """Three digits, or that there is no such figure."""
+    return "unknown" if value is None else f"{value:.3g}"
 
 
 def class_table(figures: Figures, names: Sequence[str], columns: int) -> Any:
@@ -238,6 +247,37 @@ class OneClass:
             say(f"Saved {out}: {best}{carried}score, probability and decision.")
         return {"flagged": flagged}
 
+    def labels(self, classes: Sequence[Any], positive: Any) -> str:
+        """What a model without a table tells apart."""
+        (other,) = (label for label in classes if label != positive)
+        return f"{positive!r} (positive) against {other!r}"
+
+    def target(self, told: dict[str, Any]) -> tuple[str, str]:
+        """What a model with a table tells apart, and what is said of its rows."""
+        rate = "" if told["rate"] is None else f" ({told['rate']:.2%})"
+        what = f"{told['positive']!r} is positive, against {told['negative']!r}"
+        return what, f", {told['positives']:,} of them positive{rate}"
+
+    def decides(self, summary: dict[str, Any]) -> tuple[str, list[str]]:
+        """A heading and lines on what a model file decides by."""
+        threshold = summary["threshold"]
+        promised = summary.get("scores", {}).get("guarantee")
+        value, tuning = threshold["value"], threshold["tuning"]
+        shown = "none" if value is None else f"{value:.4g}"
+        head = f"a vote above {shown} is flagged"
+        lines = guarantee_lines(promised) if isinstance(promised, dict) else []
+        if lines and promised.get("threshold") == value:
+            return "Threshold", [f"{head}; by a guarantee", *lines]
+        if tuning is None:
+            return "Threshold", [f"{head}; not tuned", *lines]
+        honest = {name: rounded(tuning[f"honest_{name}"]) for name in HONEST}
+        return "Threshold", [
+            f"{head}; tuned for {threshold['tuned_for']}",
+            f"{honest['value']} on rows not tuned on, with recall {honest['recall']} and "
+            f"precision {honest['precision']}",
+            *lines,
+        ]
+
 
 class EachClass:
     """What is said of several classes, each against the rest."""
@@ -288,10 +328,46 @@ class EachClass:
             output.say(f"\nSaved {out}: {told}.")
         return {"decisions": counts}
 
+    def labels(self, classes: Sequence[Any], positive: Any) -> str:
+        return f"{len(classes)} classes"
 
-def wording(target: Target) -> OneClass | EachClass:
-    """How to speak of what a model tells apart."""
-    return EachClass() if target.classes else OneClass()
+    def target(self, told: dict[str, Any]) -> tuple[str, str]:
+        return f"{len(told['classes'])} classes", ""
+
+    def decides(self, summary: dict[str, Any]) -> tuple[str, list[str]]:
+        """Each class with its rows, the factor of its votes and its F1."""
+        threshold = summary["threshold"]
+        tuning, factors = threshold["tuning"], threshold["value"]
+        counts = summary.get("target", {}).get("classes")
+        names = [one["label"] for one in counts] if counts else map(str, summary["classes"])
+        cells = []
+        for place, label in enumerate(names):
+            row = [label, counted(counts[place]["rows"], "row")] if counts else [label]
+            row.append(f"factor {factors[place]:.3g}")
+            if tuning:
+                row.append(f"F1 {tuning['honest_f1'][place]:.3g}")
+            cells.append(row)
+        shown = cells[:MOST_IN_FILE]
+        widths = [max(len(cell) for cell in column) for column in zip(*shown, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
+            for row in shown
+        ]
+        if len(cells) > len(shown):
+            lines.append(f"and {len(cells) - len(shown)} more")
+        lines.append("the largest vote times factor decides")
+        if not tuning:
+            return "Classes", [*lines, "the factors are not tuned"]
+        return "Classes", [
+            *lines,
+            f"tuned for {threshold['tuned_for']}: {tuning['honest_value']:.3g} on rows not "
+            f"tuned on",
+        ]
+
+
+def wording(classes: Sequence[Any]) -> OneClass | EachClass:
+    """How to speak of what a model tells apart; there is one of these for each class."""
+    return OneClass() if len(classes) == 2 else EachClass()
 
 
 def show_table(output: Output, data: Path, table: Prepared, aside: int = 0) -> None:
@@ -299,7 +375,7 @@ def show_table(output: Output, data: Path, table: Prepared, aside: int = 0) -> N
 
     ``aside`` more rows of the file are for a guarantee, and train nothing.
     """
-    wording(table.target).show_table(output, data, table, aside)
+    wording(table.class_counts).show_table(output, data, table, aside)
     output.show(column_table(table.schema))
     output.say()
     for warning in table.warnings:

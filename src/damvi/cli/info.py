@@ -8,11 +8,10 @@ import click
 
 from ..messages import counted
 from .console import current_output, printable
+from .figures import GUARANTEED, at_guarantee, rounded, wording
 
 MOST_VOTERS = 12
 """Voters shown; all are in the JSON."""
-MOST_CLASSES = 20
-"""Likewise."""
 KINDS = {
     "number": ("number", "numbers"),
     "category": ("category", "categories"),
@@ -44,11 +43,7 @@ def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
     if "columns" in summary:
         sections.append(("Columns", _column_lines(summary["columns"])))
     sections.append(("Voters", _voter_lines(summary["voters"])))
-    if len(summary["classes"]) > 2:
-        sections.append(("Classes", _class_lines(summary)))
-    else:
-        promised = summary.get("scores", {}).get("guarantee")
-        sections.append(("Threshold", _threshold_lines(summary["threshold"], promised)))
+    sections.append(wording(summary["classes"]).decides(summary))
     if summary.get("scores"):
         sections.append(("Scores, out of sample", _score_lines(summary["scores"])))
     if summary.get("made"):
@@ -59,22 +54,15 @@ def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 def _first_lines(summary: dict[str, Any]) -> list[str]:
     """What the model tells apart, the rows it was fitted on, and its size."""
-    classes, target = summary["classes"], summary.get("target")
+    target, say = summary.get("target"), wording(summary["classes"])
     size = f"{summary['bytes']:,} bytes, format {summary['format']}"
-    what = f"{len(classes)} classes"
     if target is None:
-        if len(classes) == 2:
-            positive = summary["positive"]
-            (other,) = (label for label in classes if label != positive)
-            what = f"{positive!r} (positive) against {other!r}"
+        what = say.labels(summary["classes"], summary["positive"])
         features = counted(summary["n_features"], "feature")
         only = f"{features}; no table's columns, so for Python only"
         return [f"a classifier of {what}", only, size]
-    rows = f"fitted on {target['rows']:,} rows"
-    if len(classes) == 2:
-        what = f"{target['positive']!r} is positive, against {target['negative']!r}"
-        rate = "" if target["rate"] is None else f" ({target['rate']:.2%})"
-        rows += f", {target['positives']:,} of them positive{rate}"
+    what, found = say.target(target)
+    rows = f"fitted on {target['rows']:,} rows{found}"
     unlabeled = summary["scores"].get("unlabeled")
     if unlabeled:
         weight = unlabeled["weight"]
@@ -114,61 +102,9 @@ def _voter_lines(voters: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _threshold_lines(threshold: dict[str, Any], promised: Any) -> list[str]:
-    from .figures import guarantee_lines
-
-    value = threshold["value"]
-    shown = "none" if value is None else f"{value:.4g}"
-    tuning = threshold["tuning"]
-    lines = guarantee_lines(promised) if isinstance(promised, dict) else []
-    if lines and promised.get("threshold") == value:
-        return [f"a vote above {shown} is flagged; by a guarantee", *lines]
-    if tuning is None:
-        return [f"a vote above {shown} is flagged; not tuned", *lines]
-    return [
-        f"a vote above {shown} is flagged; tuned for {threshold['tuned_for']}",
-        f"{_number(tuning['honest_value'])} on rows not tuned on, with recall "
-        f"{_number(tuning['honest_recall'])} and precision "
-        f"{_number(tuning['honest_precision'])}",
-        *lines,
-    ]
-
-
-def _class_lines(summary: dict[str, Any]) -> list[str]:
-    """Each class of a model file with its rows, the factor of its votes and its F1."""
-    threshold = summary["threshold"]
-    tuning, factors = threshold["tuning"], threshold["value"]
-    counts = summary.get("target", {}).get("classes")
-    labels = [one["label"] for one in counts] if counts else map(str, summary["classes"])
-    cells = []
-    for place, label in enumerate(labels):
-        row = [label, counted(counts[place]["rows"], "row")] if counts else [label]
-        row.append(f"factor {factors[place]:.3g}")
-        if tuning:
-            row.append(f"F1 {tuning['honest_f1'][place]:.3g}")
-        cells.append(row)
-    listed = cells[:MOST_CLASSES]
-    widths = [max(len(cell) for cell in column) for column in zip(*listed, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
-        for row in listed
-    ]
-    if len(cells) > len(listed):
-        lines.append(f"and {len(cells) - len(listed)} more")
-    lines.append("the largest vote times factor decides")
-    if not tuning:
-        return [*lines, "the factors are not tuned"]
-    return [
-        *lines,
-        f"tuned for {threshold['tuned_for']}: {tuning['honest_value']:.3g} on rows not "
-        f"tuned on",
-    ]
-
-
 def _score_lines(scores: dict[str, Any]) -> list[str]:
     """The main figures of the model and its peers; the JSON has the rest."""
     from ..evaluation import MEASURES, headlines
-    from .figures import GUARANTEED, at_guarantee
 
     models, guaranteed = scores.get("models", {}), at_guarantee(scores)
     words = []
@@ -178,7 +114,7 @@ def _score_lines(scores: dict[str, Any]) -> list[str]:
     width = max((len(name) for name in models), default=0)
     lines = [
         f"{name:<{width}}  "
-        + ", ".join(f"{MEASURES[n]} {_number(known[n]['value'])}" for n in headlines(known))
+        + ", ".join(f"{MEASURES[n]} {rounded(known[n]['value'])}" for n in headlines(known))
         for name, known in models.items()
     ]
     return [*lines, *words, *scores.get("verdicts", [])]
@@ -195,8 +131,4 @@ def _in_words(value: Any) -> str:
         return ", ".join(f"{name} {_in_words(item)}" for name, item in value.items())
     if isinstance(value, list):
         return ", ".join(_in_words(item) for item in value)
-    return _number(value) if isinstance(value, float) or value is None else str(value)
-
-
-def _number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3g}"
+    return rounded(value) if isinstance(value, float) or value is None else str(value)

@@ -135,7 +135,7 @@ def predict(
         best += "in all: "
     file = "" if out == STREAM else str(out)
     told = "".join(f"{printable(name)}, " for name in carried)
-    decided = wording(loaded.target).show_decided(output, counts, file, told, best)
+    decided = wording(loaded.target.texts).show_decided(output, counts, file, told, best)
     changed = [] if drift is None else drift.warnings
     output.result(
         {"out": str(out), "rows": n, "written": written, **decided, "changed": changed}

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels import allows_many_classes, vote_columns, vote_shape
+from ..labels import Labels, allows_many_classes, vote_columns, vote_shape
 from ..messages import counted
 
 Number = NDArray[np.float64]
@@ -77,12 +77,17 @@ class Rows:
         return Rows(index, self.vote[part], self.targets[part], weight, self.n_given)
 
     def against_the_rest(self) -> list[Rows]:
-        """For each class of interest, the rows with a vote in [-1, 1] for it."""
-        if self.n_classes == 2:
-            return [self]
+        """For each class that is looked for, the rows with a vote in [-1, 1] for it."""
+        columns, reported, _ = vote_columns(self.vote)
+        low, high = Labels.kind(self.n_classes).vote_limits
+        middle, half = (low + high) / 2, (high - low) / 2
         return [
-            replace(self, vote=2 * share - 1, targets=(self.targets == c).astype(np.intp))
-            for c, share in enumerate(self.vote.T)
+            replace(
+                self,
+                vote=(vote - middle) / half,
+                targets=(self.targets == c).astype(np.intp),
+            )
+            for c, vote in zip(reported, columns.T, strict=True)
         ]
 
 

@@ -46,7 +46,7 @@ from ..voters.trees.forest import (
     NODE_COLUMNS,
     SET_BYTES,
     Forest,
-    weight_type,
+    trees_of,
 )
 from ..voters.trees.voters import TreeVoters
 from .container import ModelFileError
@@ -385,8 +385,8 @@ def _check_forest(forest: Forest) -> None:
     require(has_shape(weights, (n, None)), f"weights has shape {weights.shape}")
     require_array(forest.nodes, np.int32, (None, NODE_COLUMNS), "nodes")
     require_array(forest.sets, np.uint8, (None, SET_BYTES), "sets")
-    require_array(weights, weight_type(weights.shape[1]), (n, None), "weights")
-    require(2 <= weights.shape[1] <= MAX_CLASSES, "weights for a wrong number of classes")
+    require_array(weights, trees_of(weights.shape[1]).weight_type, (n, None), "weights")
+    require(2 <= weights.shape[1] <= MAX_CLASSES, "weights of no known classes")
     require_array(forest.rows, np.int32, (n,), "rows")
     require_starts(forest.roots, None, n, 1, "roots")
     require_starts(forest.set_starts, len(forest), len(forest.sets), 0, "set_starts")

@@ -58,6 +58,98 @@ class Answer:
     winner: str
 
 
+class _LastOfTwo:
+    """How the libraries go about two classes: one share, or log-odds, of the last."""
+
+    n_sums = 1
+    lightgbm = "binary"
+    xgboost = "binary:logistic"
+    catboost: tuple[str, ...] = ("Logloss", "CrossEntropy")
+
+    def by_share(self, graph: Graph, shares: str) -> Answer:
+        """The largest share wins, of equal ones the first."""
+        return self._by_side(graph, shares, shares, 0.5)
+
+    def by_score(self, graph: Graph, scores: str) -> Answer:
+        """The same of the scores of a linear model, a column each."""
+        score = graph.column(scores, 0)
+        return self._by_side(graph, expit(graph, score), score, 0.0)
+
+    def _by_side(self, graph: Graph, shares: str, score: str, limit: float) -> Answer:
+        above = graph.add("Greater", score, graph.constant(limit))
+        return Answer(shares, graph.cast(above, np.int64))
+
+    def same(self, graph: Graph, shares: Values, rows: str) -> str:
+        """The same shares for all rows."""
+        return graph.add("Expand", graph.constant(shares[1:]), rows)
+
+    def mean(
+        self, graph: Graph, X: str, trees: Trees, shares: Values, mean: Callable[[str], str]
+    ) -> str:
+        """The shares (nodes, c) of the leaves, taken together by ``mean``."""
+        return mean(write_trees(graph, X, replace(trees, value=shares[:, 1])))
+
+    def of_log_odds(self, graph: Graph, sums: list[str], single: bool) -> str:
+        """The shares that sums stand for, which may be in single precision."""
+        return (single_expit if single else expit)(graph, sums[0])
+
+    def check_linear(self, model: Any) -> None:
+        if getattr(model, "multi_class", None) == "multinomial":
+            raise ValueError("multi_class='multinomial' is not known here; leave it alone")
+
+    def xgboost_start(self, base: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The sums that XGBoost starts from, of its ``base_score``."""
+        return -np.log(np.float32(1) / base - np.float32(1))
+
+
+class _EachClass:
+    """The same of three or more classes: a share, or a sum, of each."""
+
+    lightgbm = "multiclass"
+    xgboost = "multi:softprob"
+    catboost: tuple[str, ...] = ("MultiClass",)
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_sums = n_classes
+
+    def by_share(self, graph: Graph, shares: str) -> Answer:
+        return Answer(shares, graph.first_largest(shares))
+
+    def by_score(self, graph: Graph, scores: str) -> Answer:
+        return Answer(softmax(graph, scores, self.n_sums), graph.first_largest(scores))
+
+    def same(self, graph: Graph, shares: Values, rows: str) -> str:
+        columns = graph.constant([self.n_sums], np.int64)
+        shape = graph.add("Concat", rows, columns, axis=0)
+        return graph.add("Expand", graph.constant([shares]), shape)
+
+    def mean(
+        self, graph: Graph, X: str, trees: Trees, shares: Values, mean: Callable[[str], str]
+    ) -> str:
+        # The trees say in which leaf a row is; its shares are looked up by class.
+        numbered = replace(trees, value=np.arange(len(shares), dtype=np.float64))
+        leaves = graph.cast(write_trees(graph, X, numbered), np.int64)
+        means = [mean(graph.add("Gather", graph.constant(own), leaves)) for own in shares.T]
+        return graph.side_by_side(means)
+
+    def of_log_odds(self, graph: Graph, sums: list[str], single: bool) -> str:
+        even_out = single_softmax if single else softmax
+        return even_out(graph, graph.side_by_side(sums), self.n_sums)
+
+    def check_linear(self, model: Any) -> None:
+        way = getattr(model, "multi_class", None)
+        one_by_one = getattr(model, "solver", None) == "liblinear" or way == "ovr"
+        if type(model).__name__ == "LogisticRegression" and one_by_one:
+            raise ValueError("one model a class is not known here; leave multi_class alone")
+
+    def xgboost_start(self, base: NDArray[np.float32]) -> NDArray[np.float32]:
+        return base
+
+
+def _kind_of(classes: Any) -> _LastOfTwo | _EachClass:
+    return _LastOfTwo() if len(classes) == 2 else _EachClass(len(classes))
+
+
 def write_model(graph: Graph, model: Any, data: Data) -> Answer:
     """Write the output of a fitted classifier, in the order of its ``classes_``."""
     if isinstance(model, Relabelled):
@@ -73,19 +165,6 @@ def write_model(graph: Graph, model: Any, data: Data) -> Answer:
     return WRITERS[name](graph, model, data)
 
 
-def _by_share(graph: Graph, shares: str, n_classes: int) -> Answer:
-    """The largest share wins; ties go to the first."""
-    if n_classes == 2:
-        return _by_side(graph, shares, shares, 0.5)
-    return Answer(shares, graph.first_largest(shares))
-
-
-def _by_side(graph: Graph, shares: str, score: str, limit: float) -> Answer:
-    """The last of two classes wins if the score is above the limit."""
-    above = graph.add("Greater", score, graph.constant(limit))
-    return Answer(shares, graph.cast(above, np.int64))
-
-
 def _constant(graph: Graph, model: Any, data: Data) -> Answer:
     """Write a voter whose training sample had one class."""
     if model.strategy not in ("prior", "most_frequent"):
@@ -95,27 +174,16 @@ def _constant(graph: Graph, model: Any, data: Data) -> Answer:
     shares = prior if model.strategy == "prior" else np.eye(len(prior))[best]
     rows = graph.add("Shape", data.any_input, end=1)
     winner = graph.add("Expand", graph.constant([best], np.int64), rows)
-    if len(prior) == 2:
-        return Answer(graph.add("Expand", graph.constant(shares[1:]), rows), winner)
-    shape = graph.add("Concat", rows, graph.constant([len(prior)], np.int64), axis=0)
-    return Answer(graph.add("Expand", graph.constant([shares]), shape), winner)
+    return Answer(_kind_of(prior).same(graph, shares, rows), winner)
 
 
 def _linear(graph: Graph, model: Any, data: Data) -> Answer:
-    n_classes, way = len(model.classes_), getattr(model, "multi_class", None)
-    if n_classes == 2 and way == "multinomial":
-        raise ValueError("multi_class='multinomial' is not supported; use the default")
-    one_by_one = getattr(model, "solver", None) == "liblinear" or way == "ovr"
-    if n_classes > 2 and type(model).__name__ == "LogisticRegression" and one_by_one:
-        raise ValueError("one model per class is not supported; leave multi_class unset")
+    kind = _kind_of(model.classes_)
+    kind.check_linear(model)
     weights = graph.constant(np.atleast_2d(model.coef_).T)
     product = graph.add("MatMul", data.numbers().name, weights)
     start = graph.constant(np.ravel(model.intercept_))
-    scores = graph.add("Add", product, start)
-    if n_classes == 2:
-        score = graph.column(scores, 0)
-        return _by_side(graph, expit(graph, score), score, 0.0)
-    return Answer(softmax(graph, scores, n_classes), graph.first_largest(scores))
+    return kind.by_score(graph, graph.add("Add", product, start))
 
 
 # Trees with averaged shares.
@@ -137,21 +205,14 @@ def _forest(graph: Graph, model: Any, data: Data) -> Answer:
 
 
 def _mean_of_trees(graph: Graph, X: str, trees: Trees, shares: Values) -> Answer:
-    """Write the mean of the shares (nodes, c) over the trees."""
-    n_trees, n_classes = len(trees), shares.shape[1]
+    """The mean of the shares (nodes, c) over the trees."""
+    n_trees, kind = len(trees), _kind_of(shares.T)
 
     def mean(values: str) -> str:
         total = graph.ordered_sum(values, n_trees)
         return graph.add("Div", total, graph.constant(float(n_trees)))
 
-    if n_classes == 2:
-        last = write_trees(graph, X, replace(trees, value=shares[:, 1]))
-        return _by_share(graph, mean(last), 2)
-    # The trees return the leaf of a row; its shares are looked up by class.
-    numbered = replace(trees, value=np.arange(len(shares), dtype=np.float64))
-    leaves = graph.cast(write_trees(graph, X, numbered), np.int64)
-    means = [mean(graph.add("Gather", graph.constant(own), leaves)) for own in shares.T]
-    return _by_share(graph, graph.side_by_side(means), n_classes)
+    return kind.by_share(graph, kind.mean(graph, X, trees, shares, mean))
 
 
 def own_numbers(graph: Graph, features: Features, data: Data) -> str:
@@ -254,14 +315,9 @@ class Boosted:
 
 def _boosted(read: Callable[[Any], Boosted]) -> Callable[[Graph, Any, Data], Answer]:
     def write(graph: Graph, model: Any, data: Data) -> Answer:
-        boosted, n_classes = read(model), len(model.classes_)
+        boosted, kind = read(model), _kind_of(model.classes_)
         sums = _write_sums(graph, boosted, data)
-        if n_classes == 2:
-            shares = (single_expit if boosted.single_sum else expit)(graph, sums[0])
-        else:
-            even_out = single_softmax if boosted.single_sum else softmax
-            shares = even_out(graph, graph.side_by_side(sums), n_classes)
-        return _by_share(graph, shares, n_classes)
+        return kind.by_share(graph, kind.of_log_odds(graph, sums, boosted.single_sum))
 
     return write
 
@@ -291,24 +347,22 @@ def _write_sums(graph: Graph, boosted: Boosted, data: Data) -> list[str]:
 
 
 def read_lightgbm(model: Any) -> Boosted:
-    """Convert a fitted ``LGBMClassifier``."""
-    n_classes, parts = len(model.classes_), columns_of_lightgbm(model)
-    wanted = "multiclass" if n_classes > 2 else "binary"
-    if parts["objective"] != wanted:
+    """A fitted ``LGBMClassifier``."""
+    kind, parts = _kind_of(model.classes_), columns_of_lightgbm(model)
+    if parts["objective"] != kind.lightgbm:
         raise ValueError(
-            f"only boosting with objective {wanted!r} is supported, but this is "
-            f"{parts['objective']!r}"
+            f"only boosting with the objective {kind.lightgbm!r} is known here, and this "
+            f"is {parts['objective']!r}"
         )
     best = max(parts["best_iteration"], 0) * parts["width"]
     found = lightgbm_trees(parts)[: best or None]
     trees = Trees.join([_lightgbm_tree(columns) for columns in found])
-    n_sums = 1 if n_classes == 2 else n_classes
     return Boosted(
         trees,
-        start=(0.0,) * n_sums,
-        bias=(0.0,) * n_sums,
-        of_class=np.arange(len(found)) % n_sums,
-        slope=parts["sigmoid"] if n_sums == 1 else 1.0,
+        start=(0.0,) * kind.n_sums,
+        bias=(0.0,) * kind.n_sums,
+        of_class=np.arange(len(found)) % kind.n_sums,
+        slope=parts["sigmoid"] if kind.n_sums == 1 else 1.0,
     )
 
 
@@ -360,13 +414,14 @@ def read_xgboost(model: Any) -> Boosted:
     """Convert a fitted ``XGBClassifier``."""
     booster = model.get_booster()
     learner = json.loads(booster.save_raw("json"))["learner"]
-    kind, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
-    n_classes = len(model.classes_)
-    wanted = "multi:softprob" if n_classes > 2 else "binary:logistic"
-    if kind != "gbtree" or objective != wanted:
+    booster_name, objective = (
+        learner[part]["name"] for part in ("gradient_booster", "objective")
+    )
+    kind = _kind_of(model.classes_)
+    if booster_name != "gbtree" or objective != kind.xgboost:
         raise ValueError(
-            f"only booster 'gbtree' with {wanted!r} is supported, but this is "
-            f"{kind!r} with {objective!r}"
+            f"only booster 'gbtree' with {kind.xgboost!r} is known here, and this is "
+            f"{booster_name!r} with {objective!r}"
         )
     if not np.isnan(model.missing):
         raise ValueError(f"missing={model.missing!r} is not supported; leave it at NaN")
@@ -375,14 +430,11 @@ def read_xgboost(model: Any) -> Boosted:
     if (best := booster.attr("best_iteration")) is not None:
         trees = trees[: content["iteration_indptr"][int(best) + 1]]
     given = learner["learner_model_param"]["base_score"].strip("[]").split(",")
-    base = np.array(given, dtype=np.float32)
-    if n_classes == 2:
-        base = -np.log(np.float32(1) / base - np.float32(1))
-    n_sums = 1 if n_classes == 2 else n_classes
+    base = kind.xgboost_start(np.array(given, dtype=np.float32))
     return Boosted(
         Trees.join([_xgboost_tree(tree) for tree in trees]),
-        start=tuple(np.broadcast_to(base, n_sums).tolist()),
-        bias=(0.0,) * n_sums,
+        start=tuple(np.broadcast_to(base, kind.n_sums).tolist()),
+        bias=(0.0,) * kind.n_sums,
         of_class=np.array(content["tree_info"][: len(trees)], dtype=np.int64),
         single_values=True,
         single_sum=True,
@@ -422,7 +474,7 @@ def read_catboost(model: Any) -> Boosted:
             "grow_policy, and damvi.voters.NumberEncoder instead of cat_features"
         )
     objective = model.get_all_params()["loss_function"]
-    known = ("MultiClass",) if len(model.classes_) > 2 else ("Logloss", "CrossEntropy")
+    known = _kind_of(model.classes_).catboost
     if objective not in known:
         raise ValueError(f"only loss_function {known[0]!r} is supported, not {objective!r}")
     columns = {feature["feature_index"]: feature for feature in features["float_features"]}

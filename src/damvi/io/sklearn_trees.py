@@ -25,7 +25,7 @@ from sklearn.tree import (
 )
 
 from .. import _compat
-from ..labels import MAX_CLASSES
+from ..labels import MAX_CLASSES, vote_shape
 from .boosters import Parts, check_classes, check_columns, check_counts, check_threads
 from .checks import require, require_array, require_depth, require_family
 from .container import Json, ModelFileError, Reader, Writer
@@ -265,10 +265,11 @@ def _boosting_parts(model: Any) -> Parts:
 
 def _rebuild_boosting(model: Any, parts: Parts) -> None:
     classes, start = parts["classes"], parts["start"]
-    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "missing classes")
-    check_classes(classes, len(classes))
-    require(2 <= len(classes) <= MAX_CLASSES, "number of classes out of range")
-    width = 1 if len(classes) == 2 else len(classes)
+    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "no classes")
+    n_classes = len(classes)
+    check_classes(classes, n_classes)
+    require(1 < n_classes <= MAX_CLASSES, "a number of classes out of range")
+    width = vote_shape(1, n_classes)[-1]  # it adds up as many as a vote has
     require_array(start, np.float64, (width,), "start")
     require(np.isfinite(start).all(), "baseline is not finite")
     n, n_features = len(parts["left"]), parts["n_features"]

@@ -242,14 +242,13 @@ def _check_voters(model: Estimator, voters: Any) -> None:
     )
     _require(len(np.unique(known)) == n_classes, "voters' classes")
     _check_known(voters)
-    two = n_classes == 2
-    _require(two or (known[1:] > known[:-1]).all(), "voters' classes")
+    # Fitted ones know the targets, and others the labels, of two the positive one last.
+    by_target = (np.arange(n_classes), model.labels_.by_target)
+    _require(any(np.array_equal(known, own) for own in by_target), "voters' classes")
     for curve in curves or ():
-        if two:
-            _require(is_vote_curve(curve), "calibrators")
-            continue
-        _require(isinstance(curve, ClassCurves), "calibrators")
-        _require(len(curve.curves) == n_classes, "calibrators")
+        by_class = curve.curves if isinstance(curve, ClassCurves) else (curve,)
+        _require(len(by_class) == len(model.labels_.reported), "calibrators")
+        _require(all(map(is_vote_curve, by_class)), "calibrators")
 
 
 def _check_known(voters: BaggedVoters | PoolVoters) -> None:

@@ -73,8 +73,6 @@ class Metric:
     words : str
     cost : (float, float) or None
         Of a false alarm and a miss.
-    many : bool
-        Whether it is for three or more classes.
     """
 
     name: str
@@ -82,7 +80,6 @@ class Metric:
     measure: str
     words: str
     cost: tuple[float, float] | None = None
-    many: bool = False
 
     @property
     def budget(self) -> Flags | None:
@@ -117,7 +114,7 @@ def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
                 f"the metric {text} is for three or more classes, and the costs of a miss "
                 f"and a false alarm are for two; leave out one of them"
             )
-        return Metric(text, "macro_f1", text, MACRO[text], many=True)
+        return Metric(text, "macro_f1", text, MACRO[text])
     if text == "cost":
         if cost is None or min(cost) <= 0:
             raise ValueError(
@@ -157,20 +154,17 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
     >>> metric_for(TargetOfMany("kind", classes=("a", "b", "c"))).name
     'macro_f1'
     """
-    many, named = target.n_classes > 2, "or name the class to find with --positive"
     if asked is None:
-        return parse_metric("macro_f1" if many else "f1")
+        return parse_metric(target.usual_metric)
+    named = "or name the class to find with --positive"
     if asked.cost is not None:
         costs = "the costs of a miss and a false alarm are"
         target.require_two(costs, f"leave them out, {named}")
-    if not asked.many:
-        known = " or ".join(MACRO)
-        target.require_two(f"the metric {asked.name} is", f"give {known}, {named}")
-    elif not many:
-        raise ValueError(
-            f"the metric {asked.name} is for three or more classes, and here there are "
-            f"two; give {KNOWN}"
-        )
+    what = f"the metric {asked.name} is"
+    if asked.measure in MACRO:
+        target.require_many(what, f"give {KNOWN}")
+    else:
+        target.require_two(what, f"give {' or '.join(MACRO)}, {named}")
     return asked
 
 

@@ -263,7 +263,7 @@ def _sums(
     if strength:
         margin = plain_margin(votes, targets, layout.labels.n_classes)
         lean = emphasis(margin, strength)
-    signed, signs = signed_votes(votes, targets, layout.labels.n_classes)
+    signed, signs = signed_votes(votes, targets)
     base = np.ones(len(votes)) if weights is None else weights
     D = np.ldexp(base if lean is None else base * lean, FRACTIONAL_BITS)
     if weights is None:

@@ -185,7 +185,7 @@ class VoteStream:
             rows = slice(start, start + step)
             for column, target in enumerate(labels.reported.tolist()):
                 vote[rows, column] = labels.votes_for(votes[rows], target) @ self.weights_
-            signed, signs = signed_votes(votes[rows], targets[rows], n_classes)
+            signed, signs = signed_votes(votes[rows], targets[rows])
             margin[rows] = signs * (signed @ self.weights_)
             memory += Memory.of(
                 layout,

@@ -62,7 +62,9 @@ class Target:
     pos_label: ClassVar[bool | None] = True
     """The positive class as passed to an estimator."""
     label_type: ClassVar[type[np.bool_] | type[np.uint8]] = np.bool_
-    """Type in which a model file stores the class of each row."""
+    """What a model file keeps of each row: whether it is positive, or its class."""
+    usual_metric: ClassVar[str] = "f1"
+    """What a model is tuned for and compared by if nothing else is asked for."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -75,6 +77,12 @@ class Target:
 
     def require_two(self, what: str, cure: str) -> None:
         """Raise an error if there are three or more classes."""
+
+    def require_many(self, what: str, cure: str) -> None:
+        """An error where two classes are asked for what only three or more have."""
+        raise ValueError(
+            f"{what} for three or more classes, and here there are two; {cure}"
+        )
 
     def told(self) -> dict[str, Any]:
         """Return the labels under their JSON keys."""
@@ -130,6 +138,7 @@ class TargetOfMany(Target):
 
     pos_label = None
     label_type = np.uint8
+    usual_metric = "macro_f1"
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -138,6 +147,9 @@ class TargetOfMany(Target):
     def require_two(self, what: str, cure: str) -> None:
         n = self.n_classes
         raise ValueError(f"{what} for two classes, but {self.name!r} has {n}; {cure}")
+
+    def require_many(self, what: str, cure: str) -> None:
+        """Here there are."""
 
     def told(self) -> dict[str, Any]:
         return {"classes": list(self.classes)}

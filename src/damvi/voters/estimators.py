@@ -373,9 +373,12 @@ class VoteReader:
 
     def _decisions(self, model: Any, X: Any) -> NDArray[Any]:
         labels = np.asarray(model.predict(X)).ravel()
-        if len(self.classes) == 2:  # in any order
-            return np.where(labels == self.classes[1], 1, -1).astype(np.int8)
-        return np.searchsorted(self.classes, labels).astype(np.uint8)
+        return hard_votes(len(self.classes))[self._numbers(labels)]
+
+    def _numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+        """The numbers of classes, by what the models call them."""
+        order = np.argsort(self.classes)
+        return order[np.searchsorted(self.classes, labels, sorter=order)]
 
     def _probabilities(self, model: Any, X: Any) -> NDArray[np.float64]:
         known = np.asarray(getattr(model, "classes_", np.sort(self.classes)))
@@ -395,7 +398,7 @@ class VoteReader:
             place = known.tolist().index(self.classes.tolist()[1])
             return np.asarray(2 * shares[:, place] - 1)
         found = np.zeros((len(shares), len(self.classes)))
-        found[:, np.searchsorted(self.classes, known)] = shares
+        found[:, self._numbers(known)] = shares
         return found
 
     def empty(self, n_rows: int, n_voters: int) -> NDArray[Any]:

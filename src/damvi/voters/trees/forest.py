@@ -24,16 +24,15 @@ TILE = 2048
 WALK_TILE = 2**14
 """Number of rows that traverse a large tree at a time, so that it stays in the cache."""
 ABREAST = 8
-"""Number of rows that traverse a tree together, which hides memory latency."""
+"""Rows that walk together: a step waits on memory, so eight take little more than one."""
+WEIGHT_BITS = 30
+"""Sample weights of two classes are whole multiples of 2**-30 of the largest."""
+MAX_TOTAL_BITS = 29
+"""Of more classes, the sum of all weights, but for what rounding adds, is 2 to this."""
 
 
 Votes = NDArray[np.int8]
 ClassVotes = NDArray[np.uint8]
-
-
-def weight_type(n_classes: int) -> type[np.signedinteger[Any]]:
-    """Type of the weights in nodes; with two classes, they may be in fixed point."""
-    return np.int64 if n_classes == 2 else np.int32
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,3 +480,46 @@ def add_shares(
             for c in range(n_classes - total.shape[1], n_classes):
                 share = float(weights[leaf, c]) / float(whole)
                 total[i, c - n_classes + total.shape[1]] += share
+
+
+# What depends on two classes or more.
+
+
+class TreesOfTwo:
+    """Votes are signs, and a weight of rows is a multiple of 2**-30 of the largest."""
+
+    weight_type: type[np.signedinteger[Any]] = np.int64
+    """Of the weights in nodes."""
+
+    def fixed_point(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Weights of rows, the largest 1, as whole numbers."""
+        return np.rint(np.ldexp(shares, WEIGHT_BITS)).astype(np.int64)
+
+    def add(self, votes: Any, asked: Any, weights: Any, total: Any) -> None:
+        """Add the weighted votes of the trees asked to ``total``."""
+        weigh(votes, asked, weights, total)
+
+    def of_all(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The shares of all classes, from those that are added up."""
+        return np.column_stack([1 - shares, shares])
+
+
+class TreesOfMany:
+    """Votes are numbers of classes, and the weights of all rows add up to 2**29."""
+
+    weight_type: type[np.signedinteger[Any]] = np.int32
+
+    def fixed_point(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+        bits = MAX_TOTAL_BITS - int(np.ceil(np.log2(shares.sum())))
+        numbers = np.rint(np.ldexp(shares, bits)).astype(np.int64)
+        return np.where(shares >= 2.0 ** (-WEIGHT_BITS - 1), np.maximum(numbers, 1), 0)
+
+    def add(self, votes: Any, asked: Any, weights: Any, total: Any) -> None:
+        weigh_by_class(votes, asked, weights, total)
+
+    def of_all(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        return shares
+
+
+def trees_of(n_classes: int) -> TreesOfTwo | TreesOfMany:
+    return TreesOfTwo() if n_classes == 2 else TreesOfMany()

@@ -23,20 +23,14 @@ from .forest import (
     Forest,
     Votes,
     add_shares,
+    trees_of,
     vote_of_row,
-    weigh,
-    weigh_by_class,
-    weight_type,
 )
 from .grow import NEAR_CELLS, grow
 
 if TYPE_CHECKING:
     from .estimators import FastTreeClassifier
 
-WEIGHT_BITS = 30
-"""With two classes, weights are integer multiples of 2**-30 of the largest."""
-MAX_TOTAL_BITS = 29
-"""With more classes, the sum of all weights is 2 to this power, up to rounding."""
 ROWS_AT_A_TIME = 2**14
 VOTES_WORTH_A_THREAD = 2**18
 """Number of votes below which a thread is not worth its overhead."""
@@ -188,19 +182,19 @@ class TreeVoters:
 
         With more than two classes, the weight for each class, (n, C).
         """
-        asked = np.flatnonzero(weights)
-        add = weigh if self.n_classes == 2 else weigh_by_class
+        asked, trees = np.flatnonzero(weights), trees_of(self.n_classes)
 
         def vote(codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
             votes = self.forest.no_votes(len(codes))
             self.forest.cast(codes, asked, votes)
-            add(votes, asked, weights, total)
+            trees.add(votes, asked, weights, total)
 
         return self._by_blocks(X, vote, len(asked), n_jobs)
 
     def class_shares(self, X: Any, n_jobs: int | None = 1) -> NDArray[np.float64]:
-        """Share of each class in the row's leaves, averaged over the trees, (n, C)."""
-        return self._of_classes(self._by_blocks(X, self._mean_shares, len(self), n_jobs))
+        """The share of each class in the row's leaves, (n, C): the mean over the trees."""
+        mean = self._by_blocks(X, self._mean_shares, len(self), n_jobs)
+        return trees_of(self.n_classes).of_all(mean)
 
     def _mean_shares(self, codes: NDArray[np.uint8], total: NDArray[np.float64]) -> None:
         forest = self.forest
@@ -214,9 +208,6 @@ class TreeVoters:
             total.reshape(len(codes), -1),
         )
         total /= len(self)
-
-    def _of_classes(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.column_stack([1 - mean, mean]) if self.n_classes == 2 else mean
 
     def weighted_vote_of_row(
         self, numbers: NDArray[np.float64], weights: NDArray[np.float64]
@@ -239,7 +230,7 @@ class TreeVoters:
         """:meth:`class_shares` of one row of numbers, (1, d)."""
         mean = self._nothing(1)
         self._mean_shares(self._codes_of_row(numbers), mean)
-        return self._of_classes(mean)
+        return trees_of(self.n_classes).of_all(mean)
 
     def _nothing(self, n_rows: int) -> NDArray[np.float64]:
         return np.zeros(vote_shape(n_rows, self.n_classes))
@@ -280,12 +271,7 @@ def fixed_point(weights: NDArray[np.float64], n_classes: int = 2) -> NDArray[np.
 
     Only weights below 2**-31 of the largest become 0.
     """
-    shares = weights / weights.max()
-    if n_classes == 2:
-        return np.rint(np.ldexp(shares, WEIGHT_BITS)).astype(np.int64)
-    bits = MAX_TOTAL_BITS - int(np.ceil(np.log2(shares.sum())))
-    numbers = np.rint(np.ldexp(shares, bits)).astype(np.int64)
-    return np.where(shares >= 2.0 ** (-WEIGHT_BITS - 1), np.maximum(numbers, 1), 0)
+    return trees_of(n_classes).fixed_point(weights / weights.max())
 
 
 def grow_tree(
@@ -324,7 +310,7 @@ def grow_tree(
         NEAR_CELLS // len(features),
         random,
     )
-    class_weights = class_weights.astype(weight_type(n_classes), copy=False)
+    class_weights = class_weights.astype(trees_of(n_classes).weight_type, copy=False)
     return Forest.of_tree((nodes, class_weights, *rest))
 
 
