@@ -217,7 +217,7 @@ def _parsed(text, mark, strict):
 
 
 REFUSED = r"line [\d,]+|is empty|no rows|more than one column|quote|cannot read"
-DOUBTFUL = r"looks like rows|in a table of one column"
+DOUBTFUL = r"looks like rows|in a table with one column"
 """Refusals of what the csv module would read."""
 
 
