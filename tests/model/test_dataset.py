@@ -167,9 +167,9 @@ def test_a_column_that_is_rarely_another_is_used(tmp_path, monkeypatch):
     [
         (lambda f: f.assign(kind=np.nan), "no value in any row"),
         (lambda f: f.assign(kind=1), "one class only"),
-        (lambda f: f.assign(kind=f["when"]), "holds timestamp"),
+        (lambda f: f.assign(kind=f["when"]), "has type timestamp"),
         (lambda f: f.drop(columns="kind"), "no target column 'kind'"),
-        (lambda f: f[["country", "kind"]], "no column is left to learn from"),
+        (lambda f: f[["country", "kind"]], "no columns are left to train on"),
     ],
 )
 def test_what_cannot_be_fitted(tmp_path, change, words):
