@@ -1,4 +1,4 @@
-"""``damvi info``: what a model file holds."""
+"""``damvi info``: what a model file contains."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ..messages import counted
 from .console import current_output, printable
 
 MOST_VOTERS = 12
-"""Voters shown; all are in the JSON."""
+"""Voters shown; the JSON has all."""
 MOST_CLASSES = 20
 """Likewise."""
 KINDS = {
     "number": ("number", "numbers"),
     "category": ("category", "categories"),
-    "levels": ("category of very many values", "categories of very many values"),
-    "text": ("free text", "free texts"),
+    "levels": ("high-cardinality category", "high-cardinality categories"),
+    "text": ("free-text column", "free-text columns"),
     "date": ("date", "dates"),
 }
-"""What to call one column of a kind, and several."""
+"""The name of a column kind, singular and plural."""
 
 
 @click.command()
 @click.argument("model", type=click.Path())
 def info(model: str) -> None:
-    """Say what MODEL is: its target, columns, voters, threshold and scores."""
+    """Show MODEL's target, columns, voters and scores."""
     from ..io import summarize
 
     output = current_output()
@@ -39,7 +39,7 @@ def info(model: str) -> None:
 
 
 def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """Headings, and the lines below each."""
+    """Headings and the lines below each."""
     sections = [(summary["file"], _first_lines(summary))]
     if "columns" in summary:
         sections.append(("Columns", _column_lines(summary["columns"])))
@@ -50,7 +50,7 @@ def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
         promised = summary.get("scores", {}).get("guarantee")
         sections.append(("Threshold", _threshold_lines(summary["threshold"], promised)))
     if summary.get("scores"):
-        sections.append(("Scores, out of sample", _score_lines(summary["scores"])))
+        sections.append(("Out-of-sample scores", _score_lines(summary["scores"])))
     if summary.get("made"):
         sections.append(("Made by", _lines_of(summary["made"])))
     versions = ", ".join(f"{name} {value}" for name, value in summary["versions"].items())
@@ -58,7 +58,7 @@ def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def _first_lines(summary: dict[str, Any]) -> list[str]:
-    """What the model tells apart, the rows it was fitted on, and its size."""
+    """The model's target, its training rows and its size."""
     classes, target = summary["classes"], summary.get("target")
     size = f"{summary['bytes']:,} bytes, format {summary['format']}"
     what = f"{len(classes)} classes"
@@ -66,20 +66,20 @@ def _first_lines(summary: dict[str, Any]) -> list[str]:
         if len(classes) == 2:
             positive = summary["positive"]
             (other,) = (label for label in classes if label != positive)
-            what = f"{positive!r} (positive) against {other!r}"
+            what = f"{positive!r} (positive) vs {other!r}"
         features = counted(summary["n_features"], "feature")
-        only = f"{features}; no table's columns, so for Python only"
-        return [f"a classifier of {what}", only, size]
+        only = f"{features}; no table schema, so usable from Python only"
+        return [f"a classifier for {what}", only, size]
     rows = f"fitted on {target['rows']:,} rows"
     if len(classes) == 2:
-        what = f"{target['positive']!r} is positive, against {target['negative']!r}"
+        what = f"{target['positive']!r} (positive) vs {target['negative']!r}"
         rate = "" if target["rate"] is None else f" ({target['rate']:.2%})"
         rows += f", {target['positives']:,} of them positive{rate}"
     unlabeled = summary["scores"].get("unlabeled")
     if unlabeled:
         weight = unlabeled["weight"]
-        use = f"with a weight of {weight:g}" if weight else "left out"
-        rows += f"; {unlabeled['rows']:,} without a label, {use}"
+        use = f"weight {weight:g}" if weight else "not used"
+        rows += f"; {unlabeled['rows']:,} unlabelled ({use})"
     if "out_of_core" in summary["made"]:
         rows += ", out of core"
     return [f"predicts {target['name']!r}: {what}", rows, size]
@@ -102,7 +102,7 @@ def _column_lines(columns: list[dict[str, Any]]) -> list[str]:
 def _voter_lines(voters: dict[str, Any]) -> list[str]:
     lines = [
         f"{voters['number']} ({', '.join(voters['kinds'])}), "
-        f"{voters['with_weight']} with a weight"
+        f"{voters['with_weight']} with nonzero weight"
     ]
     heavy = [voter for voter in voters["weights"] if voter["weight"] > 0]
     shown = heavy[:MOST_VOTERS]
@@ -110,7 +110,7 @@ def _voter_lines(voters: dict[str, Any]) -> list[str]:
     lines += [f"{voter['name']:<{width}}  {voter['weight']:.3f}" for voter in shown]
     if len(heavy) > len(shown):
         rest = sum(voter["weight"] for voter in heavy[MOST_VOTERS:])
-        lines.append(f"and {len(heavy) - len(shown)} more, {rest:.3f} together")
+        lines.append(f"and {len(heavy) - len(shown)} more, {rest:.3f} in total")
     return lines
 
 
@@ -122,20 +122,20 @@ def _threshold_lines(threshold: dict[str, Any], promised: Any) -> list[str]:
     tuning = threshold["tuning"]
     lines = guarantee_lines(promised) if isinstance(promised, dict) else []
     if lines and promised.get("threshold") == value:
-        return [f"a vote above {shown} is flagged; by a guarantee", *lines]
+        return [f"rows with a vote above {shown} are flagged (set by a guarantee)", *lines]
     if tuning is None:
-        return [f"a vote above {shown} is flagged; not tuned", *lines]
+        return [f"rows with a vote above {shown} are flagged (not tuned)", *lines]
     return [
-        f"a vote above {shown} is flagged; tuned for {threshold['tuned_for']}",
-        f"{_number(tuning['honest_value'])} on rows not tuned on, with recall "
-        f"{_number(tuning['honest_recall'])} and precision "
-        f"{_number(tuning['honest_precision'])}",
+        f"rows with a vote above {shown} are flagged (tuned for {threshold['tuned_for']})",
+        f"{_number(tuning['honest_value'])} on rows not used for tuning (recall "
+        f"{_number(tuning['honest_recall'])}, precision "
+        f"{_number(tuning['honest_precision'])})",
         *lines,
     ]
 
 
 def _class_lines(summary: dict[str, Any]) -> list[str]:
-    """Each class of a model file with its rows, the factor of its votes and its F1."""
+    """Each class with its rows, vote factor and F1."""
     threshold = summary["threshold"]
     tuning, factors = threshold["tuning"], threshold["value"]
     counts = summary.get("target", {}).get("classes")
@@ -155,18 +155,18 @@ def _class_lines(summary: dict[str, Any]) -> list[str]:
     ]
     if len(cells) > len(listed):
         lines.append(f"and {len(cells) - len(listed)} more")
-    lines.append("the largest vote times factor decides")
+    lines.append("the class with the largest vote times factor is predicted")
     if not tuning:
         return [*lines, "the factors are not tuned"]
     return [
         *lines,
         f"tuned for {threshold['tuned_for']}: {tuning['honest_value']:.3g} on rows not "
-        f"tuned on",
+        f"used for tuning",
     ]
 
 
 def _score_lines(scores: dict[str, Any]) -> list[str]:
-    """The main figures of the model and its peers; the JSON has the rest."""
+    """The main scores of the model and its baselines; the JSON has the rest."""
     from ..evaluation import MEASURES, headlines
     from .figures import GUARANTEED, at_guarantee
 
@@ -185,7 +185,7 @@ def _score_lines(scores: dict[str, Any]) -> list[str]:
 
 
 def _lines_of(values: dict[str, Any]) -> list[str]:
-    """Names and values, those of a group in one line."""
+    """A line per entry; nested values share a line."""
     lines = {name: _in_words(value) for name, value in values.items()}
     return [f"{name}: {words}" for name, words in lines.items() if words]
 
