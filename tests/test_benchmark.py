@@ -75,7 +75,7 @@ def test_what_a_budget_of_alerts_finds(table):
     assert np.allclose(hits, scores["top_recall"] * (y == "bad").sum() * 0.3, atol=0.5)
     assert (hits.between(1, 20)).all()
     assert "| precision@20 | recall@20 | seconds |" in str(found)
-    assert "in the 20 likeliest test rows, over 2 splits" in found.caption
+    assert "in the 20 top test rows, over 2 splits" in found.caption
     assert {"top_precision_p", "top_recall_mark"} <= {*found.summary.columns}
     whole = compare(X, y, ["DAMVI"], n_splits=1, top=10_000).scores.iloc[0]
     assert whole["top_recall"] == 1

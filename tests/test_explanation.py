@@ -154,7 +154,7 @@ def test_a_table_is_explained_in_its_own_columns():
     told = found.as_dict()["rows"][0]
     assert told["columns"][0]["name"] == "amount"
     known = explain(model, frame, [5])
-    assert "were in the fit" in known.notes[0]
+    assert "are training rows" in known.notes[0]
     with pytest.raises(ValueError, match="rows 1 to 600"):
         explain(model, frame, [601])
 
@@ -230,12 +230,12 @@ def test_by_default_rows_that_are_least_of_the_largest_class(model, new):
 
 def test_rows_of_the_fit_and_wrong_classes_are_told(model):
     found = explained_of(model, make_class_table(400), [1])
-    assert "in the fit" in found.notes[0]
-    with pytest.raises(ValueError, match="no class 'dint'"):
+    assert "training rows" in found.notes[0]
+    with pytest.raises(ValueError, match="unknown class 'dint'"):
         explained_of(model, make_class_table(10), label="dint")
     frame = make_table(200)
     two = make_model(frame)
-    with pytest.raises(ValueError, match="no class 'no'; the model knows votes for 'yes'"):
+    with pytest.raises(ValueError, match="unknown class 'no'; the model votes for 'yes'"):
         explained_of(two, frame, label="no")
     asked, plain = (explained_of(two, frame, label=label) for label in ("yes", None))
     assert asked.as_dict() == plain.as_dict()
@@ -251,4 +251,4 @@ def test_importances_know_many_classes(model):
     assert found.method == ("shuffled" if is_pool else "own")
     if found.method == "shuffled":
         assert all(0 <= value <= 1 for value in found.values)
-        assert "which runs from 0 to 1" in found.words
+        assert "the vote (0 to 1)" in found.words

@@ -71,7 +71,7 @@ def test_some_answers_are_set_against_what_was_expected_of_these_rows(model):
     told = json.loads(json.dumps(found.as_dict()))
     assert told["answered"] == found.answered
     assert told["expected"]["figures"]["ap"]["low"] < told["achieved"]["ap"] + 0.3
-    with pytest.raises(ValueError, match="no column 'ugly' with answers"):
+    with pytest.raises(ValueError, match="no column 'ugly' of labels"):
         model.drift(new, target="ugly")
 
 
@@ -95,7 +95,7 @@ def test_a_damaged_file_is_named_and_left_alone(line, tmp_path):
     add_batch(path, Batch("May", "m", 10, 1))
     content = path.read_bytes() + line + b"\n"
     path.write_bytes(content)
-    said = re.escape(str(path)) + " is no history of damvi drift, or it is damaged, in line"
+    said = re.escape(str(path)) + " is not a valid damvi drift history: line "
     with pytest.raises(ValueError, match=said):
         add_batch(path, Batch("June", "j", 10, 1))
     assert path.read_bytes() == content

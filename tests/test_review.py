@@ -63,10 +63,10 @@ def test_a_flipped_label_is_found_first():
     found = damvi.fit(made, "y", pool="trees").review(made, 5, id="nr")
     first = found.rows.iloc[0]
     assert (first["row"], first["nr"]) == (row + 1, made["nr"][row])
-    assert first["why"] == "the vote is for 'yes', not 'no'"
+    assert first["why"] == "the vote says 'yes'"
     assert first["chance wrong"] == found.rows["chance wrong"].max()
     assert (found.rows["label"] == "no").all()
-    assert "300 rows are training rows: each is judged by voters" in found.words[0]
+    assert "300 rows are training rows, scored by voters" in found.words[0]
 
 
 def test_any_label_may_be_doubted(two):
@@ -91,9 +91,9 @@ def test_rows_without_a_label_say_why_they_are_chosen(two):
     assert whole["row"].tolist() == (order + 1).tolist()
     flagged = int((judged["decision"] == "yes").sum())
     assert set(whole["why"][:flagged]) == {"flagged as 'yes'"}
-    told = r"below the threshold: the voters disagree, \d+% of their weight is for 'yes'"
+    told = r"below the threshold; \d+% of the vote is for 'yes'"
     assert whole["why"][flagged : flagged + 3].str.fullmatch(told).all()
-    assert whole["why"].iloc[-1] == "below the threshold, the next likeliest"
+    assert whole["why"].iloc[-1] == "below the threshold; next most likely"
     assert len(json.dumps(found.as_dict())) > 100
 
 
@@ -113,7 +113,8 @@ def test_both_kinds_of_rows_share_the_budget(two):
 def test_training_rows_without_their_label_are_not_asked_for(two):
     found = two.review(table().drop(columns="y"))
     assert len(found) == 0
-    assert found.words[-1] == "300 training rows are left out: their labels are known."
+    words = "300 training rows were skipped: the label is known from the fit."
+    assert found.words[-1] == words
 
 
 @pytest.mark.slow
@@ -122,7 +123,7 @@ def test_three_classes(three):
     row = int(made["a"].argmax())
     made.loc[row, "y"] = "low"  # the most frequent
     found = three.review(made, 9).rows.set_index("row")
-    assert found.loc[row + 1, "why"] == "the vote is for 'top', not 'low'"
+    assert found.loc[row + 1, "why"] == "the vote says 'top'"
     assert (found["label"] == "low").all()
     found = three.review(made.drop(columns="y"), 300).rows
     usual = found["decision"] == "low"
@@ -158,7 +159,7 @@ def test_command_and_folders_give_the_same_rows(two, tmp_path):
     made[100:].to_parquet(tmp_path / "parts" / "1.parquet")
     out = tmp_path / "out.csv"
     text = run("review", model, tmp_path / "t.csv", "--budget", 4, "--id", "nr", "-o", out)
-    assert "the vote is for 'yes', not 'no'" in text
+    assert "the vote says 'yes'" in text
     expected = two.review(made, 4, id="nr").rows
     pd.testing.assert_frame_equal(pd.read_csv(out), expected)
     pd.testing.assert_frame_equal(two.review(tmp_path / "parts", 4, id="nr").rows, expected)

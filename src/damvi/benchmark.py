@@ -1,7 +1,7 @@
-"""DAMVI beside other models on one table: repeated splits, compared in pairs.
+"""Compare DAMVI with other models on one table, over repeated splits.
 
-Every contender is trained on the same rows of every split, with a threshold tuned for F1
-on rows of the training part that it has not seen, and judged on the same test rows.
+All contenders are trained on the same rows of each split, with a threshold tuned for F1 on
+out-of-fold training rows, and scored on the same test rows.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ LEVEL = 0.05
 FOLDS = 5
 METRICS = {"f1": "F1", "ap": "AP"}
 OF_TOP = ("precision", "recall")
-"""What is also told of the test rows with the highest chances, if these are asked for."""
+"""Scores of the top test rows, if requested."""
 REFERENCES = ("DAMVI-strong", "DAMVI")
-"""What the others are compared with: the first of these that takes part."""
+"""What the others are compared with: the first of these that is present."""
 
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 Follow = Callable[[int, int, dict[str, Any]], None]
 
 
 def columns(top: int | None = None) -> list[str]:
-    """Those of the scores."""
+    """The columns of the scores."""
     of_top = [] if top is None else [f"top_{name}" for name in OF_TOP]
     return ["contender", "split", *METRICS, *of_top, "fit_seconds", "note"]
 
 
 def available_contenders() -> tuple[list[str], list[str]]:
-    """The contenders whose packages are installed, and why others are left out."""
+    """The contenders whose packages are installed, and why others are skipped."""
     names, reasons = [], []
     for name in CONTENDERS:
         try:
@@ -94,27 +94,25 @@ def compare(
     y : array of shape (n,)
         Labels of two classes or more.
     contenders : sequence of str, optional
-        Names of :data:`damvi.contenders.CONTENDERS`; by default all that are installed.
+        Names from :data:`damvi.contenders.CONTENDERS`. Default: all installed ones.
     pos_label : label, optional
-        Of two classes, the positive one; by default the rarer.
+        With two classes, the positive one. Default: the rarer.
     groups : array of shape (n,), optional
-        Which rows belong together. A group is in the training rows or in the test rows.
+        Groups of rows to keep together, in the training or the test rows.
     n_splits : int, default=10
     test_size : float, default=0.3
-        The share of the test rows (of the groups, if there are any).
+        The share of test rows (or of groups, if given).
     top : int, optional
-        Also tell the precision and the recall of so many test rows of each split, those
-        with the highest chance of the positive class: what a budget of alerts would find.
-        Of three or more classes, means over so many rows of each.
+        Also report precision and recall among the ``top`` highest-scoring test rows of each
+        split, as for an alert budget. With three or more classes, means over the classes.
     random_state : int, default=0
-        Split number s, and every model in it, has the seed ``random_state + s``.
+        Split number s, and every model in it, uses the seed ``random_state + s``.
     n_jobs : int, optional
-        Threads or processes of the models; they are trained one after the other.
+        Threads or processes per model; models are trained one after the other.
     known : DataFrame, optional
-        Scores of an earlier comparison of the same rows with the same settings, which
-        are not computed again.
+        Scores of an earlier run with the same rows and settings, to reuse.
     follow : callable, optional
-        Called after each fit with the number done, the number to do and the scores.
+        Called after each fit with the number done, the total and the scores.
 
     Returns
     -------
@@ -131,7 +129,7 @@ def compare(
     """
     names = list(available_contenders()[0] if contenders is None else contenders)
     for name in names:
-        make_contender(name)  # says what is wrong with it, if anything
+        make_contender(name)  # fails early if something is wrong
     labels, targets = Labels.read(np.asarray(y), pos_label)
     if top is not None:
         require_number_of_rows(top, "top")
@@ -158,7 +156,7 @@ def compare(
 
 
 def _as_rows(known: pd.DataFrame | None) -> dict[tuple[str, int], dict[str, Any]]:
-    """Scores by contender and split; what failed is tried again."""
+    """Scores by contender and split; failed ones are tried again."""
     if known is None:
         return {}
     rows = known[known["f1"].notna()].to_dict("records")
@@ -186,7 +184,7 @@ def _score(
     n_jobs: int | None,
     top: int | None,
 ) -> dict[str, Any]:
-    """F1, average precision and the seconds of a fit, or a note on what went wrong."""
+    """F1, average precision and fit time, or a note on what went wrong."""
     X_train, X_test = take_rows(X, train), take_rows(X, test)
     start = time.perf_counter()
     try:
@@ -211,7 +209,7 @@ def _measure(
     labels: Labels,
     top: int | None,
 ) -> dict[str, float]:
-    """The means over the classes that are looked for, and occur."""
+    """Means over the reported classes that occur."""
     reported = labels.reported.tolist()
     there = [c for c in reported if (y == c).any()] or reported
     f1 = f1_score(y, predicted, labels=there, average="macro", zero_division=0)
@@ -228,14 +226,14 @@ def _measure(
 
 
 def _folds(y: NDArray[np.intp], groups: NDArray[np.intp] | None, seed: int) -> Folds:
-    """The folds of the training rows that thresholds are tuned on."""
+    """The folds of the training rows for tuning thresholds."""
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = kind(FOLDS, shuffle=True, random_state=seed)
     return list(folds.split(np.zeros(len(y)), y, groups))
 
 
 def _tuned(name: str, model: Any, folds: Folds, labels: Labels) -> Any:
-    """The model with a decision tuned for F1 (macro F1) on rows it has not seen."""
+    """The model with its threshold tuned for F1 (macro F1) on out-of-fold rows."""
     objective = labels.tuned_for
     if name == "DAMVI-strong":
         return model.set_params(threshold=objective, cv=folds)
@@ -245,7 +243,7 @@ def _tuned(name: str, model: Any, folds: Folds, labels: Labels) -> Any:
 
 
 class _TunedClassifier(ClassifierMixin, BaseEstimator):
-    """A model with the threshold, or the class factors, that are best out of fold."""
+    """A model with the best out-of-fold threshold or class factors."""
 
     def __init__(self, estimator: Any, labels: Labels, cv: Folds) -> None:
         self.estimator = estimator
@@ -267,15 +265,15 @@ class _TunedClassifier(ClassifierMixin, BaseEstimator):
         return decide(self._vote(self.predict_proba(X)), self.threshold_)
 
     def _vote(self, chances: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The chances of the classes that are looked for."""
+        """The probabilities of the reported classes."""
         return self.labels.as_vote(chances[:, self.labels.reported])
 
 
 def paired_p(differences: ArrayLike, test_size: float) -> float:
     """The p-value of Nadeau and Bengio's corrected resampled t-test, two-sided.
 
-    The splits share rows, so that their scores are no independent draws; the variance of
-    the mean difference is enlarged accordingly. NaN for fewer than two splits.
+    The splits share rows, so their scores are not independent; the variance of the mean
+    difference is inflated accordingly. NaN for fewer than two splits.
 
     Examples
     --------
@@ -293,7 +291,7 @@ def paired_p(differences: ArrayLike, test_size: float) -> float:
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """P-values put up for their number, by Holm's method; NaN stays out of the count.
+    """P-values adjusted by Holm's method; NaNs are ignored.
 
     Examples
     --------
@@ -311,18 +309,18 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What :func:`compare` found. ``print`` it to read it.
+    """The result of :func:`compare`. ``print`` it to read it.
 
     Attributes
     ----------
     scores : DataFrame
-        One row for each contender and split: ``f1``, ``ap`` (means over the classes, of
-        three or more), ``top_precision`` and ``top_recall`` if asked for, ``fit_seconds``,
-        and a ``note`` where it failed.
+        One row per contender and split: ``f1``, ``ap`` (macro means for three or more
+        classes), ``top_precision`` and ``top_recall`` if requested, ``fit_seconds``, and a
+        ``note`` if it failed.
     test_size : float
     n_classes : int
     top : int or None
-        The test rows of a split, the likeliest first, that the latter are of.
+        The number of top test rows per split.
     """
 
     scores: pd.DataFrame
@@ -332,25 +330,25 @@ class Comparison:
 
     @property
     def metrics(self) -> dict[str, str]:
-        """What contenders are judged by: columns of ``scores``, and their headings."""
+        """The metrics: columns of ``scores``, and their headings."""
         if self.top is None:
             return METRICS
         return METRICS | {f"top_{name}": f"{name}@{self.top:,}" for name in OF_TOP}
 
     @property
     def reference(self) -> str | None:
-        """The contender that the others are compared with."""
+        """The contender that others are compared with."""
         names = set(self.scores["contender"])
         return next((name for name in REFERENCES if name in names), None)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """One row for each contender.
+        """One row per contender.
 
-        By metric, the mean and standard deviation over the splits, the p-value of the
-        paired comparison with ``reference`` (by Holm's method, for as many as there
-        are), and the mark: "↓" significantly worse, "↑" significantly better, or none.
-        Then the median of ``fit_seconds``, the splits done, and the notes.
+        For each metric: mean and standard deviation over the splits, the Holm-adjusted
+        p-value of the paired comparison with ``reference``, and a mark: "↓" significantly
+        worse, "↑" significantly better, or none. Also the median of ``fit_seconds``, the
+        number of splits done, and notes.
         """
         by_name = self.scores.groupby("contender", sort=False)
         table = pd.DataFrame(index=list(by_name.groups))
@@ -383,17 +381,17 @@ class Comparison:
 
     @property
     def caption(self) -> str:
-        """What the table shows, and what its marks mean."""
+        """A caption that explains the table and its marks."""
         n = self.scores["split"].nunique()
         mean = "mean ± standard deviation" if n > 1 else "scores"
         what = "F1 and average precision"
         if self.n_classes > 2:
             what = f"Macro F1 and macro average precision of {self.n_classes} classes"
         if self.top is not None:
-            rows = counted(self.top, "likeliest test row")
-            what = f"{what}, precision and recall in the {rows},"
+            rows = counted(self.top, "top test row")
+            what = f"{what}, and precision and recall in the {rows},"
         train = round(100 - 100 * self.test_size)
-        text = f"{what} over {counted(n, 'split')} of {train}/{100 - train}: {mean}."
+        text = f"{what} over {counted(n, 'split')} ({train}/{100 - train}): {mean}."
         if self.reference is None or n < 2:
             return f"{text} Best in bold."
         return (
@@ -405,7 +403,7 @@ class Comparison:
     def _rows(
         self, bold: str, escape: Callable[[str], str] = str
     ) -> tuple[list[list[str]], list[str]]:
-        """The cells of the table as text, the best in ``bold``, and the footnotes."""
+        """The cells of the table as text, with the best in ``bold``, and footnotes."""
         table, notes, rows = self.summary, list[str](), []
         n = self.scores["split"].nunique()
         for name in table.index:
@@ -440,7 +438,7 @@ class Comparison:
         return "\n".join(lines) + "\n"
 
     def to_latex(self) -> str:
-        """The table in LaTeX, which needs no package."""
+        """The table in LaTeX; no packages needed."""
         rows, notes = self._rows(r"\textbf{{{}}}", _latex)
         head = ["", *self.metrics.values(), "seconds"]
         body = [" & ".join(row) + r" \\" for row in [head, *rows]]
@@ -462,7 +460,7 @@ class Comparison:
         )
 
     def to_terminal(self) -> Any:
-        """Something for ``rich.console.Console.print``."""
+        """A renderable for ``rich.console.Console.print``."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -495,5 +493,5 @@ _LATEX = {
 
 
 def _latex(text: str) -> str:
-    """Text that LaTeX sets as it is; what it cannot set becomes a question mark."""
+    """Escape text for LaTeX; unsupported characters become question marks."""
     return "".join(_LATEX.get(sign, sign if sign.isascii() else "?") for sign in text)

@@ -1,4 +1,4 @@
-"""The models that DAMVI is compared with, by name, as scikit-learn estimators."""
+"""The models that DAMVI is compared with, as scikit-learn estimators, by name."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class _Oversampled(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array of shape (n, n_features)
-            May have missing values; SMOTE and ADASYN, which refuse them, then see the
-            training medians in their place.
+            May have missing values, which are replaced by training medians for SMOTE and
+            ADASYN.
         y : array of shape (n,)
 
         Returns
@@ -57,15 +57,15 @@ class _Oversampled(ClassifierMixin, BaseEstimator):
         """
         if self.sampler not in SAMPLERS:
             raise ValueError(
-                f"sampler={self.sampler!r} is not known; give one of {', '.join(SAMPLERS)}"
+                f"unknown sampler={self.sampler!r}; use one of {', '.join(SAMPLERS)}"
             )
         X, y = validate_data(self, X, y, ensure_all_finite="allow-nan")
         check_classification_targets(y)
         self.classes_, counts = np.unique(y, return_counts=True)
         if len(counts) < 2:
             raise ValueError(
-                f"y holds one class only ({self.classes_.tolist()[0]!r}), and there is "
-                f"nothing to tell apart"
+                f"y has only one class ({self.classes_.tolist()[0]!r}), but at least two "
+                f"are needed"
             )
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self._imputer = None
@@ -76,7 +76,7 @@ class _Oversampled(ClassifierMixin, BaseEstimator):
         more_X, more_y = X, y
         if counts.min() < counts.max():
             more_X, more_y = self._oversample(X, y, counts, seed)
-        # Of two equal classes, the last in order is the positive one, as elsewhere.
+        # Of two equally frequent classes, the last one is positive, as elsewhere.
         positive = self.classes_[int(counts[1] <= counts[0])] if len(counts) == 2 else None
         self.model_ = self._new_model(len(X), positive, seed).fit(more_X, more_y)
         return self
@@ -87,7 +87,7 @@ class _Oversampled(ClassifierMixin, BaseEstimator):
         return self.model_.predict(X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The model's score for each class, as if all were equally frequent."""
+        """The model's score for each class, on the scale of balanced classes."""
         X = self._read(X)
         return self.model_.predict_proba(X)
 
@@ -106,9 +106,9 @@ class _Oversampled(ClassifierMixin, BaseEstimator):
             return RandomOverSampler(random_state=seed).fit_resample(X, y)
         if counts.min() <= self.k_neighbors:
             raise ValueError(
-                f"{SAMPLERS[self.sampler]} looks for {self.k_neighbors} neighbours of each "
-                f"row among the others of its class, and the rarest class has "
-                f"{counted(counts.min(), 'row')} to train on; lower k_neighbors, or use "
+                f"{SAMPLERS[self.sampler]} needs {self.k_neighbors} neighbours of the same "
+                f"class for each row, but the rarest class has only "
+                f"{counted(counts.min(), 'training row')}; lower k_neighbors, or use "
                 f"sampler='random'"
             )
         if self.sampler == "smote":
@@ -119,8 +119,8 @@ class _Oversampled(ClassifierMixin, BaseEstimator):
             return adasyn.fit_resample(X, y)
         except (RuntimeError, ValueError) as error:
             raise ValueError(
-                f"ADASYN makes rows where those of a rare class have others around them, "
-                f"and could make none here ({error}); use sampler='smote'"
+                f"ADASYN could not create any rows, since no row of the rare class has "
+                f"other classes nearby ({error}); use sampler='smote'"
             ) from error
 
     def __sklearn_tags__(self) -> Tags:
@@ -135,7 +135,7 @@ class OversampledTreeClassifier(_Oversampled):
     Parameters
     ----------
     sampler : {"random", "smote", "adasyn"}, default="random"
-        How rows of the rarer classes are made until all classes are equal [1]_ [2]_.
+        How rarer classes are oversampled to the size of the largest [1]_ [2]_.
     k_neighbors : int, default=5
         Neighbours that SMOTE and ADASYN interpolate between.
     random_state : int, RandomState instance or None, default=None
@@ -178,9 +178,9 @@ class OversampledBaggingClassifier(_Oversampled):
     Parameters
     ----------
     sampler : {"random", "smote", "adasyn"}, default="random"
-        How rows of the rarer classes are made until all classes are equal.
+        How rarer classes are oversampled to the size of the largest.
     estimator : classifier, default=None
-        The voter. None: :class:`~damvi.FastTreeClassifier`, the built-in tree.
+        The voter. Default: :class:`~damvi.FastTreeClassifier`, the built-in tree.
     n_estimators : int, default=100
         The number of voters.
     max_samples : float, default=0.2
@@ -188,7 +188,7 @@ class OversampledBaggingClassifier(_Oversampled):
     k_neighbors : int, default=5
         Neighbours that SMOTE and ADASYN interpolate between.
     n_jobs : int, default=None
-        Voters trained or asked at a time.
+        Voters trained or evaluated in parallel.
     random_state : int, RandomState instance or None, default=None
         The seed of the sampler, the bootstrap samples and the voters.
 
@@ -249,15 +249,15 @@ Make = Callable[[int, int | None], Any]
 
 @dataclass(frozen=True)
 class Contender:
-    """How to make one model.
+    """How to create one model.
 
     Attributes
     ----------
     description : str
     make : callable
-        From a seed and a number of jobs to an estimator.
+        Creates the estimator from a seed and a number of jobs.
     needs : str
-        The package that it takes beyond damvi's own dependencies; "" for none.
+        A package it needs beyond damvi's own dependencies; "" for none.
     in_paper : bool
         Whether it is a row of the paper's tables.
     """
@@ -301,7 +301,7 @@ def _imbalanced_learn(name: str) -> Make:
         model = kind(n_estimators=100, n_jobs=n_jobs, random_state=seed)
         if name != "EasyEnsembleClassifier":
             return model
-        # AdaBoost refuses missing values.
+        # AdaBoost does not accept missing values.
         fill = SimpleImputer(strategy="median", keep_empty_features=True)
         return make_pipeline(fill, model)
 
@@ -315,9 +315,9 @@ def _forest(kind: Any) -> Make:
     return make
 
 
-# The boosters start from even odds. From the class rate, which is the default of two of
-# them, they fail where positives are very rare: the second derivatives are then so small
-# that LightGBM's first leaves overshoot and XGBoost's min_child_weight forbids any split.
+# The boosters start from even odds. Starting from the class rate, the default of two of
+# them, fails if positives are very rare: the second derivatives are then so small that
+# LightGBM's first leaves overshoot and XGBoost's min_child_weight forbids any split.
 def _lightgbm(seed: int, n_jobs: int | None) -> Any:
     from lightgbm import LGBMClassifier
 
@@ -374,11 +374,11 @@ CONTENDERS: dict[str, Contender] = {
     "XGBoost": Contender("boosted trees, from even odds", _xgboost, "xgboost"),
     "CatBoost": Contender("boosted trees", _catboost, "catboost"),
 }
-"""Every contender by name. An entry adds one."""
+"""All contenders by name; add an entry to add one."""
 
 
 def make_contender(name: str, *, random_state: int = 0, n_jobs: int | None = None) -> Any:
-    """The estimator behind a name, with its own default decision.
+    """Create a contender by name.
 
     Parameters
     ----------
@@ -397,12 +397,12 @@ def make_contender(name: str, *, random_state: int = 0, n_jobs: int | None = Non
         near = get_close_matches(name, CONTENDERS, n=1, cutoff=0.4)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ValueError(
-            f"unknown contender {name!r}.{hint} There are: {', '.join(CONTENDERS)}"
+            f"unknown contender {name!r}.{hint} Choose from: {', '.join(CONTENDERS)}"
         )
     contender = CONTENDERS[name]
     if contender.needs and find_spec(contender.needs) is None:
         raise ImportError(
-            f"{name} needs the package {contender.needs}, which is not installed; "
-            f"pip install 'damvi[bench]' brings it"
+            f"{name} needs the package {contender.needs}, which is not installed; run "
+            f"pip install 'damvi[bench]'"
         )
     return contender.make(random_state, n_jobs)

@@ -1,12 +1,12 @@
-"""What has changed between the training rows and others: column by column, with a page.
+"""Data drift since training, column by column, with an HTML report.
 
-Beside it stands what the model is worth there, by its own probabilities
-(``evaluation/expected.py``), and how batches before it did (``history.py``).
+It also shows the expected scores of the model on the new rows
+(``evaluation/expected.py``) and earlier batches (``history.py``).
 
-Every check compares two shares: of the new rows and of the training rows, above or below a
-value, in a category, missing, or not read. Its p-value counts the chance of both samples,
-and all of them are corrected together, so that on unchanged rows one warning in a hundred
-tables is the most there is, whatever the number of columns (``benchmarks/drift.py``).
+Every check compares a share of the new rows with the same share of the training rows:
+above or below a value, in a category, missing or unreadable. Its p-value accounts for the
+chance in both samples, and all are corrected together: without drift, at most one table in
+a hundred gives a warning, however many columns it has (``benchmarks/drift.py``).
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALPHA = 0.01
-"""Unchanged tables in which anything at all is said to have changed, at most."""
+"""Significance level for a whole table: the false-alarm rate without drift."""
 MATTERS = {"unread": 0.01, "missing": 0.05, "range": 0.01, "values": 0.25}
-"""By how much a share must have grown to be warned of. In many rows a change is certain
+"""How much a share must have grown for a warning. With many rows, a change is significant
 long before it matters."""
 FACTOR = 2.0
-"""By how much the share of a decision must have changed to be warned of."""
+"""How much the share of a decision must have changed for a warning, as a ratio."""
 FEW_DECIDED = 20
-"""Training rows with a decision, below which their share is no expectation."""
+"""With fewer training rows for a decision, their share is no reliable expectation."""
 APART = ("levels", "text")
-"""Kinds of columns of which the profile holds no values, since they have too many."""
+"""Kinds of columns with too many values for the profile to store."""
 MOST_LISTED = 10
 MOST_NAMED = 5
 
@@ -52,20 +52,19 @@ Floats = NDArray[np.float64]
 
 
 class DriftWarning(UserWarning):
-    """A table differs from the training rows by more than chance, and enough to matter."""
+    """The data have drifted from the training rows, by enough to matter."""
 
 
 class DriftError(ValueError):
-    """The same where it is not to be overlooked (``strict``)."""
+    """The same as an error (``strict``)."""
 
 
 def chance_of(now: Any, rows: Any, then: Any, of: Any) -> Any:
-    """The chance of a share as high as ``now`` of ``rows``, had nothing changed.
+    """The one-sided p-value of ``now`` out of ``rows``, against ``then`` out of ``of``.
 
-    A signed likelihood root, which is true far out in the tails. It is that of the number
-    of new rows beyond a value that ``then`` of the ``of`` training rows are beyond, where
-    the value is itself a training row's: whatever their distribution, and with ties more
-    is not likelier. Shares of the fit are no more certain than so many rows make them.
+    A signed likelihood root, accurate far out in the tails. It applies to the number of
+    new rows beyond a value that is itself a training row's, whatever the distribution (ties
+    make it conservative), and accounts for the uncertainty of the training share.
 
     Examples
     --------
@@ -90,17 +89,17 @@ def chance_of(now: Any, rows: Any, then: Any, of: Any) -> Any:
 
 @dataclass(frozen=True)
 class Finding:
-    """The clearest sign of one kind of change.
+    """The clearest sign of one kind of drift.
 
     Attributes
     ----------
     kind : {"unread", "missing", "filled", "range", "values", "decisions"}
-        Cells that are not understood; that are missing, or no longer; values outside those
-        of the fit; other values or categories within; decisions of the model.
+        Unreadable cells; more, or fewer, missing ones; values outside the training range;
+        a changed distribution within it; the model's decisions.
     now, then : float
         Shares of the new rows and of the training rows.
     p : float
-        Corrected for all checks of all columns.
+        The p-value, corrected for all checks of all columns.
     words : str
     """
 
@@ -116,7 +115,7 @@ class Finding:
 
     @property
     def matters(self) -> bool:
-        """Whether it is certain, and large enough to be warned of."""
+        """Whether it is significant and large enough for a warning."""
         if self.kind == "decisions":
             least, most = sorted((self.now, self.then))
             return self.is_certain and most >= FACTOR * least
@@ -126,7 +125,7 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class ColumnDrift:
-    """How a column differs from what it was in training.
+    """How a column has drifted since training.
 
     Attributes
     ----------
@@ -135,19 +134,19 @@ class ColumnDrift:
     missing, unread : (float, float)
         Shares of the cells, in training and now.
     distance : float
-        Of numbers, the largest difference between the shares below, or above, any of the
-        stored values (a Kolmogorov-Smirnov distance); of categories, the share of rows
-        that would have to change theirs (total variation). From 0 to 1; NaN of others.
+        For numbers, the largest difference between the shares below or above a stored
+        value (a Kolmogorov-Smirnov distance); for categories, the total variation. From 0
+        to 1; NaN for other kinds.
     p : float
-        The chance of as clear a difference in any column, had nothing changed.
+        The p-value, corrected for all columns.
     findings : list of Finding
-        The clearest of each kind, those that matter first.
+        The clearest of each kind; those that matter first.
     labels : list of str
-        Values or categories that were counted.
+        The values or categories counted.
     shares : ndarray of shape (2, labels)
-        Of the rows in training and now: up to each value, or in each category.
+        Shares of the rows, in training and now, up to each value or in each category.
     days : (float, float, float, float) or None
-        The first and the last day in training, and now.
+        The first and last day in training, and now.
     """
 
     name: str
@@ -171,21 +170,21 @@ class ColumnDrift:
 
     @property
     def words(self) -> str:
-        """What changed, or nothing."""
+        """What changed; empty if nothing did."""
         return "; ".join(one.words for one in self.findings if one.is_certain)
 
     @property
     def warning(self) -> str:
-        """What of it is large enough to be warned of, or nothing."""
+        """The changes that are large enough for a warning; empty if none is."""
         kinds = {one.kind for one in self.findings if one.matters}
         found = [one.words for one in self.findings if one.matters]
-        if kinds >= {"range", "values"}:  # one of them says it
+        if kinds >= {"range", "values"}:  # one of them is enough
             found.pop()
         return f"{self.name!r}: {'; '.join(found)}" if found else ""
 
     @property
     def figures(self) -> tuple[str, str]:
-        """The distance and p, for people."""
+        """The distance and p, as text."""
         distance = "–" if np.isnan(self.distance) else f"{self.distance:.3f}"
         return distance, f"{self.p:.2g}" if self.p >= 1e-12 else "below 1e-12"
 
@@ -208,31 +207,31 @@ class ColumnDrift:
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """What changed between the training rows and a table.
+    """How a table has drifted from the training rows.
 
     Attributes
     ----------
     rows, training_rows : float
-        The latter is smaller than it was where a sample stands for it.
+        ``training_rows`` is smaller than in the fit if a sample represents it.
     columns : list of ColumnDrift
-        Those that changed most come first.
+        Those that changed most first.
     decisions : list of Finding
-        Of the decision for each class, those that matter first.
+        For the decision for each class; those that matter first.
     labels : tuple of str
-        What the classes are called, of two the positive one last.
+        Class names; of two, the positive one is last.
     expected : Expected or None
-        What the model is worth there, by its own probabilities. None where only the columns
-        are compared, or where the model has no out-of-sample votes to tell by.
+        The expected scores on these rows. None if only columns are compared, or if the
+        model has no out-of-sample votes to estimate them from.
     answered : int
-        Rows of the table with a true answer.
+        Labelled rows of the table.
     achieved : dict of str to float
-        The figures on these.
+        The scores on these.
     beside : dict of str to Figure
-        What is expected on these.
+        The expected scores on these.
     fingerprint : str
-        By which the rows are recognised, whatever their order.
+        Identifies the rows, whatever their order.
     batches : list of Batch
-        Those of the history that this one was added to, if any.
+        All batches of the history that this one was added to, if any.
     """
 
     rows: float
@@ -249,42 +248,42 @@ class Drift:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What is certain and large enough to matter, a line each."""
+        """Changes that are significant and large enough to matter, one line each."""
         found = [one.words for one in self.decisions if one.matters]
         return found + [column.warning for column in self.columns if column.matters]
 
     @property
     def summary(self) -> str:
-        """The warnings in one text, for people; empty if there are none."""
+        """The warnings as one text; empty if there are none."""
         lines = self.warnings
         more = len(lines) - MOST_LISTED
-        rest = [f"and {more:,} more, which damvi drift shows"] if more > 0 else []
+        rest = [f"... and {more:,} more; see damvi drift"] if more > 0 else []
         return "\n".join(f"  {line}" for line in [*lines[:MOST_LISTED], *rest])
 
     @property
     def lead(self) -> str:
-        """How much has changed, in a sentence."""
+        """How much has changed, in a sentence or two."""
         apart = [one.name for one in self.columns if one.kind in APART and not one.changed]
         n = len(self.columns) - len(apart)
         if not n:
             n, apart = len(apart), []
         changed = sum(column.changed for column in self.columns)
         matter = sum(column.matters for column in self.columns)
-        columns = "columns differs" if changed == 1 else "columns differ"
         if not changed:
-            told = f"None of the {n:,} columns differs from training by more than chance."
+            text = f"No significant drift in any of the {n:,} columns."
         else:
-            told = (
-                f"{changed:,} of {n:,} {columns} from training by more than chance, "
-                f"{matter:,} by enough to be warned of."
+            verb = "differs" if changed == 1 else "differ"
+            text = (
+                f"{changed:,} of {n:,} columns {verb} significantly from training, "
+                f"{matter:,} of them enough to matter."
             )
         if apart:
-            they = "it has" if len(apart) == 1 else "they have"
-            told += (
-                f" Of {listed(apart)} only missing cells are compared: {they} too many "
-                f"values."
+            verb = "has" if len(apart) == 1 else "have"
+            text += (
+                f" {listed(apart)} {verb} too many values, so only missing cells were "
+                f"checked."
             )
-        return told
+        return text
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -306,13 +305,13 @@ class Drift:
 
     @property
     def worth(self) -> list[str]:
-        """What the model is worth on these rows, in sentences; none if it is not known."""
+        """The expected scores in sentences; empty if they are not known."""
         found = self.expected
-        return [] if found is None else _worth(found, self.labels, self._strange)
+        return [] if found is None else _expected_words(found, self.labels, self._strange)
 
     @property
     def figures(self) -> list[list[str]]:
-        """The same as lines of a table: see ``headings``."""
+        """The same as rows of a table; see ``headings``."""
         found = self.expected
         if found is None:
             return []
@@ -326,13 +325,13 @@ class Drift:
 
     @property
     def headings(self) -> list[str]:
-        """Of the columns of ``figures``."""
-        told = ["", "expected", "90 % interval"]
-        return [*told, "achieved", "within"] if self.answered else told
+        """The headings of ``figures``."""
+        names = ["", "expected", "90% interval"]
+        return [*names, "achieved", "within"] if self.answered else names
 
     @property
     def _strange(self) -> list[str]:
-        """Columns with values that training had not, where nothing vouches for P(y|x)."""
+        """Columns with values never seen in training, where P(y|x) is unknown."""
         kinds = ("range", "unread")
         return [
             column.name
@@ -341,7 +340,7 @@ class Drift:
         ]
 
     def as_batch(self, name: str, model: str = "") -> Batch:
-        """What a history keeps of it, and by which model."""
+        """The entry for a history file; ``model`` identifies the model."""
 
         def plain(figures: dict[str, Figure]) -> dict[str, list[float]]:
             return {key: [one.value, one.low, one.high] for key, one in figures.items()}
@@ -362,13 +361,13 @@ class Drift:
         )
 
     def as_frame(self) -> pd.DataFrame:
-        """A row for each column of the table, those that changed most first."""
+        """A row for each column of the table; those that changed most first."""
         import pandas as pd
 
         return pd.DataFrame([column.as_dict() for column in self.columns])
 
     def page(self, name: str = "", command: str = "") -> str:
-        """The same as one HTML page that loads nothing from anywhere."""
+        """The report as a self-contained HTML page."""
         from .report.drift_page import drift_page
 
         return drift_page(self, name, command)
@@ -376,7 +375,7 @@ class Drift:
     def save(
         self, path: str | os.PathLike[str], *, name: str = "", command: str = ""
     ) -> None:
-        """Write the page, whole or not at all."""
+        """Write the HTML report."""
         write_whole(Path(path), self.page(name, command))
 
 
@@ -387,22 +386,22 @@ def compare(
     target: Target | None = None,
     days: Floats | None = None,
 ) -> Drift:
-    """Compare rows that were counted by ``Profile.count`` with the training rows.
+    """Compare rows counted by ``Profile.count`` with the training rows.
 
     Parameters
     ----------
     schema : Schema
     profile : Profile
-        Of the training rows.
+        The profile of the training rows.
     now : Tally
-        Of the new ones.
+        The counts of the new rows.
     target : Target, optional
-        What the decisions are called.
+        For the names of the decisions.
     days : ndarray of shape (dates, 2), optional
-        The first and the last day of each column of dates.
+        The first and last day of each date column.
     """
     then, used = profile.tally, schema.used
-    families = len(used) + 1  # the decisions are one more
+    families = len(used) + 1  # one more for the decisions
     columns = []
     number = level = date = 0
     for place, column in enumerate(used):
@@ -452,7 +451,7 @@ class _Check(NamedTuple):
 
 
 class _Cells:
-    """The checks of a column: shares that may have grown."""
+    """The checks of a column: shares of cells that may have grown."""
 
     def __init__(self, column: Column, place: int, then: Tally, now: Tally) -> None:
         self._column, self._then, self._now = column, then, now
@@ -463,14 +462,12 @@ class _Cells:
 
         def gone() -> str:
             share, was = percent(missing / max(rows, 1)), percent(before / of)
-            return f"{share} missing, {was} in training"
+            return f"{share} missing ({was} in training)"
 
         def not_known() -> str:
-            new = ("is unreadable", "are unreadable")
-            if column.kind == "category":
-                new = ("is a category that is new", "are categories that are new")
-            was, told = percent(not_read / of), new[int(unread != 1)]
-            return f"{unread:,.0f} of {rows:,.0f} values {told} ({was} in training)"
+            what = "new categories" if column.kind == "category" else "unreadable"
+            was, share = percent(not_read / of), f"{unread:,.0f} of {rows:,.0f}"
+            return f"{share} values are {what} ({was} in training)"
 
         self.checks = [
             _Check("unread", unread, rows, not_read, of, not_known),
@@ -479,7 +476,7 @@ class _Cells:
         ]
 
     def numbers(self, cuts: Floats, place: int) -> tuple[list[str], Floats, float]:
-        """Check the values; their names, shares up to each, and the distance."""
+        """Add checks of values; return their names, cumulative shares and the distance."""
         known, of = self._known
         last = len(cuts) - 1
         distance = 0.0
@@ -504,14 +501,14 @@ class _Cells:
         return [_number(cut) for cut in cuts[ends].tolist()], np.array(upto), distance
 
     def categories(self, start: int) -> tuple[list[str], Floats, float]:
-        """Check the categories; their names, their shares, and the distance."""
+        """Add checks of categories; return their names, shares and the distance."""
         known, of = self._known
         names = self._column.categories
         counts = [
             tally.levels[start : start + len(names)] for tally in (self._then, self._now)
         ]
-        # All categories of the fit were known in it. Of the rest as many are to come as
-        # training rows are alone in theirs (Good and Turing).
+        # In training, no category was new. The expected share of new ones is that of
+        # categories seen only once (Good-Turing).
         unread = self.checks[0]
         self.checks[0] = unread._replace(then=unread.then + int((counts[0] == 1).sum()))
         for name, then, now in zip(names, *map(np.ndarray.tolist, counts), strict=True):
@@ -523,12 +520,12 @@ class _Cells:
         return list(names), shares, float(np.abs(shares[1] - shares[0]).sum() / 2)
 
     def findings(self, factor: int) -> list[Finding]:
-        """The clearest of each kind; ``factor`` is the number of all checks."""
+        """The clearest of each kind; ``factor`` is the total number of checks."""
         numbers = np.array([check[1:5] for check in self.checks])
         chances = np.minimum(chance_of(*numbers.T) * factor, 1.0)
         grown = numbers[:, 0] / np.maximum(numbers[:, 1], 1)
         grown -= numbers[:, 2] / np.maximum(numbers[:, 3], 1)
-        # Of several that are certain, the largest says most.
+        # Of several significant ones, take the largest.
         rank = np.where(chances <= ALPHA, -1 - grown, chances)
         best: dict[str, int] = {}
         for k, check in enumerate(self.checks):
@@ -546,20 +543,20 @@ class _Cells:
 def _beyond(
     side: str, cut: float, now: float, rows: float, then: float, of: float, outside: bool
 ) -> str:
-    least = "the least" if side == "below" else "the largest"
-    was = least if outside else percent(then / max(of, 1))
-    return f"{percent(now / max(rows, 1))} {side} {_number(cut)}, {was} in training"
+    edge = "the minimum" if side == "below" else "the maximum"
+    was = edge if outside else percent(then / max(of, 1))
+    return f"{percent(now / max(rows, 1))} {side} {_number(cut)} ({was} in training)"
 
 
 def _in_category(name: str, now: float, rows: float, then: float, of: float) -> str:
     share, was = percent(now / max(rows, 1)), percent(then / max(of, 1))
-    return f"{share} are {name!r}, {was} in training"
+    return f"{share} are {name!r} ({was} in training)"
 
 
 def _decisions(
     then: Tally, now: Tally, target: Target | None, families: int
 ) -> list[Finding]:
-    """How the decisions differ; none where they were not counted."""
+    """How the decisions differ; empty if they were not counted."""
     of, rows = float(then.decided.sum()), float(now.decided.sum())
     if not of or not rows:
         return []
@@ -569,26 +566,24 @@ def _decisions(
     found = []
     for c in places:
         a, b = float(then.decided[c]), float(now.decided[c])
-        # The threshold was tuned on these rows: of a few, fewer come later.
+        # The threshold was tuned on these rows, so few flags become fewer on new rows.
         more = chance_of(b, rows, max(a, FEW_DECIDED), of)
         fewer = chance_of(rows - b, rows, of - a, of) if a >= FEW_DECIDED else 1.0
         p = min(1.0, float(min(more, fewer)) * 2 * len(places) * families)
-        what = f"decided as {names[c]!r}" if names else "flagged"
-        words = (
-            f"{percent(b / rows)} of the rows are {what}, {percent(a / of)} were expected"
-        )
+        what = f"predicted as {names[c]!r}" if names else "flagged"
+        words = f"{percent(b / rows)} of rows are {what} (expected {percent(a / of)})"
         found.append(Finding("decisions", b / rows, a / of, p, words))
     return sorted(found, key=lambda one: (not one.matters, one.p))
 
 
 def _number(value: float) -> str:
-    """A value of a column, with digits enough to recognise it."""
+    """A value with enough digits to recognise it."""
     return (
         f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:,.6g}"
     )
 
 
-# What the model is worth, in words.
+# Expected scores in words.
 
 
 def _count(one: Figure) -> str:
@@ -606,51 +601,52 @@ def _achieved(expected: Figure, achieved: float | None) -> list[str]:
     return [f"{achieved:.3f}", "yes" if inside else "no"]
 
 
-def _worth(found: Expected, labels: tuple[str, ...], strange: list[str]) -> list[str]:
-    """The assumption, what it leads to, and what speaks against it."""
+def _expected_words(
+    found: Expected, labels: tuple[str, ...], strange: list[str]
+) -> list[str]:
+    """The assumption, the expected counts, and reasons for doubt."""
     lead = f"{ASSUMPTIONS[found.assumption]}"
-    told = []
+    lines = []
     if len(found.by_class) == 1:
         own, name = found.by_class[0], labels[-1]
         flagged = own["named"]
         them = (
-            f"{_count(own['right'])} of the {flagged:,} flagged rows are expected to be "
-            f"{name!r} {_range(own['right'])}"
+            f"about {_count(own['right'])} of the {flagged:,} flagged rows are {name!r} "
+            f"{_range(own['right'])}"
             if flagged
             else "no row is flagged"
         )
-        told.append(
-            f"{lead}: {them}, and {_count(own['rows'])} of all {found.rows:,} rows "
+        lines.append(
+            f"{lead}: {them}, and about {_count(own['rows'])} of all {found.rows:,} rows "
             f"{_range(own['rows'])}."
         )
     else:
         right = sum(own["right"].value for own in found.by_class)
-        told.append(
-            f"{lead}: {right:,.0f} of {found.rows:,} rows are expected to be given their "
-            f"right class."
+        lines.append(
+            f"{lead}: about {right:,.0f} of {found.rows:,} rows are classified correctly."
         )
     if found.assumption == "P(x|y)":
-        told += _shifted(found, labels)
+        lines += _shifted(found, labels)
     if strange:
         names = ", ".join(map(repr, strange[:MOST_NAMED]))
         more = f" and {len(strange) - MOST_NAMED:,} more" * (len(strange) > MOST_NAMED)
-        verb = "hold" if len(strange) > 1 else "holds"
-        told.append(
-            f"There is reason to doubt that: {names}{more} {verb} values that training had "
-            f"not, and what these mean the model cannot know."
+        verb = "have" if len(strange) > 1 else "has"
+        lines.append(
+            f"Treat this with caution: {names}{more} {verb} values never seen in training, "
+            f"so the model cannot know what they mean."
         )
-    return told
+    return lines
 
 
 def _shifted(found: Expected, labels: tuple[str, ...]) -> list[str]:
-    """The class rates, and the threshold that goes with them."""
-    told = []
+    """The estimated class rates, and the best threshold for them."""
+    lines = []
     if len(found.by_class) == 1:
         rate, before = found.by_class[0]["rate"], float(found.rates[-1])
         ends = f"{percent(rate.low)} to {percent(rate.high)}"
-        told.append(
-            f"By the votes {percent(rate.value)} of the rows are {labels[-1]!r} ({ends}), "
-            f"{percent(before)} were in training."
+        lines.append(
+            f"The votes suggest that {percent(rate.value)} of the rows are {labels[-1]!r} "
+            f"({ends}); in training it was {percent(before)}."
         )
     if found.threshold is not None:
         cut = np.atleast_1d(found.threshold)
@@ -663,5 +659,5 @@ def _shifted(found: Expected, labels: tuple[str, ...]) -> list[str]:
         figures = ", ".join(
             f"{MEASURES[name]} {one.value:.3f}" for name, one in found.corrected.items()
         )
-        told.append(f"Best at these rates would be {what}: {figures}.")
-    return told
+        lines.append(f"The best choice at these rates is {what}: {figures}.")
+    return lines

@@ -1,14 +1,14 @@
-"""What a model's votes are made of: its columns, and its voters.
+"""What drives a model's votes: contributions of columns and voters.
 
-For voters it is exact: the vote is the sum of weight times vote. For columns it is a
+For voters this is exact: the vote is the sum of weight times vote. For columns it is a
 sampled Shapley value [1]_ against background rows. Starting from a background row, the
-columns of the row to explain are put in one by one, in a random order, and each column is
-credited with how far the vote moves. The same is done in the reverse order, which evens
-out much of the chance, and again from the next background row. Whatever the voters are,
-the credits sum to the vote less the mean vote on the background rows, exactly.
+columns of the row to explain are swapped in one by one, in random order, and each is
+credited with how far the vote moves. The same is done in reverse order, which cancels much
+of the sampling noise, and again from the next background row. For any kind of voter, the
+credits add up exactly to the vote minus the mean vote on the background rows.
 
-It explains the model and not the world: a column is credited with what the model makes of
-it, next to values that it may never be seen with.
+This explains the model, not the world: swapping columns can create combinations of values
+that never occur.
 
 References
 ----------
@@ -47,27 +47,24 @@ MOST_ROWS = 20
 MAX_BACKGROUND = 32
 FEWEST = 4
 MAX_ASKED = 20_000
-"""Rows that the model is asked about for one row to explain."""
+"""Limit on model evaluations per explained row."""
 MAX_SHUFFLED = 1000
 MAX_CELLS = 4_000_000
-"""Of the tables that a permutation asks the model about, all together."""
+"""Limit on the cells of all shuffled tables together."""
 MAX_CHARACTERS = 80
 
-OWN = (
-    "The trees' own importances: how much the splits on a column cleared up the classes, "
-    "each tree counted by its weight. They sum to 1."
-)
+OWN = "The trees' impurity-based importances, averaged by weight. They add up to 1."
 SHUFFLED = (
-    "How far the vote, which runs from {low:g} to {high:g}, moves on average when a "
-    "column's values are shuffled over {rows:,} rows (half of them those with the highest "
-    "votes for rarer classes). It says what the model relies on, not what causes what; "
-    "columns that say the same share their part."
+    "Permutation importance: how far the vote ({low:g} to {high:g}) moves on average when "
+    "a column is shuffled, over {rows:,} rows (half of them with the highest votes for "
+    "rare classes). It shows what the model relies on, not causes. Correlated columns "
+    "share their importance."
 )
 OWN_VOTE = (
-    "Some of these rows were in the fit. What is explained is the vote of the model as it "
-    "is, which knows them; how good it is, damvi evaluate says."
+    "Some of these rows are training rows, and their scores are not out of sample. For "
+    "honest scores, use damvi evaluate."
 )
-MAY_KNOW = OWN_VOTE.replace("Some of these rows were", "These rows may have been")
+MAY_KNOW = OWN_VOTE.replace("are training rows", "may be training rows")
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -75,7 +72,7 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What the votes on some rows are made of.
+    """Contributions of columns and voters to the votes on some rows.
 
     Attributes
     ----------
@@ -84,12 +81,12 @@ class Contributions:
         The mean vote on the background rows.
     columns : tuple of str
     by_column : ndarray of shape (n, n_columns)
-        Each row sums to its vote less ``base``.
+        Each row adds up to its vote minus ``base``.
     error : ndarray of shape (n, n_columns)
-        The standard error of ``by_column``, from the draws; NaN of a single draw.
+        The standard error of ``by_column``; NaN for a single background row.
     voters : tuple of str
     by_voter : ndarray of shape (n, K)
-        Weight times vote; each row sums to its vote.
+        Weight times vote; each row adds up to its vote.
     background : int
         How many background rows were used.
     """
@@ -104,14 +101,14 @@ class Contributions:
     background: int
 
     def row(self, i: int) -> Contributions:
-        """One of the rows alone."""
+        """The contributions for one row."""
         arrays = ("vote", "by_column", "error", "by_voter")
         return replace(self, **{name: getattr(self, name)[i : i + 1] for name in arrays})
 
 
 @dataclass(frozen=True)
 class Importances:
-    """Columns with what they count for, the largest first.
+    """Columns and their importances, largest first.
 
     Attributes
     ----------
@@ -119,7 +116,7 @@ class Importances:
     values : tuple of float
     method : {"own", "shuffled"}
     words : str
-        What was measured, for the user to read.
+        What was measured, in words.
     """
 
     names: tuple[str, ...]
@@ -128,26 +125,26 @@ class Importances:
     words: str
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, ready for JSON."""
+        """Plain values, ready for JSON."""
         return {**asdict(self), "names": list(self.names), "values": list(self.values)}
 
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRow:
-    """One row, and what its vote for a class is made of.
+    """One row, and the contributions to its vote for a class.
 
     Attributes
     ----------
     number : int
-        Counted from 1 below the header.
+        Counted from 1, below the header.
     values : list of str
-        By column of ``parts``.
+        The values of the columns of ``parts``.
     label : str
-        The class whose vote is explained; of two classes, the positive one.
+        The class whose vote is explained; of two, the positive one.
     decided : str
-        The class that the model decides for.
+        The predicted class.
     parts : Contributions
-        Of this row alone.
+        The contributions for this row.
     """
 
     number: int
@@ -185,17 +182,17 @@ class ExplainedRow:
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """What a model makes of some rows of a table.
+    """An explanation of some rows of a table.
 
     Attributes
     ----------
     rows : list of ExplainedRow
     ranked : Importances
-        Of all columns, over the table.
+        The importances of all columns over the table.
     notes : list of str
-        What the user should know beside it.
+        Caveats for the user.
     words : str
-        The method, for the user to read.
+        The method, in words.
     """
 
     rows: list[ExplainedRow]
@@ -204,7 +201,7 @@ class Explained:
     words: str
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, ready for JSON."""
+        """Plain values, ready for JSON."""
         return {
             "importances": self.ranked.as_dict(),
             "method": self.words,
@@ -221,19 +218,19 @@ def explain(
     label: str | None = None,
     seed: int = 0,
 ) -> Explained:
-    """Explain rows of a table: those asked for, or the highest scored.
+    """Explain given rows of a table, or those with the highest scores.
 
     Parameters
     ----------
     model : ModelParts
     frame : DataFrame
-        See :func:`damvi.tables.read_table`. It also gives the rows to compare with.
+        See :func:`damvi.tables.read_table`. Background rows are drawn from it, too.
     rows : sequence of int, optional
-        Counted from 1. Default: the 20 with the highest votes for ``label`` or the
-        positive class; without either, with the least votes for the most frequent class.
+        Counted from 1. Default: the 20 rows with the highest votes for ``label`` or the
+        positive class; without either, with the lowest votes for the majority class.
     label : str, optional
-        The class whose votes to explain, of three or more. Default: for each row the one
-        that the model decides for.
+        With three or more classes, the class to explain. Default: each row's predicted
+        class.
     seed : int, default=0
     """
     classifier, fitted = model.classifier, FittedVote(model.classifier)
@@ -246,7 +243,7 @@ def explain(
     chosen = _chosen_rows(rows, score)
     _, decided = fitted.decide(vote[chosen])
     told = decided if column is None else np.full(len(chosen), reported[column])
-    # Of two classes, the votes for the positive one are all there is to explain.
+    # With two classes, only votes for the positive one exist.
     told = np.where(np.isin(told, reported), told, reported[0])
     parts: dict[int, Contributions] = {}
     for c in np.unique(told).tolist():
@@ -284,18 +281,18 @@ def contributions(
     *,
     seed: int = 0,
 ) -> Contributions:
-    """What columns and voters add to the votes on the rows of ``X``.
+    """Contributions of columns and voters to the votes on the rows of ``X``.
 
     Parameters
     ----------
     classifier : DAMVIClassifier
-        Of two classes: its votes are those for the positive one.
+        For two classes; its votes are for the positive one.
     X : array or dataframe of shape (n, n_features)
         The rows to explain.
     background : array or dataframe
-        Rows to compare with; up to 32 are drawn from them, fewer for wide tables.
+        Up to 32 background rows are drawn from these, fewer for wide tables.
     names : sequence of str
-        Of the features. Features of the same name are one column, put in together.
+        Feature names. Features of the same name are swapped in together, as one column.
     voters : sequence of K str
     seed : int, default=0
 
@@ -338,19 +335,18 @@ def contributions(
 def importances(
     classifier: Any, X: Any, names: Sequence[str], *, seed: int = 0
 ) -> Importances:
-    """What the columns count for in a fitted model.
+    """How important the columns are to a fitted model.
 
-    Trees of one kind have importances of their own. In a pool of different models these
-    are on different scales, or not there, so the vote itself is asked: columns are
-    shuffled one by one.
+    Trees have importances of their own. In a pool of different models these are missing or
+    on different scales, so permutation importance is used.
 
     Parameters
     ----------
     classifier : DAMVIClassifier
     X : array or dataframe of shape (n, n_features)
-        Rows to shuffle; not used where the trees have importances.
+        Rows to shuffle; not used for trees.
     names : sequence of str
-        Of the features. Features of the same name are shuffled together, and summed.
+        Feature names. Features of the same name are shuffled together, or summed.
     seed : int, default=0
 
     Examples
@@ -382,7 +378,7 @@ def importances(
 
 
 def as_text(value: Any) -> str:
-    """A value of the user's table as they would write it; a gap is empty.
+    """A value of the user's table as text; missing values are empty.
 
     Examples
     --------
@@ -400,7 +396,7 @@ def as_text(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _OneClass:
-    """A classifier that votes for one of the classes it looks for alone."""
+    """A classifier restricted to its votes for one class."""
 
     fitted: FittedVote
     target: int
@@ -420,28 +416,28 @@ class _OneClass:
 
 
 def _score(fitted: FittedVote, vote: Floats) -> Floats:
-    """High where a rare class is likely: what is voted for all but the most frequent."""
+    """High if a rare class is likely: the votes for all but the majority class."""
     looked_for = fitted.labels.reported != fitted.labels.usual
     score: Floats = vote.reshape(len(vote), -1)[:, looked_for].sum(axis=1)
     return score
 
 
 def _column_of(label: str, names: list[str]) -> int:
-    """The place of the class asked for among those that are voted for."""
+    """The index of a class among those that get votes."""
     if label not in names:
         known = ", ".join(map(repr, names[:10]))
-        raise ValueError(f"there is no class {label!r}; the model knows votes for {known}")
+        raise ValueError(f"unknown class {label!r}; the model votes for {known}")
     return names.index(label)
 
 
 def _chosen_rows(rows: Sequence[int] | None, score: Floats) -> Places:
-    """Places of the rows asked for, counted from 1, or of the highest scores."""
+    """Indices of the given rows (counted from 1), or of the highest scores."""
     if rows is None:
         return np.argsort(-score, kind="stable")[:MOST_ROWS]
     beyond = [number for number in rows if not 1 <= number <= len(score)]
     if beyond:
         raise ValueError(
-            f"there is no row {beyond[0]:,}; the table has rows 1 to {len(score):,}"
+            f"row {beyond[0]:,} does not exist; the table has rows 1 to {len(score):,}"
         )
     return np.array(list(dict.fromkeys(rows)), dtype=np.intp) - 1
 
@@ -449,21 +445,21 @@ def _chosen_rows(rows: Sequence[int] | None, score: Floats) -> Places:
 def _method(parts: Contributions, fitted: FittedVote) -> str:
     low, high = fitted.labels.vote_limits
     return (
-        f"The score is the vote for the class, from {low:g} to {high:g}. Columns: Shapley "
-        f"values sampled against {parts.background} rows of the data "
-        f"({2 * parts.background} orders of the columns); they sum to the score less its "
-        f"mean on these rows. Voters: weight times vote; they sum to the score. Both say "
-        f"what the model does, not what causes what."
+        f"Scores are votes for the class, from {low:g} to {high:g}. Column contributions "
+        f"are Shapley values, sampled with {parts.background} background rows "
+        f"({2 * parts.background} column orders); they add up to the score minus the mean "
+        f"score. Voter contributions are weight times vote; they add up to the score. Both "
+        f"show what the model does, not causes."
     )
 
 
 def _one_row(
     classifier: Any, row: Any, behind: Any, orders: Places, member: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
-    """Mean credit of each column over the background rows, and its standard error."""
+    """Each column's mean contribution over the background rows, and its standard error."""
     n_back, n_columns = orders.shape
     walks = np.concatenate([orders, orders[:, ::-1]])
-    # steps[w, s, c]: after s steps of walk w, column c has come in from the row.
+    # steps[w, s, c]: after s steps of walk w, column c is swapped in from the row.
     place = np.argsort(walks, axis=1)
     steps = place[:, None, :] < np.arange(n_columns + 1)[None, :, None]
     swapped = steps.reshape(-1, n_columns) @ member
@@ -480,7 +476,7 @@ def _one_row(
 
 
 def _rows_to_shuffle(fitted: FittedVote, X: Any, n_names: int, seed: int) -> Places:
-    """Half at random, half the highest scored: the rare class is there."""
+    """Half at random, half with the highest scores, so that the rare class is there."""
     n = X.shape[0]
     most = int(np.clip(MAX_CELLS // max(1, n_names * X.shape[1]), 20, MAX_SHUFFLED))
     if n <= most:
@@ -505,21 +501,21 @@ def _shuffled(
         others = _take_rows(X, rng.permutation(n))
         swapped = np.broadcast_to(columns, (n, len(columns)))
         apart = np.abs(vote(_replace_columns(X, others, swapped)) - before)
-        # What one class loses another gains: half of it all. A vote from -1 to 1 has both
-        # in one number.
+        # What one class loses another gains, so take half of the sum. A vote from -1 to 1
+        # has both in one number.
         moved[name] = float((apart.reshape(n, -1).sum(axis=1) * (high - low) / 2).mean())
     return moved
 
 
 def _take_rows(X: Any, rows: Places) -> Any:
-    """These rows of a table, in this order, repeated where they are."""
+    """Rows of a table by index, possibly repeated."""
     return X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
 
 
 def _replace_columns(X: Any, others: Any, swapped: NDArray[np.bool_]) -> Any:
-    """``X`` with the values of ``others`` where ``swapped`` (n, n_features) says so.
+    """``X`` with the values of ``others`` where ``swapped`` (n, n_features) is True.
 
-    Both hold the same columns and as many rows; kinds of columns stay as they are.
+    Both have the same columns and number of rows; dtypes are preserved.
     """
     if not hasattr(X, "iloc"):
         return np.where(swapped, others, X)

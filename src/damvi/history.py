@@ -1,9 +1,8 @@
-"""Batches of rows over time: what was expected of a model on each, and what came true.
+"""A history of batches: expected scores, and the achieved ones once labels arrive.
 
-A file of JSON lines, a batch each, in the order in which they were first seen. It is read,
-added to and written anew as a whole, by one process at a time. A batch is recognised by the
-values of its rows, not by its name: given again, with its labels by then, it takes its own
-place.
+The file has one JSON line per batch, in the order in which they were first seen. It is
+rewritten as a whole, by one process at a time. A batch is identified by the values of its
+rows, not by its name: given again, with labels by then, it replaces its earlier entry.
 """
 
 from __future__ import annotations
@@ -22,37 +21,36 @@ from typing import Any
 from ._files import lock_file, write_whole
 
 WAIT = 30.0
-"""Seconds to wait for another process that has the file."""
+"""Seconds to wait for another process that has locked the file."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What is kept of a batch.
+    """A batch in a history.
 
     Attributes
     ----------
     name : str
     fingerprint : str
-        Of the values of its rows, whatever their order and labels.
+        Identifies the values of its rows, whatever their order and labels.
     rows, flagged : int
-        Flagged are rows decided for another class than the one that most are expected to
-        be of.
+        Flagged rows are those predicted as another class than the expected majority.
     assumption : str
-        What the expected figures rest on; empty where there are none.
+        What the expected scores assume; empty if there are none.
     expected : dict of str to list of 3 floats
-        Each figure, and its 90 % interval.
+        Each expected score and its 90% interval.
     warnings : list of str
-        What differs from training.
+        What has drifted since training.
     answered : int
-        Rows whose labels are known.
+        Labelled rows.
     achieved : dict of str to float
-        The figures on these.
+        The scores on these.
     beside : dict of str to list of 3 floats
-        What was expected of these.
+        The expected scores on these.
     date, answered_on : str
-        When it was first seen, and when its labels came.
+        When it was first seen, and when its labels arrived.
     model : str
-        Which model judged it; another one has batches of its own of the same rows.
+        Identifies the model; each model has its own entries.
     """
 
     name: str
@@ -70,7 +68,7 @@ class Batch:
     model: str = ""
 
     def within(self, figure: str) -> bool | None:
-        """Whether a figure came true within what was expected; None if it is not known.
+        """Whether a score is within its expected interval; None if it is not known.
 
         Examples
         --------
@@ -86,9 +84,9 @@ class Batch:
 
 
 def read_history(path: str | os.PathLike[str]) -> list[Batch]:
-    """The batches of a file; none if there is no such file.
+    """The batches of a file; empty if there is no such file.
 
-    Raises a ValueError that names the line where it is no history.
+    Raises a ValueError that names the line if it is not a valid history.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -104,9 +102,8 @@ def read_history(path: str | os.PathLike[str]) -> list[Batch]:
             found.append(_checked(json.loads(line)))
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"{os.fspath(path)} is no history of damvi drift, or it is damaged, in "
-                f"line {number}; nothing was written to it. Move it away, or remove that "
-                f"line"
+                f"{os.fspath(path)} is not a valid damvi drift history: line {number} is "
+                f"damaged. Nothing was written; remove that line or move the file away"
             ) from error
     return found
 
@@ -114,10 +111,10 @@ def read_history(path: str | os.PathLike[str]) -> list[Batch]:
 def add_batch(
     path: str | os.PathLike[str], batch: Batch, *, rename: bool = True
 ) -> list[Batch]:
-    """Add a batch to a file, and return all that is in it then.
+    """Add a batch to a file and return all of its batches.
 
-    A batch of the same rows and model is replaced; its first date stays, and so do labels
-    that the new one has not, and its name unless it is to ``rename``.
+    A batch of the same rows and model is replaced. Its first date is kept, as are its
+    achieved scores if the new one has none, and its name unless ``rename`` is set.
 
     Examples
     --------
@@ -153,12 +150,11 @@ def add_batch(
 
 @contextmanager
 def _alone(path: str | os.PathLike[str]) -> Iterator[None]:
-    """The file to ourselves, while it is read and written anew.
+    """Lock the file while it is read and rewritten.
 
-    What is locked is the file itself. It may have been replaced by the time that it is
-    ours, and then the new one is the one to lock.
+    The file itself is locked. If it was replaced while we waited, lock the new one.
     """
-    if os.name == "nt":  # where what is open cannot be replaced
+    if os.name == "nt":  # open files cannot be replaced there
         yield
         return
     end = time.monotonic() + WAIT
@@ -181,9 +177,9 @@ def _is_at(path: str | os.PathLike[str], file: int) -> bool:
 
 
 def _checked(values: Any) -> Batch:
-    """A batch from plain values, whatever somebody wrote there."""
+    """A batch from untrusted JSON values."""
     if not isinstance(values, dict) or values.keys() - {one.name for one in fields(Batch)}:
-        raise ValueError("no batch")
+        raise ValueError("not a batch")
     batch = Batch(**values)
     names = ("name", "fingerprint", "assumption", "date", "answered_on", "model")
     texts = [getattr(batch, name) for name in names]
@@ -200,7 +196,7 @@ def _checked(values: Any) -> Batch:
         )
     sound = sound and type(batch.achieved) is dict
     if not sound or not all(map(_is_share, batch.achieved.values())):
-        raise ValueError("no batch")
+        raise ValueError("not a batch")
     return batch
 
 

@@ -1,5 +1,5 @@
-"""What is told to people: numbers of things in words, and a bar for whoever asks;
-options of the command as Python users know them.
+"""Helpers for messages: counts in words, progress bars, and command-line options
+translated to Python parameters.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ IN_PYTHON = {
     r"--shuffle\b": "shuffle=True",
     r"--(time|keep|drop)\b": r"\1=",
 }
-"""What options of the command are in Python."""
+"""Command-line options and their Python equivalents."""
 
 
 def counted(n: float, one: str, several: str = "") -> str:
-    """So many of something, as people write it.
+    """A count and its noun, singular or plural.
 
     Parameters
     ----------
     n : float
     one, several : str
-        What a single one is called, with its verb if it has one, and what others are; by
-        default with an "s".
+        Singular and plural, with a verb if needed; by default the plural adds an "s".
 
     Examples
     --------
@@ -41,14 +40,14 @@ def counted(n: float, one: str, several: str = "") -> str:
 
 
 def in_python(text: str) -> str:
-    """A message with parameters of :func:`damvi.fit` in place of the command's options."""
+    """A message with command-line options replaced by :func:`damvi.fit` parameters."""
     for option, parameter in IN_PYTHON.items():
         text = re.sub(option, parameter, text)
     return text
 
 
 def progress_bar(what: str) -> Callable[[Iterable[Any], int], Iterator[Any]]:
-    """A function that passes an iterable of known length on, and shows how it goes."""
+    """A function that iterates with a progress bar, given an iterable and its length."""
 
     def follow(items: Iterable[Any], length: int) -> Iterator[Any]:
         with _bar() as bar:
@@ -59,7 +58,7 @@ def progress_bar(what: str) -> Callable[[Iterable[Any], int], Iterator[Any]]:
 
 @contextmanager
 def progress_lines(what: str) -> Iterator[Callable[[float, float, str | None], None]]:
-    """A bar, and lines above it: a function of what is done, of how much, and a line."""
+    """A progress bar with lines above it: a function of done, total and a line."""
     with _bar() as bar:
         task = bar.add_task(what)
 

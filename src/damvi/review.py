@@ -1,7 +1,7 @@
-"""Which rows a person should look at: those whose label is worth having, or in doubt.
+"""Rows for human review: unlabelled ones worth labelling, and doubtful labels.
 
-A row without a label is worth a look if it is likely one of those that are looked for. A
-row with a label is, if those voters say otherwise that were not trained on it.
+An unlabelled row is worth a look if it is likely positive. A labelled row is if the voters
+that were not trained on it contradict its label.
 """
 
 from __future__ import annotations
@@ -27,28 +27,27 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 
 LEAST_SHARE = 0.05
-"""Of the weight of the voters, for these to disagree."""
+"""The least share of the weight for a minority of voters to be mentioned."""
 DOUBTS = ("missed", "any")
-"""Which labels may be wrong: those of the most frequent class, or all."""
+"""Which labels may be wrong: the most frequent class only, or any."""
 OWN = ("row", "label", "score", "probability", "decision", "chance wrong", "why")
-"""The columns of the rows to look at."""
+"""Columns of the table of rows to review."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Review:
-    """Rows to look at. ``print`` it to read it.
+    """Rows to review. ``print`` it to read it.
 
     Attributes
     ----------
     rows : DataFrame
-        The most worth a look first: ``row`` (counted from 1), the columns that were asked
-        for, ``score``, ``probability`` and ``decision`` as of
-        :meth:`damvi.model.Model.predict` (of three or more classes those of the class
-        decided for), and ``why``. Where the table has the target also ``label``, and the
-        ``chance wrong`` of those in doubt: rows with a label come first.
+        The most urgent first: ``row`` (counted from 1), the requested columns, ``score``,
+        ``probability`` and ``decision`` as from :meth:`damvi.model.Model.predict` (with
+        three or more classes, of the predicted class), and ``why``. If the table has the
+        target, also ``label`` and, for doubtful labels, ``chance wrong``; labelled rows
+        come first.
     words : tuple of str
-        By whom rows were judged, how many were to be chosen from, and what the chances
-        rest on.
+        How the rows were scored and selected, and what the chances assume.
     """
 
     rows: pd.DataFrame
@@ -78,7 +77,7 @@ def review(
     doubt: str = "missed",
     carried: Sequence[str] = (),
 ) -> Review:
-    """Choose rows of a table; see :meth:`damvi.model.Model.review`."""
+    """Pick rows of a table; see :meth:`damvi.model.Model.review`."""
     import pandas as pd
 
     require_number_of_rows(budget, "budget")
@@ -93,20 +92,17 @@ def review(
         labelled = judged.labels != UNKNOWN
     usual = FittedVote(model.classifier).labels.usual
     doubts = _doubts(model, judged, labelled, usual if doubt == "missed" else None)
-    # Training rows without a label here had one when the model was fitted.
+    # Training rows that are unlabelled here had a label in the fit.
     others = np.flatnonzero(~labelled & judged.has_vote & ~judged.of_fit)
-    # Each kind of row has half of the budget, and what the other leaves of its own.
+    # Each kind of row gets half of the budget, plus what the other does not use.
     n = min(len(doubts), max(budget // 2, budget - len(others)))
     doubts = doubts.first(n)
     worth = _worth(model, frame, judged, others, budget - n)
     words = [replace(judged, alike={}).words, *doubts.words, *worth.words]
     known = int((~labelled & judged.of_fit).sum())
     if known:
-        out = (
-            "training row is left out: its label is",
-            "training rows are left out: their labels are",
-        )
-        words.append(f"{counted(known, *out)} known.")
+        skipped = counted(known, "training row was", "training rows were")
+        words.append(f"{skipped} skipped: the label is known from the fit.")
     rows, why = np.concatenate([doubts.rows, worth.rows]), [*doubts.why, *worth.why]
     classes = pd.Series([*model.target.as_given(), None], dtype=object).to_numpy()
     own: dict[str, Any] = {"row": rows + 1}
@@ -125,7 +121,7 @@ def review(
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """Places of rows, the chance that the label of each is wrong, and why it is chosen."""
+    """Row indices, the chance that each label is wrong, and why each row was picked."""
 
     rows: Numbers
     chance: Floats
@@ -142,10 +138,10 @@ class _Chosen:
 def _worth(
     model: ModelParts, frame: pd.DataFrame, judged: Judged, others: Numbers, n: int
 ) -> _Chosen:
-    """Rows without a label that are worth one: the likeliest, those flagged and the next.
+    """Unlabelled rows worth a label: flagged ones first, then the next likeliest.
 
-    Rows closest to the threshold on both sides, or spread by how the voters part on them,
-    teach no more and find less: see benchmarks/review.py.
+    Picking rows closest to the threshold on both sides, or by the voters' disagreement,
+    teaches no more and finds fewer positives; see benchmarks/review.py.
     """
     fitted, names = FittedVote(model.classifier), class_names(model.target)
     usual, looked_for = fitted.labels.usual, fitted.labels.reported
@@ -169,18 +165,17 @@ def _worth(
         own = next(told)
         c = int(own.argmax())
         if own[c] >= LEAST_SHARE:
-            some = f"{own[c]:.0%} of their weight is for {names[c]!r}"
-            why.append(f"below the threshold: the voters disagree, {some}")
+            why.append(f"below the threshold; {own[c]:.0%} of the vote is for {names[c]!r}")
         else:
-            why.append("below the threshold, the next likeliest")
-    words = f"{len(rows):,} of {len(others):,} rows without a label, the likeliest first."
+            why.append("below the threshold; next most likely")
+    words = f"Picked {len(rows):,} of {len(others):,} unlabelled rows, likeliest first."
     return _Chosen(rows, np.full(len(rows), np.nan), why, (words,))
 
 
 def _doubts(
     model: ModelParts, judged: Judged, labelled: NDArray[np.bool_], only: int | None
 ) -> _Chosen:
-    """Rows whose label the vote contradicts, by the chance that it is wrong."""
+    """Rows whose label the vote contradicts, likeliest errors first."""
     some = np.flatnonzero(labelled & judged.has_vote)
     if judged.labels is None or not len(some):
         return _Chosen(np.zeros(0, np.intp), np.zeros(0), [])
@@ -188,7 +183,7 @@ def _doubts(
     fitted = FittedVote(model.classifier).labels
     chances = np.zeros((len(some), len(names)))
     chances[:, fitted.reported] = judged.probability[some].reshape(len(some), -1)
-    chances[:, fitted.usual] = 0.0  # told, or not, it is what the others leave
+    chances[:, fitted.usual] = 0.0  # the rest, whether reported or not
     chances[:, fitted.usual] = np.clip(1 - chances.sum(axis=1), 0.0, 1.0)
     wrong = chance_wrong(labels, chances, only)
     against = judged.decided[some] != labels
@@ -197,34 +192,30 @@ def _doubts(
     against = np.flatnonzero(against)
     order = against[np.lexsort((chances[against, labels[against]], -wrong[against]))]
     rows, decided = some[order], judged.decided[some[order]]
-    why = [
-        f"the vote is for {names[c]!r}, not {names[label]!r}"
-        for label, c in zip(labels[order], decided, strict=True)
-    ]
+    why = [f"the vote says {names[c]!r}" for c in decided]
     asked = np.count_nonzero(labels == only) if only is not None else len(some)
     which = f" {names[only]!r}" if only is not None else ""
     words = (
-        f"The vote contradicts {len(rows):,} of the {asked:,} labels{which}. The chance "
-        f"that one is wrong takes labels to be wrong by the class of the row alone, as "
-        f"often as these votes suggest: it is rough, and too high where classes overlap."
+        f"The vote contradicts {len(rows):,} of {asked:,} labels{which}. The chance that a "
+        f"label is wrong is a rough estimate, and too high where classes overlap."
     )
-    trusted = "Other labels are taken to be right; --doubt any (doubt='any') doubts all."
+    trusted = "Other labels are trusted; --doubt any (doubt='any') checks them too."
     return _Chosen(rows, wrong[order], why, (words, trusted)[: 1 if only is None else 2])
 
 
 def chance_wrong(labels: Numbers, probability: Floats, only: int | None = None) -> Floats:
     """The chance that each label is wrong, by Bayes' rule.
 
-    A row is of each class by its probability, and rows of that class have this label as
-    often as :func:`label_noise` finds.
+    Combines each row's class probabilities with the label error rates estimated by
+    :func:`label_noise`.
 
     Parameters
     ----------
     labels : array of int, shape (n,)
     probability : array of shape (n, C)
-        Calibrated, and of each row by what has not seen its label.
+        Calibrated, out-of-sample probabilities.
     only : int, optional
-        The one label that may be wrong. By default each may.
+        The only label that may be wrong. By default any may.
 
     Examples
     --------
@@ -241,12 +232,12 @@ def chance_wrong(labels: Numbers, probability: Floats, only: int | None = None) 
 
 
 def label_noise(labels: Numbers, probability: Floats, only: int | None = None) -> Floats:
-    """How often rows of each class (column) have each label (row): an estimate.
+    """Estimate how often rows of each class (column) have each label (row).
 
-    As confident learning does (Northcutt, Jiang and Chuang, 2021): a row counts as of the
-    class whose probability is as high as it is for the rows with that label on average.
-    Where classes overlap, as most do, hard rows count as wrong labels too. Parameters are
-    those of :func:`chance_wrong`.
+    This is confident learning (Northcutt, Jiang and Chuang, 2021): a row counts as of a
+    class if its probability is at least the average among rows with that label. Where
+    classes overlap, hard rows count as wrong labels, too. Parameters are those of
+    :func:`chance_wrong`.
     """
     n_classes = probability.shape[1]
     known = np.bincount(labels, minlength=n_classes)
@@ -255,7 +246,7 @@ def label_noise(labels: Numbers, probability: Floats, only: int | None = None) -
     ]
     above = np.where(probability >= usual, probability, -1.0)
     sure = above.max(axis=1) >= 0
-    counts = np.eye(n_classes)  # one right label of each class, as a start
+    counts = np.eye(n_classes)  # start with one correct label per class
     np.add.at(counts, (labels[sure], above.argmax(axis=1)[sure]), 1.0)
     if only is not None:
         right = np.diag(counts.sum(axis=1))

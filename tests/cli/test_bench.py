@@ -25,8 +25,8 @@ def test_a_table_from_end_to_end_and_again(damvi, table):
     first = damvi(*command, "--splits", 2)
     assert "payment_id  dropped" in first.stdout  # read as damvi fit reads it
     assert "[6/6] uniform split 1" in first.stderr
-    assert "F1 and average precision over 2 splits of 70/30" in first.stdout
-    assert "Written to out: scores.csv, table.md, table.tex" in first.stdout
+    assert "F1 and average precision over 2 splits (70/30)" in first.stdout
+    assert "Saved scores.csv, table.md, table.tex to out." in first.stdout
     # A run that was killed while it wrote goes on where it stopped, to the same table.
     scores = Path("out/scores.csv").read_text(encoding="utf-8")
     Path("out/scores.csv").write_text(scores[:-12], encoding="utf-8")
@@ -38,13 +38,13 @@ def test_a_table_from_end_to_end_and_again(damvi, table):
     assert "scores are in" not in first.stderr
     # So is what is found in the top rows.
     top = damvi(*command, "--splits", 1, "--top", 9)
-    assert "is of other rows or settings, and is written anew" in top.stderr
+    assert "it has other rows or settings" in top.stderr
     assert "precision@9" in top.stdout
     assert {"top_precision", "top_recall"} <= {*pd.read_csv("out/scores.csv").columns}
     # Other rows are another comparison.
     fraud(300, seed=1).to_csv(table, index=False)
     other = damvi(*command, "--splits", 1)
-    assert "is of other rows or settings, and is written anew" in other.stderr
+    assert "it has other rows or settings" in other.stderr
     assert len(pd.read_csv("out/scores.csv")) == 3
 
 
@@ -54,7 +54,7 @@ def test_a_table_from_end_to_end_and_again(damvi, table):
         (["--target", "is_fraud", "--contenders", ","], 1, "unknown contender"),
         (["--target", "is_fraud", "--contenders", "RBG"], 1, "Did you mean R-BG"),
         (["--target", "isfraud"], 1, "is_fraud"),
-        (["--target", "is_fraud", "--group", "age"], 1, "give each row a group"),
+        (["--target", "is_fraud", "--group", "age"], 1, "every row needs a group"),
         (["--target", "is_fraud", "--splits", "0"], 2, "--splits"),
         ([], 2, "--target"),
     ],
@@ -70,7 +70,7 @@ def test_contenders_not_installed_are_left_out(damvi, table, monkeypatch):
     for name in ("DAMVI-strong", "RF", "ET"):  # and others, to save time
         monkeypatch.delitem(contenders.CONTENDERS, name)
     result = damvi("bench", table, "--target", "is_fraud", "--splits", 1)
-    assert "Left out: EE needs the package imblearn" in result.stderr
+    assert "Skipped: EE needs the package imblearn" in result.stderr
     made = pd.read_csv("damvi-bench/data/scores.csv")
     assert made["contender"].tolist() == ["DAMVI", "uniform"]
 
@@ -79,7 +79,7 @@ def test_nothing_that_could_be_fitted(damvi, table, monkeypatch):
     fraud(40).to_csv(table, index=False)
     command = ["bench", table, "--target", "is_fraud", "--contenders", "S-DT"]
     result = damvi(*command, "--splits", 1, code=1)
-    assert "no contender could be fitted: ValueError: SMOTE looks for 5" in result.stderr
+    assert "no model could be fitted: ValueError: SMOTE needs 5" in result.stderr
 
 
 def test_time_in_words():

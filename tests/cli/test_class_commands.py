@@ -41,13 +41,13 @@ def run(folder, monkeypatch):
 def test_evaluate_says_it_all(run, folder, data):
     result = run("evaluate", "model.damvi", data)
     assert result.exit_code == 0, result.output
-    for words in ("macro F1", "balanced accuracy", "macro AP", "90 % interval"):
+    for words in ("macro F1", "balanced accuracy", "macro AP", "90% interval"):
         assert words in result.output
     for name in CLASSES[1:]:
         assert name in result.output
     known = "All 500 rows are training rows" in result.output
     assert known == (data == "fit.csv")
-    assert ("thresholds that had not seen it" in result.output) == known
+    assert ("thresholds that never saw them" in result.output) == known
     said = json.loads(run("evaluate", "model.damvi", data, "--json").stdout)
     model = load(folder / "model.damvi")
     judged = honest_rows(model, read_table(folder / data))
@@ -81,7 +81,7 @@ def test_what_evaluate_cannot_do_is_said_in_one_line(run):
     assert "costs are for two classes, but 'fault' has 4" in result.output
     result = run("evaluate", "model.damvi", "fit.csv", "--target", "line")
     assert result.exit_code == 1
-    assert "but the model knows" in result.output
+    assert "but the model only knows" in result.output
     assert len(result.output.strip().splitlines()) == 1
 
 
@@ -90,7 +90,7 @@ def test_a_table_without_some_class(run, folder):
     frame[frame["fault"] != "dent"].to_csv(folder / "less.csv", index=False)
     result = run("evaluate", "model.damvi", "less.csv")
     assert result.exit_code == 0, result.output
-    assert "No row is 'dent'" in result.output
+    assert "No rows of class 'dent'" in result.output
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_explain_by_the_class_decided_or_asked_for(run, folder):
     result = run("explain", "model.damvi", "new.parquet", "-o", "parts.csv")
     assert result.exit_code == 0, result.output
     assert result.output.count("\nrow ") == 20
-    assert "as decided" in result.output
+    assert ", predicted " in result.output
     with open(folder / "parts.csv", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     by_row = {}
@@ -122,19 +122,19 @@ def test_explain_by_the_class_decided_or_asked_for(run, folder):
 def test_a_class_that_is_not_there(run):
     result = run("explain", "model.damvi", "new.parquet", "--class", "dint")
     assert result.exit_code == 1
-    assert "there is no class 'dint'; the model knows" in result.output
+    assert "unknown class 'dint'; the model votes for" in result.output
 
 
 @pytest.mark.parametrize("data", ["fit.csv", "new.parquet"])
 def test_a_page_and_what_it_says_in_short(run, folder, data):
     result = run("report", "model.damvi", data)
     assert result.exit_code == 0, result.output
-    assert "are given their right class" in result.output
-    assert "Written to report.html" in result.output
-    known = "Judged on 500 training rows, out of sample." in result.output
+    assert "are classified correctly" in result.output
+    assert "Saved the report to report.html" in result.output
+    known = "Evaluated out of sample on 500 training rows." in result.output
     assert known == (data == "fit.csv")
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert ("Judged on 500 training rows, out of sample." in page) == known
-    assert ("thresholds that had not seen it" in page) == known
+    assert ("Evaluated out of sample on 500 training rows." in page) == known
+    assert ("thresholds that never saw them" in page) == known
     said = json.loads(run("report", "model.damvi", data, "--json").stdout)
     assert [one["name"] for one in said["classes"]] == list(CLASSES)

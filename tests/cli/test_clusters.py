@@ -35,7 +35,7 @@ def test_a_local_cluster_gives_the_model_of_one_machine(damvi, folder, monkeypat
     write(frame)
     damvi(*FIT, "-o", "one.damvi", "--quiet")
     run = damvi(*FIT, "-o", "other.damvi", "--cluster", "local", "--jobs", "2")
-    assert "Workers: 2 (2 threads) of a Dask cluster on this machine" in run.stderr
+    assert "Using 2 workers (2 threads) on a Dask cluster on this machine" in run.stderr
     one, other = load("one.damvi"), load("other.damvi")
     assert one.classifier.row_hash_step_ == 4
     same(one, other)
@@ -61,23 +61,23 @@ def test_nobody_answers(damvi, folder, monkeypatch):
     monkeypatch.setattr(resources, "PATIENCE", 0.5)
     write(fraud(100))
     run = damvi(*FIT, "--cluster", "tcp://127.0.0.1:9", code=1)
-    assert "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in run.output
+    assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:9'" in run.output
     assert "Traceback" not in run.output
     run = damvi(*FIT, "--cluster", "nonsense://x", code=1)
-    assert "no Dask scheduler answers at 'nonsense://x'" in run.output
+    assert "cannot reach a Dask scheduler at 'nonsense://x'" in run.output
 
 
 def test_nobody_works(damvi, folder):
     write(fraud(100))
     with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
         run = damvi(*FIT, "--cluster", cluster.scheduler_address, code=1)
-    assert "has no workers; start some" in run.output
+    assert "has no workers; start one" in run.output
 
 
 def test_only_parquet(damvi, folder):
     fraud(100).to_csv("data.csv", index=False)
     run = damvi("fit", "data.csv", "--target", "is_fraud", "--cluster", "local", code=2)
-    assert "--cluster reads parquet" in run.output
+    assert "--cluster needs parquet" in run.output
 
 
 @pytest.mark.slow
@@ -106,5 +106,7 @@ def test_what_workers_read(folder):
         part = first.read(columns)
         pd.testing.assert_frame_equal(part, whole[columns])
     Path(first.file).unlink()
-    with pytest.raises(FileNotFoundError, match="put the dataset where all workers see"):
+    with pytest.raises(
+        FileNotFoundError, match="put the dataset where all workers can read"
+    ):
         first.read()

@@ -73,35 +73,51 @@ def test_quiet_is_quiet(damvi, made, folder):
         (
             ["fit", "data.csv", "--target", "is_fraud", "-o", "no/m.damvi"],
             1,
-            "no folder no",
+            "the folder no does not exist",
         ),
         (["fit", "data.csv", "--target", "is_fraud", "--pool", "weak"], 2, "strong"),
         (["fit", "data.csv", "--target", "is_fraud", "--time-limit", "0"], 2, "time-limit"),
         (["predict", "model.damvi", "gone.csv"], 1, "no such file: gone.csv"),
-        (["predict", "gone.damvi", "data.csv"], 1, "there is no file gone.damvi"),
-        (["info", "gone.damvi"], 1, "there is no file gone.damvi"),
+        (["predict", "gone.damvi", "data.csv"], 1, "file not found: gone.damvi"),
+        (["info", "gone.damvi"], 1, "file not found: gone.damvi"),
         (["evaluate", "model.damvi", "data.csv", "--cost-miss", "0"], 2, "x>0"),
         pytest.param(
             ["fit", "data.csv", "--target", "is_fraud", "-o", "/proc/m.damvi"],
             1,
-            "nothing can be written to the folder /proc",
+            "cannot write to the folder /proc",
             marks=pytest.mark.skipif(
                 not os.path.isdir("/proc"), reason="there is no /proc"
             ),
         ),
         (["fit", "data.csv", "--target", "is_fraud", "-o", "./data.csv"], 2, "another"),
-        (["predict", "model.damvi", "data.csv", "-o", "link.csv"], 2, "name another"),
-        (["report", "model.damvi", "data.csv", "-o", "model.damvi"], 2, "name another"),
-        (["explain", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
+        (
+            ["predict", "model.damvi", "data.csv", "-o", "link.csv"],
+            2,
+            "choose another name",
+        ),
+        (
+            ["report", "model.damvi", "data.csv", "-o", "model.damvi"],
+            2,
+            "choose another name",
+        ),
+        (
+            ["explain", "model.damvi", "data.csv", "-o", "data.csv"],
+            2,
+            "choose another name",
+        ),
         (["export", "model.damvi", "--to", "onnx", "-o", "model.damvi"], 2, "another"),
-        (["export", "model.damvi", "--to", "sklearn"], 1, "fit it with --drop comment"),
+        (["export", "model.damvi", "--to", "sklearn"], 1, "refit with --drop comment"),
         (["predict", "data.csv", "data.csv", "-o", "out.csv"], 1, "data.csv"),
         (
             ["predict", "model.damvi", "data.csv", "-o", "out.txt"],
             2,
             ".csv, .parquet, .xlsx",
         ),
-        (["predict", "model.damvi", "data.csv", "-o", "data.csv"], 2, "name another"),
+        (
+            ["predict", "model.damvi", "data.csv", "-o", "data.csv"],
+            2,
+            "choose another name",
+        ),
         (
             ["predict", "model.damvi", "short.csv"],
             1,
@@ -111,7 +127,7 @@ def test_quiet_is_quiet(damvi, made, folder):
         (
             ["evaluate", "model.damvi", "data.csv", "--target", "shop"],
             1,
-            "the model knows '0' and '1'",
+            "the model only knows '0' and '1'",
         ),
         (["nonsense"], 2, "nonsense"),
     ],
@@ -136,14 +152,14 @@ def test_debug_shows_where(damvi, folder):
 def test_what_nobody_foresaw_is_still_one_line(damvi, folder, monkeypatch):
     monkeypatch.setattr("damvi.model.source.read_table", lambda *a, **k: [].pop())
     result = damvi("fit", "data.csv", "--target", "y", code=1)
-    assert "IndexError: pop from empty list (this looks like a fault" in result.output
+    assert "IndexError: pop from empty list (this looks like a bug" in result.output
 
 
 def test_a_package_that_is_not_there_is_named_with_the_cure():
     error = ModuleNotFoundError("No module named 'filelock'", name="filelock")
     assert one_line(error) == (
         "this needs the package filelock, which is not installed; "
-        "pip install 'damvi[all]' brings it"
+        "run pip install 'damvi[all]'"
     )
     assert one_line(ImportError("pip install onnx")) == "pip install onnx"
 

@@ -37,7 +37,7 @@ def test_the_highest_rows_a_line_each(run, folder):
     result = run("model.damvi", "new.csv", "-o", "parts.csv")
     assert result.exit_code == 0, result.output
     assert result.output.count("\nrow ") == 20
-    assert "Shapley values sampled against 32 rows" in result.output
+    assert "Shapley values, sampled with 32 background rows" in result.output
     with open(folder / "parts.csv", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     by_row = {}
@@ -72,7 +72,7 @@ def test_rows_asked_for_in_full_and_as_json(run):
         (["model.damvi", "new.csv", "--row", "51"], 1, "rows 1 to 50"),
         (["model.damvi", "new.csv", "--row", "0"], 2, "x>=1"),
         (["model.damvi", "nowhere.csv"], 1, "nowhere.csv"),
-        (["model.damvi", "new.csv", "-o", "no/parts.csv"], 1, "no folder"),
+        (["model.damvi", "new.csv", "-o", "no/parts.csv"], 1, "does not exist"),
     ],
 )
 def test_what_is_wrong_is_said(run, arguments, code, words):

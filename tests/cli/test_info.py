@@ -61,7 +61,7 @@ def test_what_people_see(path):
     run = info(path)
     assert run.exit_code == 0, run.output
     for line in [
-        "predicts 'is fraud': 'yes' is positive, against 'no'",
+        "predicts 'is fraud': 'yes' (positive) vs 'no'",
         "fitted on 300 rows, 33 of them positive (11.00%)",
         "1 number: amount",
         "not used: id (every value differs)",
@@ -103,8 +103,8 @@ def test_a_classifier_alone(tmp_path, table):
     save(model, tmp_path / "model.damvi")
     run = info(tmp_path / "model.damvi")
     assert run.exit_code == 0, run.output
-    assert "a classifier of 'bad' (positive) against 'good'" in run.output
-    assert "for Python only" in run.output
+    assert "a classifier for 'bad' (positive) vs 'good'" in run.output
+    assert "usable from Python only" in run.output
     assert "not tuned" in run.output
     assert "more, 0." in run.output  # voters that are not shown
 
@@ -128,4 +128,4 @@ def test_a_classifier_alone_is_no_whole_model(tmp_path):
         main, ["export", str(tmp_path / "m.damvi"), "--to", "onnx"]
     )
     assert refused.exit_code == 1
-    assert "Python can load with damvi.load; damvi fit makes whole models" in refused.output
+    assert "Load it in Python with damvi.load, or make a full model" in refused.output

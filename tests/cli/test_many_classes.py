@@ -72,20 +72,23 @@ def test_fit_evaluate_and_report_say_the_same_of_training_rows(damvi, fitted):
     assert said[said.index("F1") + 1] == f"{macro:.3f}"
     assert said[said.index("accuracy") + 1] == f"{mean:.3f}"
     said = damvi("report", model, data, "-o", fitted / "page.html").output
-    assert f"of 100 rows about {per_hundred(mean)} are found on average" in said
+    assert f"about {per_hundred(mean)} in 100 are found" in said
 
 
 def test_one_against_the_rest(damvi, folder, fitted, monkeypatch):
     monkeypatch.setattr(comparison, "find_spec", lambda name: None)
     command = ["fit", fitted / "crops.csv", "--target", "crop", "--pool", "trees"]
     said = damvi(*command, "--positive", "maize").output
-    assert "Positive is crop = 'maize' against the rest: 125 rows, 25.00%." in said
+    assert "Target crop: 125 'maize' (positive, 25.00%), 375 others." in said
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--metric", "f1"], "'crop' has 4; give macro_f1 or macro_ap, or name the class"),
+        (
+            ["--metric", "f1"],
+            "'crop' has 4; give macro_f1 or macro_ap, or name the positive class",
+        ),
         (["--metric", "recall@0.9"], "for two classes"),
         (["--cost-miss", "5"], "costs of a miss and a false alarm are for two classes"),
         (["--metric", "macro_f1", "--positive", "maize"], "here there are two"),
@@ -107,8 +110,8 @@ def test_what_cannot_be_had_is_one_line(damvi, folder, fitted, options, words):
 def test_predictions_are_the_classifiers(damvi, fitted, folder, monkeypatch, out, numbers):
     monkeypatch.setattr(PREDICT, "MOST_NUMBERS", numbers)
     said = damvi("predict", fitted / "model.damvi", fitted / "new.csv", "-o", out).output
-    assert "200 rows judged" in said
-    assert f"Saved {out}: the decision, and probability and score of each class." in said
+    assert "200 rows scored" in said
+    assert f"Saved {out}: decision, and the probability and score of each class." in said
     model = load(fitted / "model.damvi")
     classes = model.target.classes
     assert set(classes) == set(LABELS)
@@ -151,7 +154,7 @@ def test_info(damvi, fitted):
         "predicts 'crop': 4 classes",
         "fitted on 500 rows",
         "wheat        275 rows  factor 1",
-        "the largest vote times factor decides",
+        "the class with the largest vote times factor is predicted",
         "tuned for macro F1: 0.",
         "plain forest  macro F1 0.",
     ):
@@ -177,7 +180,7 @@ def test_info_of_a_classifier_alone(damvi, folder):
     model = DAMVIClassifier(voter, n_estimators=5, stratified=True, random_state=0)
     save(model.fit(frame[["rain", "sun"]], frame["crop"]), "alone.damvi")
     said = damvi("info", "alone.damvi").output
-    assert "a classifier of 4 classes" in said
+    assert "a classifier for 4 classes" in said
     assert "the factors are not tuned" in said
     assert "voter 1 " in said
 

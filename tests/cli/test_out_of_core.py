@@ -45,12 +45,12 @@ def test_a_folder_is_fitted_in_blocks_and_all_is_said(damvi):
     frame.loc[5:9, "is_fraud"] = np.nan
     write(frame)
     run = damvi(*FIT)
-    assert "out of core: pay is a folder of 3 parquet files (600 rows, " in run.stderr
-    assert "--pool strong takes longer: it trains strong models on a sample" in run.stderr
-    assert "Left out 5 rows whose 'is_fraud' is missing." in run.stderr
+    assert "(out of core): pay is a folder of 3 parquet files (600 rows, " in run.stderr
+    assert "--pool strong is slower: it trains strong models on a sample" in run.stderr
+    assert "Dropped 5 rows with a missing 'is_fraud'." in run.stderr
     assert "judged by a sample" not in run.stderr
-    assert "pay: 595 rows. Positive is is_fraud = '1' against '0'" in run.stdout
-    assert "No forest or LightGBM beside it" in run.stdout
+    assert "pay: 595 rows. Target is_fraud: 71 '1' (positive" in run.stdout
+    assert "Not compared with a forest or LightGBM" in run.stdout
     assert "damvi report model.damvi pay\n" in run.stdout
     assert not any(Path("tmp").iterdir())
     said = damvi("info", "model.damvi").output
@@ -87,7 +87,7 @@ def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     options = ("--target", "is_fraud", "--shuffle", "--pool", "trees")
     run = damvi("fit", "one.parquet", *options)
     assert (
-        "out of core: 200 rows, 0.0 MB as numbers, and the memory has 0.0 MB" in run.stderr
+        "(out of core): 200 rows, 0.0 MB in memory; this machine has 0.0 MB" in run.stderr
     )
     assert "--pool strong" not in run.stderr
     for enough in (3 * size, None):
@@ -116,7 +116,7 @@ def test_many_classes_and_options(damvi):
     assert [c["reason"] for c in said["columns"] if c["name"] == "soil"] == ["as asked"]
     assert "out of core" in damvi("info", "model.damvi").output
     run = damvi("fit", "fields", "--target", "crop", "--positive", "rye", "--metric", "ap")
-    assert "crop = 'rye' against the rest: 50 rows" in run.stdout
+    assert "Target crop: 50 'rye' (positive" in run.stdout
     damvi("report", "model.damvi", "fields/part-0.parquet")
 
 
@@ -152,7 +152,7 @@ def test_folders_and_patterns_are_judged_and_predicted(damvi):
     for data in ("pay", "pay/part-*.parquet"):
         run = damvi("evaluate", "model.damvi", data, "--json")
         assert json.loads(run.stdout) == whole
-        assert "Dropped 5 rows whose 'is_fraud' is missing." in run.stderr
+        assert "Dropped 5 rows with a missing 'is_fraud'." in run.stderr
     new = fraud(300, seed=1)
     write(new, name="new")
     new.to_parquet("new.parquet")
@@ -174,11 +174,11 @@ def test_folders_and_patterns_are_judged_and_predicted(damvi):
     assert pd.concat(parts)["payment_id"].tolist() == new["payment_id"].tolist()
     assert np.allclose(pd.concat(parts)["score"], pd.read_csv("file.csv")["score"])
     again = damvi("predict", "model.damvi", "new", "-o", "made", code=2)
-    assert "made is there already" in again.output
+    assert "the folder made exists already" in again.output
     run = damvi("predict", "model.damvi", "new", "-o", "best", "--top", "3", code=2)
-    assert "--top writes one file" in run.output
+    assert "--top writes a single file" in run.output
     run = damvi("evaluate", "model.damvi", "new", "--target", "lost", code=1)
-    assert "there is no column 'lost' in new" in run.output
+    assert "no column 'lost' in new" in run.output
 
 
 @pytest.mark.slow
@@ -195,13 +195,21 @@ def test_a_page_of_a_large_folder_shows_a_sample(damvi, monkeypatch):
     ("options", "code", "words"),
     [
         (("--pool", "best"), 2, "--pool best needs all rows in memory"),
-        (("--sample-rows", "50"), 1, "sample_rows is for strong models of a table"),
+        (
+            ("--sample-rows", "50"),
+            1,
+            "sample_rows only applies to strong models on a table",
+        ),
         (("--time-limit", "9"), 2, "--time-limit needs all rows in memory"),
         (("--prefer", "speed"), 2, "--prefer needs all rows in memory"),
         (("--unlabeled", "x", "--group", "shop"), 2, "--unlabeled and --group need all"),
         (("--unlabeled-weight", "0"), 2, "needs all rows in memory"),
         (("--drop", "lost"), 1, "no such column 'lost'"),
-        (("-o", "pay/part-1.parquet"), 2, "names pay/part-1.parquet, a file that is read"),
+        (
+            ("-o", "pay/part-1.parquet"),
+            2,
+            "-o would overwrite the input file pay/part-1.parquet",
+        ),
     ],
 )
 def test_what_cannot_be_had(damvi, options, code, words):
@@ -214,15 +222,15 @@ def test_what_cannot_be_had(damvi, options, code, words):
 def test_rows_in_order_of_time_need_a_word(damvi):
     write(fraud(200))
     run = damvi("fit", "pay", "--target", "is_fraud", code=1)
-    assert "the rows are in the order of 'when'" in run.stderr
-    assert "give --shuffle" in run.stderr
+    assert "the rows are sorted by 'when'" in run.stderr
+    assert "use --shuffle" in run.stderr
     assert not Path("model.damvi").exists()
 
 
 def test_other_files(damvi):
     fraud(100).to_csv("data.csv", index=False)
     run = damvi("fit", "data.csv", "--target", "is_fraud", "--out-of-core", code=2)
-    assert "--out-of-core reads parquet" in run.output
+    assert "--out-of-core needs parquet" in run.output
     run = damvi("fit", "lost*.parquet", "--target", "is_fraud", code=1)
     assert "lost*.parquet: no parquet files found" in run.output
     Path("empty").mkdir()
@@ -255,8 +263,8 @@ def test_of_very_many_rows_a_sample_is_remembered_and_judged(damvi, monkeypatch)
     assert 150 < n_kept < 320
     assert "fitted on 900 rows, 108 of them positive" in damvi("info", "model.damvi").output
     run = damvi("evaluate", "model.damvi", "all.parquet")
-    assert "a sample of one in 4 of them" in run.stdout
-    assert f"it can tell {n_kept}: {n_kept} are training rows" in run.stdout
+    assert "remembers one in 4 of its training rows" in run.stdout
+    assert f"{n_kept:,} of them are training rows" in run.stdout
     said = json.loads(damvi("evaluate", "model.damvi", "all.parquet", "--json").stdout)
     some = ~np.isnan(model.training.vote)
     assert said["rows"] == some.sum()
@@ -268,7 +276,7 @@ def test_of_very_many_rows_a_sample_is_remembered_and_judged(damvi, monkeypatch)
     run = damvi("report", "model.damvi", "all.parquet")
     assert "one in 4" in run.stdout
     run = damvi("explain", "model.damvi", "all.parquet", "--row", "1")
-    assert "in the fit" in run.output
+    assert "training rows" in run.output
 
 
 @pytest.mark.slow

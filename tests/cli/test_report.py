@@ -36,11 +36,11 @@ def run(folder, monkeypatch):
 def test_a_page_and_what_it_says_in_short(run, folder, data):
     result = run("model.damvi", data)
     assert result.exit_code == 0, result.output
-    assert "of 100 flagged rows about" in result.output
-    assert "Written to report.html" in result.output
-    line = "Judged on 200 rows that are new to the model."
+    assert "of 100 flagged rows, about" in result.output
+    assert "Saved the report to report.html" in result.output
+    line = "Evaluated on 200 rows that are new to the model."
     if data == "fit.csv":
-        line = "Judged on 600 training rows, out of sample."
+        line = "Evaluated out of sample on 600 training rows."
     assert line in result.output
     assert line in (folder / "report.html").read_text()
 
@@ -62,8 +62,8 @@ def test_for_machines_and_for_nobody(run, folder):
         (["model.damvi", "nowhere.csv"], "nowhere.csv"),
         (["fit.csv", "fit.csv"], "fit.csv"),
         (["model.damvi", "fit.csv", "--target", "frad"], "Did you mean 'fraud'"),
-        (["model.damvi", "fit.csv", "--target", "kind"], "but the model knows"),
-        (["model.damvi", "fit.csv", "-o", "no/such/page.html"], "no folder"),
+        (["model.damvi", "fit.csv", "--target", "kind"], "but the model only knows"),
+        (["model.damvi", "fit.csv", "-o", "no/such/page.html"], "does not exist"),
         (["model.damvi", "fit.csv", "-o", "."], "is a folder"),
     ],
 )

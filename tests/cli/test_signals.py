@@ -55,7 +55,7 @@ def test_a_fit_of_the_strong_pool_that_is_stopped(data, how, words, seed):
         run.send_signal(how)
         _, said = run.communicate(timeout=60)
     word = "Interrupted" if how == signal.SIGINT else "Terminated"
-    assert said.decode().splitlines()[-1] == f"{word}; no file was left half written."
+    assert said.decode().splitlines()[-1] == f"{word}. No partial files were left behind."
     assert b"Traceback" not in said
     assert run.returncode == 128 + how
     check_nothing_is_left(run, data)

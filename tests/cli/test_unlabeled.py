@@ -28,22 +28,22 @@ FIT = ("fit", "data.csv", "--target", "is_fraud", "--pool", "trees")
 
 def test_they_are_counted_and_by_default_left_out(damvi):
     said = damvi(*FIT).output
-    assert "data.csv: 200 rows. Positive is is_fraud = '1'" in said
-    assert "100 rows have no label: left out" in said
-    assert "over the 200 rows" in said
-    assert "100 without a label, left out" in damvi("info", "model.damvi").output
+    assert "data.csv: 200 rows. Target is_fraud: 24 '1' (positive" in said
+    assert "Dropped 100 unlabelled rows" in said
+    assert "on 200 rows" in said
+    assert "100 unlabelled (not used)" in damvi("info", "model.damvi").output
 
 
 def test_a_file_of_more(damvi):
     options = ["--unlabeled", "more.parquet", "--unlabeled-weight", "0.5"]
     run = damvi(*FIT, *options)
-    assert "250 rows have no label: " in run.output
+    assert "250 unlabelled rows" in run.output
     scores = json.loads(Path("model.scores.json").read_text(encoding="utf-8"))
     assert scores["rows"] == 200
     assert scores["unlabeled"] == {"rows": 250, "weight": 0.5}
     assert scores["made"]["unlabeled"]["rows"] == 150
     described = damvi("info", "model.damvi").output
-    assert "250 without a label, with a weight of 0.5" in described
+    assert "250 unlabelled (weight 0.5)" in described
     assert damvi("predict", "model.damvi", "more.parquet").output.startswith("150 rows")
 
 
@@ -66,7 +66,7 @@ def test_nothing_to_learn_from(damvi):
     fraud(300).to_csv("all.csv", index=False)
     command = ["fit", "all.csv", "--target", "is_fraud", "--pool", "trees"]
     said = damvi(*command, "--unlabeled-weight", "0.5", code=1).output
-    assert "needs rows without a label, and all have one" in said
+    assert "needs unlabelled rows, but there are none" in said
     fraud(300).assign(is_fraud="").to_csv("none_at_all.csv", index=False)
     said = damvi("fit", "none_at_all.csv", "--target", "is_fraud", code=1).output
     assert "is missing in every row" in said

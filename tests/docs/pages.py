@@ -21,8 +21,8 @@ if PAGES:
 NOT_RUN = re.compile(r"<!-- not run: (\S.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|\.\d+)")
 VERDICT = re.compile(
-    r"^ *(DAMVI|A plain forest|LightGBM|The best single model|A single model) (and|does) "
-    r".*$",
+    r"^ *(DAMVI|A plain forest|LightGBM|The best single model|A single model) "
+    r"(and|beats|does) .*$",
     re.MULTILINE,
 )
 

@@ -64,14 +64,12 @@ def test_budgets_are_compared_by_hits_in_as_many_rows(old, new):
     assert back.table.loc[name, "low"] == pytest.approx(-hits["high"])
     assert any(name in said for said in there.words)
     few = old.compare(new, rows, top=4).words[0]
-    assert few.startswith(
-        "Which model is better by hits in the top 4 is not told by so few"
-    )
+    assert few.startswith("Too few hits in the top 4")
     one, two = (fitted(table=table(seed=k), threshold={"flags": (10, 100)}) for k in (0, 1))
     assert one.compare(two, rows).table.index[0] == name
     assert name not in one.compare(old, rows).table.index
     untold = old.compare(new, rows.drop(columns="y"), top=30).words
-    assert "No hits are counted in the top 30, for the same reason." in untold
+    assert "Hits in the top 30 are not counted, for the same reason." in untold
 
 
 @pytest.mark.slow
@@ -117,8 +115,8 @@ def test_rows_that_differ_are_named(old, new):
 def test_training_rows_of_either_are_judged_out_of_sample(old, new):
     found = old.compare(new, table())
     words = "\n".join(found.words)
-    assert "For the old model: All 300 rows are training rows: each is judged by" in words
-    assert "For the new model: All 300 rows are new to the model." in words
+    assert "Old model: All 300 rows are training rows, scored by voters" in words
+    assert "New model: All 300 rows are new to the model." in words
     assert found.table.loc["AP", "old"] == pytest.approx(
         old.evaluate(table()).table["value"]["AP"]
     )
@@ -128,7 +126,7 @@ def test_without_labels_decisions_alone_are_compared(old, new):
     rows = table(seed=2)
     found = old.compare(new, rows.drop(columns="y"))
     assert list(found.table.index) == ["flags"]
-    assert found.words[0] == "There is no column 'y': only decisions are compared."
+    assert found.words[0] == "No column 'y', so only decisions are compared."
     assert "label" not in found.rows
     partly = rows.assign(y=rows["y"].where(rows.index < 150))
     some = old.compare(new, partly)
@@ -137,30 +135,28 @@ def test_without_labels_decisions_alone_are_compared(old, new):
     half = old.compare(new, rows[:150])
     assert some.table.loc["AP", "new"] == half.table.loc["AP", "new"]
     alone = old.compare(new, rows[rows["y"] == "no"])
-    assert "of one class: only decisions are compared" in alone.words[0]
+    assert "the same class, so only decisions are compared" in alone.words[0]
 
 
 def test_few_positives_name_no_winner(old, new):
     some = table(seed=9)
     found = old.compare(new, some.drop(index=some.index[some["y"] == "yes"][2:]))
-    assert "One of the classes has 2 rows here" in str(found)
-    assert "better by" not in str(found)
+    assert "One class has only 2 rows" in str(found)
+    assert "has the better" not in str(found)
 
 
 def test_blocks_of_time_make_intervals_wider(old, new):
     rows = table(seed=2).assign(day=pd.date_range("2024-01-01", periods=300))
     timed = fitted(table=table(seed=1).assign(day=rows["day"]))
     words = old.compare(timed, rows).words
-    assert words[-1] == (
-        "Intervals allow for rows being alike that are near in time ('day')."
-    )
+    assert words[-1] == "Intervals account for similar rows: those close in time ('day')."
 
 
 def test_what_cannot_be_compared_is_named(old, new):
     rows = table(seed=2)
     target = new.target
     other = replace(new, target=replace(target, name="z"))
-    with pytest.raises(ValueError, match="old model is of 'y' and the new one of 'z'"):
+    with pytest.raises(ValueError, match="old model predicts 'y' and the new one 'z'"):
         old.compare(other, rows)
     assert "AP" in old.compare(other, rows, target="y").table.index
     other = replace(new, target=replace(target, positive="no", negative="yes"))
@@ -169,16 +165,16 @@ def test_what_cannot_be_compared_is_named(old, new):
     more = replace(new, target=replace(new.target, positive="", classes=("l", "m", "t")))
     with pytest.raises(ValueError, match="finds 'yes' and the new one 'l', 'm' and 't'"):
         old.compare(more, rows)
-    with pytest.raises(ValueError, match="the old model cannot judge the table: column is"):
+    with pytest.raises(ValueError, match="the old model cannot score the table: "):
         old.compare(new, rows.drop(columns="a"))
     with pytest.raises(ValueError, match="no target column 'q'"):
         old.compare(new, rows, target="q")
-    with pytest.raises(TypeError, match="a model is compared with a model"):
+    with pytest.raises(TypeError, match="other must be a model"):
         old.compare("new.damvi", rows)
     cheap = replace(new, scores=new.scores | {"cost": [1, 2]})
     found = old.compare(cheap, rows)
     assert "cost a row" not in found.table.index
-    assert found.words[0].startswith("The models were fitted for other costs")
+    assert found.words[0].startswith("The models were fitted with different costs")
     assert "cost a row" in old.compare(cheap, rows, cost=(1, 3)).table.index
 
 
@@ -194,4 +190,4 @@ def test_command_says_the_same(old, new, tmp_path):
     pd.testing.assert_frame_equal(pd.read_csv(out), found.rows)
     plain = json.loads(run("compare", *files, "--json"))
     assert plain["figures"]["AP"]["difference"] == found.table.loc["AP", "difference"]
-    assert "-o names" in run("compare", *files, "-o", files[2], code=2)
+    assert "-o would overwrite" in run("compare", *files, "-o", files[2], code=2)

@@ -156,7 +156,7 @@ def test_label_shift_corrects_probabilities_figures_and_threshold():
 
 
 def test_without_training_rows_no_rates_are_told():
-    with pytest.raises(ValueError, match="class rates of training rows"):
+    with pytest.raises(ValueError, match="needs the training votes"):
         expected_figures(np.array([0.1, 0.9]), np.array([0, 1]), itself, label_shift=True)
 
 

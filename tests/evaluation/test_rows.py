@@ -76,7 +76,7 @@ def test_decisions_and_chances_are_the_classifiers_own(fitted):
 
 def test_strange_or_missing_labels_are_refused(fitted):
     frame, model = fitted
-    with pytest.raises(ValueError, match=r"1 row of 'odd'.* knows 'ok' and 'bad'"):
+    with pytest.raises(ValueError, match=r"1 row with 'odd'.* knows 'ok' and 'bad'"):
         honest_rows(model, frame.head(3).assign(y=["bad", "odd", "ok"]))
     with pytest.raises(ValueError, match="missing in 1 row"):
         honest_rows(model, frame.head(3).assign(y=["bad", None, "ok"]))
@@ -87,7 +87,7 @@ def test_strange_or_missing_labels_are_refused(fitted):
 def test_labels_that_the_model_does_not_know_are_all_named():
     target = Target("y", negative="no", positive="yes")
     frame = pd.DataFrame({"y": ["no", "a", "b", "a", "yes", "x" * 200]})
-    with pytest.raises(ValueError, match=r"4 rows of 'a', 'b' and 'x{56}\.\.\., but"):
+    with pytest.raises(ValueError, match=r"4 rows with 'a', 'b' and 'x{56}\.\.\., but"):
         true_labels(target, frame, "y")
 
 
@@ -144,12 +144,12 @@ def test_rows_without_a_vote_are_known_as_such(coins):
     model.training.vote[:10] = np.nan
     judged = honest_rows(model, frame)
     assert (~judged.has_vote).sum() == 10
-    assert "10 rows have no out-of-sample vote and are left out" in judged.words
+    assert "10 rows are left out: no out-of-sample vote" in judged.words
 
 
 def test_strange_or_missing_labels_of_many_are_refused(coins):
     frame, model = coins
-    with pytest.raises(ValueError, match=r"1 row of 'odd'.*'dent'"):
+    with pytest.raises(ValueError, match=r"1 row with 'odd'.*'dent'"):
         honest_rows(model, frame.head(3).assign(fault=["dent", "odd", "fine"]))
     with pytest.raises(ValueError, match="missing in 1 row"):
         honest_rows(model, frame.head(3).assign(fault=["dent", None, "fine"]))

@@ -26,7 +26,7 @@ def test_metrics():
     assert parse_metric("precision@0.5").measure == "recall"
     assert parse_metric("cost", (1, 20)).threshold == {"cost": (1, 20)}
     for wrong in ("f2", "recall", "recall@", "recall@2", "recall@x", "accuracy@0.5"):
-        with pytest.raises(ValueError, match=r"is not known; give f1, ap, recall@0.9"):
+        with pytest.raises(ValueError, match=r"unknown metric .*; use f1, ap, recall@0.9"):
             parse_metric(wrong)
     with pytest.raises(ValueError, match="--cost-miss"):
         parse_metric("cost")
@@ -69,7 +69,7 @@ def test_few_positives_still_make_a_model(n_positive):
 
 def test_no_column_left():
     frame = pd.DataFrame({"id": range(100), "one": 1, "y": [0, 1] * 50})
-    with pytest.raises(ValueError, match=r"no column is left to learn from.*'id'.*'one'"):
+    with pytest.raises(ValueError, match=r"no columns are left to train on.*'id'.*'one'"):
         prepare(frame, "y")
 
 
@@ -135,7 +135,7 @@ def test_who_is_left_out_is_told(monkeypatch):
         say=said.append,
     )
     assert model.classifier.prefer == "speed"
-    assert said == ["Left out catboost: too slow."]
+    assert said == ["Dropped catboost: too slow."]
     assert model.made["left_out"] == ["catboost"]
 
 
@@ -190,6 +190,6 @@ def test_a_pool_that_kept_the_plain_vote_says_so(monkeypatch):
     monkeypatch.setattr(Decision, "comparison", behind)
     _, found = fit_table(prepare(table(), "y"), parse_metric("f1"))
     assert found.verdicts[-1] == (
-        "All voters weigh the same: learned weights had average precision 0.310 out of "
-        "fold, and equal ones 0.420."
+        "All voters have equal weight: the out-of-fold average precision was 0.310 with "
+        "learned weights and 0.420 with equal ones."
     )

@@ -52,7 +52,7 @@ def test_metrics_and_classes_must_go_together():
         metric_for(many, parse_metric("cost", (1, 20)))
     with pytest.raises(ValueError, match="three or more classes, and here there are two"):
         metric_for(two, parse_metric("macro_f1"))
-    with pytest.raises(ValueError, match="leave out one"):
+    with pytest.raises(ValueError, match="use one or the other"):
         parse_metric("macro_f1", (1, 20))
     with pytest.raises(ValueError, match="the metric f1 is for two classes, but 'y' has"):
         fit_table(prepare(table(), "y"), parse_metric("f1"), pool="trees")
@@ -137,4 +137,4 @@ def test_beside_trees_lightgbm_is_left_out_where_classes_are_many(monkeypatch):
     found = prepare(table(), "y")
     _, compared = fit_table(found, metric_for(found.target), pool="trees")
     assert list(compared.figures) == ["DAMVI", "plain forest"]
-    assert "LightGBM is not compared beside trees: with 3 classes" in compared.verdicts[-1]
+    assert "Not compared with LightGBM: with 3 classes" in compared.verdicts[-1]

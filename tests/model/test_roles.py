@@ -38,11 +38,11 @@ def test_times_may_be_numbers_or_timestamps(as_times):
 @pytest.mark.parametrize(
     ("column", "values", "role", "match"),
     [
-        ("day", None, "time", "time column 'day' is missing in 1 row; give each row"),
+        ("day", None, "time", "time column 'day' is missing in 1 row; every row"),
         ("day", "99.99.2024", "time", "1 value that is not a time, for example '99"),
         ("shop", None, "group", "group column 'shop' is missing in 1 row"),
-        ("count", None, "sample_weight", "1 value that is no weight, such as 'nan'"),
-        ("count", -1, "sample_weight", "such as '-1.*give numbers of 0 and more"),
+        ("count", None, "sample_weight", "1 invalid value, such as 'nan'"),
+        ("count", -1, "sample_weight", "such as '-1.*numbers of at least 0"),
     ],
 )
 def test_what_cannot_be_a_role_is_refused(column, values, role, match):
@@ -56,7 +56,7 @@ def test_what_cannot_be_a_role_is_refused(column, values, role, match):
 def test_a_role_that_is_not_there_or_a_feature_too_is_refused():
     with pytest.raises(ValueError, match=r"no time column 'dya'.*Did you mean 'day'"):
         prepare(table(), "paid", time="dya")
-    with pytest.raises(ValueError, match="'day' says the time of rows"):
+    with pytest.raises(ValueError, match="'day' is the time column"):
         prepare(table(), "paid", time="day", keep=["day"])
     with pytest.raises(ValueError, match="neither dates nor numbers"):
         prepare(table().assign(day="today"), "paid", time="day")

@@ -175,7 +175,7 @@ def test_what_is_no_row():
     table = pd.DataFrame({"a": rng.normal(size=200), "y": np.arange(200) % 4 == 0})
     model = damvi.fit(table, "y", pool="trees")
     for given in ([1, 2], None, 5, [{"a": 1.0}]):
-        with pytest.raises(TypeError, match="a row is a dictionary"):
+        with pytest.raises(TypeError, match="a row must be a dictionary"):
             model.predict_row(given)
     with pytest.raises(ValueError, match="the table has no columns"):
         model.predict_row({})

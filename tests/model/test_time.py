@@ -90,7 +90,7 @@ def test_other_dates_are_advised_as_time():
     table = prepare(early, "bad", "yes")
     assert table.times is None
     assert "cannot be split in time order" in " ".join(table.warnings)
-    assert "expect less of rows to come" in " ".join(table.warnings)
+    assert "expect lower scores on future rows" in " ".join(table.warnings)
     with pytest.raises(ValueError, match="--shuffle"):
         fit_table(
             prepare(early, "bad", "yes", time="day"), parse_metric("f1"), pool="trees"
@@ -127,13 +127,13 @@ def test_trees_are_judged_by_group():
 def test_rows_in_blocks_that_are_in_the_order_of_time_are_refused(tmp_path):
     frame = bursts(n=400)
     frame.to_parquet(tmp_path / "in_order.parquet", index=False)
-    with pytest.raises(ValueError, match=r"in the order of 'day'.*memory holds.*--shuffle"):
+    with pytest.raises(ValueError, match=r"sorted by 'day'.*fits in memory.*--shuffle"):
         prepare_dataset(tmp_path / "in_order.parquet", "bad", "yes")
     table, _ = prepare_dataset(tmp_path / "in_order.parquet", "bad", "yes", shuffle=True)
     assert not table.notes
     frame.sample(frac=1, random_state=0).to_parquet(tmp_path / "other.parquet", index=False)
     table, _ = prepare_dataset(tmp_path / "other.parquet", "bad", "yes")
-    assert "Rows in blocks are judged in any order. If 'day'" in " ".join(table.notes)
+    assert "Validation in blocks ignores time. If 'day'" in " ".join(table.notes)
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_a_figure_has_one_interval_in_time_and_by_group(how, tmp_path):
     fitted = model.scores["models"]["DAMVI"]
     found = model.evaluate(tmp_path / "data.csv")
     assert {name: one.as_dict() for name, one in found.figures.overall.items()} == fitted
-    assert "Intervals allow for rows being alike" in repr(found)
+    assert "Intervals account for similar rows" in repr(found)
     told = summarise(model, model.read(tmp_path / "data.csv"))
     for score in told["scores"]:
         assert score["low"] == fitted[score["key"]]["low"]

@@ -65,11 +65,11 @@ def test_rows_of_another_table():
     with pytest.raises(ValueError, match=r"^more.csv: columns are missing: 'a' and 'kind'"):
         with_unlabeled(found, more[["b", "c"]], "more.csv")
     labelled = with_unlabeled(found, table(50), "more.csv")
-    assert "more.csv has a 'y' in 50 rows" in labelled.warnings[0]
+    assert "more.csv has 50 rows with a 'y'" in labelled.warnings[0]
 
 
 def test_what_cannot_be_had_is_said_before_the_work():
-    with pytest.raises(ValueError, match=r"needs rows without a label.*--unlabeled"):
+    with pytest.raises(ValueError, match=r"needs unlabelled rows.*--unlabeled"):
         fit_table(prepare(table(), "y"), F1, unlabeled_weight=0.5)
     three = partly()
     three.loc[:50, "y"] = "new"
@@ -80,15 +80,17 @@ def test_what_cannot_be_had_is_said_before_the_work():
 def test_what_becomes_of_them_is_said():
     some, all_labelled = prepare(partly(), "y"), prepare(table(), "y")
     assert describe_unlabeled(all_labelled, None) is None
-    assert describe_unlabeled(some, 0.0) == "100 rows have no label: left out, as asked."
-    assert "seen to help" in describe_unlabeled(some, None)
+    assert describe_unlabeled(some, 0.0) == "Dropped 100 unlabelled rows, as requested."
+    assert "does not reliably help" in describe_unlabeled(some, None)
     assert "a weight of at most 0.25" in describe_unlabeled(some, 0.25)
     three = partly()
     three.loc[:50, "y"] = "new"
-    assert "compare, with two classes:" in describe_unlabeled(prepare(three, "y"), None)
+    assert "With two classes you can try" in describe_unlabeled(prepare(three, "y"), None)
     one = table(100)
     one.loc[3, "y"] = None
-    assert describe_unlabeled(prepare(one, "y"), 0.0).startswith("1 row has no label")
+    assert describe_unlabeled(prepare(one, "y"), 0.0).startswith(
+        "Dropped 1 unlabelled row,"
+    )
 
 
 def test_left_out_is_the_same_as_not_there():
@@ -96,7 +98,7 @@ def test_left_out_is_the_same_as_not_there():
     alone, _ = fit_table(prepare(partly().head(200), "y"), F1, pool="trees")
     beside, _ = fit_table(prepare(partly(), "y"), F1, pool="trees", say=said.append)
     np.testing.assert_array_equal(alone.training.vote, beside.training.vote)
-    assert said[0].startswith("100 rows have no label: left out, since")
+    assert said[0].startswith("Dropped 100 unlabelled rows: ")
     assert beside.scores["unlabeled"] == {"rows": 100, "weight": 0.0}
     assert "unlabeled" not in alone.scores
 
@@ -117,7 +119,7 @@ def test_a_model_that_uses_them_is_judged_on_labelled_rows(pool, monkeypatch):
     assert compared.n_judged <= 200
     assert len(model.training.labels) == 200
     assert model.scores["unlabeled"] == {"rows": 200, "weight": 0.5}
-    assert said[0].startswith("200 rows have no label: how the voters disagree on them")
+    assert said[0].startswith("Using 200 unlabelled rows: the voters' disagreement on them")
     assert compared.figures["DAMVI"]["ap"].value > 0.5
 
 
@@ -131,6 +133,6 @@ def test_a_column_of_which_nothing_can_be_read_is_told_of():
     prepared, more = prepare(table(), "y"), table(100, seed=1).drop(columns="y")
     warned = with_unlabeled(prepared, more.assign(b="text"), "more.csv").warnings
     assert len(warned) == 1
-    assert warned[0].startswith("more.csv: no value of 'b' could be read")
+    assert warned[0].startswith("more.csv: no value in 'b' could be read")
     empty = with_unlabeled(prepared, more.assign(b=np.nan), "more.csv")  # as it is given
     assert empty.warnings == []

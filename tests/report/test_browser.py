@@ -200,7 +200,7 @@ def test_the_sentence_and_the_dot_follow_the_slider(opened, report):
         found, alarms = (number(opened, f"#cell-{y}-1") for y in (1, 0))
         sentence = opened.inner_text("#lead")
         if found + alarms:
-            told = f"about {per_hundred(found / (found + alarms))} are real"
+            told = f"about {per_hundred(found / (found + alarms))} are positive"
             assert told in sentence
             assert f"about {per_hundred(found / positive.sum())} are found" in sentence
         else:
@@ -298,7 +298,7 @@ def test_ranges_allow_for_rows_that_are_alike(browser, tmp_path):
                 shown = page.inner_text(f"#o-{key}-range")
                 assert shown == range_of_hundred(rate), (key, step)
         page.locator("details").first.evaluate("each => each.open = true")
-        assert "near in time ('day')" in page.inner_text("main")
+        assert "close in time ('day')" in page.inner_text("main")
 
 
 def test_the_cost_slider_finds_the_cheapest_threshold(opened, report):
@@ -469,7 +469,9 @@ def test_the_slider_moves_every_figure_of_each_class(four, class_report, place):
     four.click("#reset")
     check_page(four, class_report)
     assert four.inner_text("#v-weight") == "1"
-    assert all("confidence" in text for text in four.locator(".of-mean").all_inner_texts())
+    assert all(
+        "90% interval" in text for text in four.locator(".of-mean").all_inner_texts()
+    )
 
 
 def test_the_class_chosen_is_the_one_shown(four, class_report):
@@ -504,7 +506,7 @@ def test_the_dot_of_each_class_stays_on_its_curve(four, class_report, place):
         assert off_the_curve(four, "pr", place) < 1
         assert off_the_curve(four, "roc", place) < 1
     right = sum(number(four, f"#cell-{c}-{c}") for c in range(4))
-    words = f"of 100 rows about {per_hundred(right / len(labels))} are given"
+    words = f"of 100 rows, about {per_hundred(right / len(labels))} are classified"
     assert words in four.inner_text("#lead")
 
 
@@ -527,9 +529,9 @@ def test_it_works_by_keyboard_and_speaks_with_many_classes(four, class_report):
 def test_tables_sort_with_many_classes(four, table):
     found = four.locator("table.sortable").nth(table)
     headings = found.locator("thead th").all_inner_texts()
-    assert any("Found" in text or "Votes" in text for text in headings)
+    assert any("Recall" in text or "Score" in text for text in headings)
     for column, heading in enumerate(headings):
-        if not heading.startswith(("Row", "Found", "Right", "Votes", "F1")):
+        if not heading.startswith(("Row", "Recall", "Precision", "Score", "F1")):
             continue
         head = found.locator("thead th").nth(column)
         for direction in ("ascending", "descending"):
@@ -698,7 +700,7 @@ def test_the_page_of_drift(browser, drift_page, width, scheme):
         columns = page.get_by_role("region", name="All columns")
         names = columns.locator("tbody th").all_inner_texts()
         assert names == [column.name for column in found.columns]
-        told = page.get_by_role("region", name="Figures").locator("tbody th")
+        told = page.get_by_role("region", name="Scores").locator("tbody th")
         assert told.all_inner_texts() == ["precision", "recall", "F1", "AP"]
         assert found.worth[0] in page.inner_text("main")
         seen = page.get_by_role("region", name="All batches").locator("tbody th")
@@ -720,7 +722,7 @@ def test_the_page_of_drift_without_a_change(browser, tmp_path):
     path = tmp_path / "drift.html"
     model.drift(before).save(path)
     with silent_page(browser, path) as page:
-        assert "Nothing that is both certain" in page.inner_text("main")
+        assert "no change is both significant" in page.inner_text("main")
         assert page.locator("main figure").count() == 0
 
 
@@ -728,6 +730,6 @@ def test_the_budget_slider_tells_what_is_found(opened, report):
     budget = report[1]["budget"]
     move(opened, "#s-top", len(budget) - 1)
     assert number(opened, "#v-top") == budget[-1]["rows"] == report[1]["data"]["judged"]
-    assert "of 100 real ones 100" in opened.inner_text("#o-top")
+    assert "and 100 (" in opened.inner_text("#o-top")
     move(opened, "#s-top", 0)
     assert opened.inner_text("#v-top") == "1"

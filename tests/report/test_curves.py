@@ -135,9 +135,9 @@ def test_drawings_escape_what_they_are_given():
     ("of_fit", "new", "step", "words"),
     [
         (0, 1_000_000, 1, "new"),
-        (1_000_000, 0, 1, "training rows, out of sample"),
+        (1_000_000, 0, 1, "out of sample on 1,000,000 training rows."),
         (9, 999_991, 1, "rows, training rows out of sample"),
-        (900_000, 0, 4, "training rows (one in 4), out of sample"),
+        (900_000, 0, 4, "training rows (one in 4)."),
         (9, 899_991, 4, "rows, training rows (one in 4) out of sample"),
     ],
 )

@@ -153,7 +153,7 @@ def test_how_plain_models_did_is_told(model, fresh_rows):
     }
     page = render(summarise(replace(model, scores=scores), fresh_rows))
     assert "A plain forest alone does better &lt;here&gt;." in page
-    assert "Beside plain models" in page
+    assert "Compared with baselines" in page
 
 
 def test_cells_are_as_dark_in_the_script(hostile_page):
@@ -197,6 +197,6 @@ def test_very_many_classes_have_no_slider_and_say_so(tmp_path):
     assert said["weights"] is None
     assert "There is no slider" in page
     assert 'id="confusion"' not in page
-    assert "Shown are 20 of 60 classes" in page
+    assert "Shown are the 20 rarest of 60 classes" in page
     assert "The 15 most frequent of 60 are shown" in page
     assert path.stat().st_size < 3_000_000

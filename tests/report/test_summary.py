@@ -29,10 +29,10 @@ def test_rows_of_the_fit_are_judged_by_their_stored_votes(model, fitted):
         said["decision"]["confusion"][1][1] != (own & truth).sum()
     )  # in sample it is better
     assert said["data"]["of_fit"] == len(fitted)
-    assert "No promise" in said["certificate"]["why"]
+    assert "cannot support a guarantee" in said["certificate"]["why"]
     assert said["voters"]["of_fit"]
     page = render(said)
-    assert "Judged on 600 training rows, out of sample." in page
+    assert "Evaluated out of sample on 600 training rows." in page
     own = said["views"][0]["cuts"]["own"]  # where the slider starts
     assert said["views"][0]["cuts"]["found"][own] == (stored & truth).sum()
     assert said["views"][0]["cuts"]["alarms"][own] == (stored & ~truth).sum()
@@ -70,8 +70,8 @@ def test_rows_keep_their_numbers_where_the_truth_has_gaps(model, fresh_rows):
     assert said["data"]["without_truth"] == (len(frame) + 2) // 3
     for row in said["rows"]["missed"]["rows"]:
         assert frame["fraud"].iloc[row["row"] - 1] == "yes"
-    assert "without a truth" in render(said)
-    with pytest.raises(ValueError, match="no value in any row"):
+    assert "unlabelled rows were left out" in render(said)
+    with pytest.raises(ValueError, match="is missing in all rows"):
         summarise(model, frame.assign(fraud=None))
 
 
@@ -81,7 +81,7 @@ def test_without_the_target_the_flagged_rows_are_shown(model, fresh_rows):
     assert said["classes"][1]["named"]["part"] == flagged.sum()
     assert [r["row"] for r in said["rows"]["flagged"]["rows"]] != []
     page = render(said)
-    assert "No true answers: what the model flags, not how well." in page
+    assert "No labels: this shows what the model flags, not how well." in page
     assert 'id="confusion"' not in page
 
 
@@ -109,7 +109,7 @@ def test_a_pool_of_models_with_names():
     assert said["importances"]["method"] == "shuffled"
     assert said["importances"]["names"][0] == "amount"
     assert "day" in said["importances"]["names"]  # its parts count together
-    assert "calibration that was learned on other rows" in said["calibration_words"]
+    assert "calibrated out of sample, on other rows" in said["calibration_words"]
 
 
 def test_another_target_column_and_a_wrong_one(model, fresh_rows):
@@ -130,7 +130,7 @@ def test_rows_without_an_honest_vote_are_left_out(fitted):
     assert said["data"]["judged"] == len(fitted) - 40
     assert sum(map(sum, said["decision"]["confusion"])) == len(fitted) - 40
     model.training.vote[:] = np.nan
-    with pytest.raises(ValueError, match="no row has an honest vote"):
+    with pytest.raises(ValueError, match="no row has an out-of-sample vote"):
         summarise(model, fitted)
 
 
@@ -138,7 +138,7 @@ def test_a_model_that_kept_no_voters_says_why(fitted):
     model = make_model(fitted, with_voters=False)
     said = summarise(model, fitted)
     assert not said["voters"]["known"]
-    assert "no measure" in render(said)
+    assert "cannot be evaluated here" in render(said)
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_all_columns_are_counted_and_some_are_listed():
     wide = {f"n{k}": np.random.default_rng(k).normal(size=len(table)) for k in range(210)}
     frame = pd.concat([table, pd.DataFrame(wide)], axis="columns")
     page = render(summarise(make_model(frame), frame))
-    assert "214 columns are used and 1 is not" in page
+    assert "214 columns used, 1 dropped" in page
     assert "15 more" in page
     assert "n194" in page
 
@@ -209,7 +209,7 @@ def test_counts_are_those_of_honest_decisions(class_model, class_rows, new_rows,
     assert said["data"]["of_fit"] == (len(frame) if known else 0)
     assert bool(said["certificate"]["why"]) == known
     assert said["voters"]["of_fit"] == known
-    words = "learned on other rows" if known else "The model's probabilities"
+    words = "calibrated out of sample" if known else "the model's probabilities"
     assert words in said["calibration_words"]
     json.dumps(said, allow_nan=False)
 
@@ -263,7 +263,7 @@ def test_without_the_truth_it_shows_what_is_decided(class_model, new_rows):
     named = [one["named"]["part"] for one in said["classes"]]
     assert named == np.bincount(decided, minlength=4).tolist()
     assert "fine" not in {row["decided"] for row in said["rows"]["named"]["rows"]}
-    assert "No true answers: what the model decides, not how well." in render(said)
+    assert "No labels: this shows what the model predicts, not how well." in render(said)
 
 
 def test_rows_without_a_class_or_a_vote_are_left_out(class_rows):
@@ -276,10 +276,10 @@ def test_rows_without_a_class_or_a_vote_are_left_out(class_rows):
     left = len(some) - (class_rows["fault"].head(40) != "dent").sum()
     assert sum(map(sum, said["decision"]["confusion"])) == left
     page = render(said)
-    assert "1 more are known to the model" in page
-    assert "no measure" in page  # of the voters, on rows that they know
+    assert "(the model knows 1 more)" in page
+    assert "cannot be evaluated here" in page  # of the voters, on rows that they know
     one = class_rows[class_rows["fault"] == "dent"].tail(10).assign(width=9.0)
-    assert "so little can be said" in render(summarise(model, one.reset_index(drop=True)))
+    assert "so this says little" in render(summarise(model, one.reset_index(drop=True)))
 
 
 def test_a_pool_and_its_probabilities(class_rows, new_rows):
@@ -300,7 +300,7 @@ def test_a_single_row_of_many_classes(class_model, new_rows, column):
         page = render(said)
     assert said["data"]["rows"] == 1
     assert said["labelled"] == (column == "fault")
-    assert "Telling the classes of" in page
+    assert "Classifying <em>" in page
 
 
 def test_what_is_found_if_so_many_rows_are_checked(model, fresh_rows):

@@ -1,4 +1,4 @@
-"""The ``damvi`` command. One file a command; heavy imports wait until it runs."""
+"""The ``damvi`` command: one file per subcommand. Heavy imports wait until it runs."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ from .review import review
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="damvi")
 def main() -> None:
-    """Classification with a rare class, by a diversity-aware majority vote.
+    """Classify rare events with a diversity-aware majority vote.
 
     \b
-    Exit codes: 0 done, 1 something is wrong with the input, 2 wrong usage,
-    130 interrupted by Ctrl-C, 143 terminated.
+    New here? Try: damvi demo
+    Exit codes: 0 success, 1 bad input, 2 bad usage, 130 interrupted (Ctrl-C),
+    143 terminated.
     """
-    # To look for garbage in all that ends with the process takes a third of a second.
+    # A last garbage collection at exit would cost a third of a second.
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
 
@@ -65,44 +66,44 @@ for command in (
 
 
 GRACE = 5.0
-"""Seconds to put things in order after a signal, until the process ends by force."""
+"""Seconds for cleanup after a signal before the process is killed."""
 
 
 def run() -> None:
-    """The command as a process of its own, which a signal ends cleanly.
+    """Run the command as its own process, and end it cleanly on a signal.
 
-    By Ctrl-C Python raises an exception in the main thread, and ends while other threads
-    are still inside LightGBM, CatBoost or a kernel: a crash, three times in five. Here the
-    main thread leaves what it is at, by an exception too, and then the process ends at
-    once, with nothing half written and no worker left. Python users get their
-    ``KeyboardInterrupt`` as ever; this is of the command alone.
+    On Ctrl-C Python raises an exception in the main thread and exits while other threads
+    are still inside LightGBM, CatBoost or a kernel, which crashes three times in five.
+    Here the main thread unwinds by an exception too, and then the process exits at once,
+    with no partial files and no orphaned workers. This applies to the command only; Python
+    users get their usual ``KeyboardInterrupt``.
     """
     stop = _Stop()
     stop.listen()
     sys.excepthook = _show_traceback
-    with suppress(AttributeError, ValueError):  # a code page has not all letters
+    with suppress(AttributeError, ValueError):  # a code page lacks some characters
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         main(prog_name="damvi")
     except _Stopped:
         pass
     finally:
-        if stop.number is not None:  # whatever became of the exception on its way
+        if stop.number is not None:  # even if the exception was swallowed on the way
             _end(stop.number)
-        stop.listen(signal.SIG_IGN)  # what is left takes no time, and all is written
+        stop.listen(signal.SIG_IGN)  # all is written, and the rest is instant
 
 
 def _show_traceback(kind: Any, error: Any, where: Any) -> None:
-    """As Python does; but what is in a message may come from a table."""
+    """Print a traceback, escaping control characters that came from the user's data."""
     click.echo(visible("".join(format_exception(kind, error, where))), err=True, nl=False)
 
 
 class _Stopped(BaseException):
-    """The process was asked to end. Not caught on the way, unlike KeyboardInterrupt."""
+    """The process was asked to stop. Unlike KeyboardInterrupt, nothing catches it."""
 
 
 class _Stop:
-    """The signal that came, if one did."""
+    """A signal handler that remembers the signal it received, if any."""
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -121,7 +122,7 @@ class _Stop:
         if self.number is not None:  # asked twice
             _end(number)
         self.number = number
-        # From a callback of a compiler, say, the exception does not come through.
+        # Inside a compiler callback, for example, the exception is not propagated.
         sys.unraisablehook = lambda _: None
         timer = Timer(GRACE, _end, (number,))
         timer.daemon = True
@@ -130,17 +131,17 @@ class _Stop:
 
 
 def _end(number: int) -> None:
-    """End now, as shells count it: 128 and the signal's number."""
-    # Such as a cluster's workers. Whoever started some has imported this.
+    """Exit now, with the shell's code for a signal: 128 plus its number."""
+    # Kill worker processes, such as a cluster's. If there are any, this is imported.
     children = getattr(sys.modules.get("multiprocessing"), "active_children", list)
     for child in children():
         child.kill()
     remove_parts()
     with suppress(OSError, ValueError):
         if sys.stderr.isatty():
-            sys.stderr.write("\x1b[?25h")  # the cursor, which a progress bar hides
+            sys.stderr.write("\x1b[?25h")  # show the cursor, which a progress bar hides
         words = "Interrupted" if number == signal.SIGINT else "Terminated"
-        sys.stderr.write(f"{words}; no file was left half written.\n")
+        sys.stderr.write(f"{words}. No partial files were left behind.\n")
         sys.stderr.flush()
     with suppress(OSError, ValueError):
         sys.stdout.flush()

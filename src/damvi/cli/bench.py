@@ -1,4 +1,4 @@
-"""``damvi bench``: DAMVI beside other models on a table of the user's own."""
+"""``damvi bench``: DAMVI against other models on the user's own table."""
 
 from __future__ import annotations
 
@@ -23,19 +23,28 @@ SCORES, SETTINGS = "scores.csv", "settings.json"
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--target", metavar="COLUMN", required=True, help="The column to predict.")
-@click.option("--positive", metavar="VALUE", help="The value to find, against all others.")
-@click.option("--group", metavar="COLUMN", help="Which rows belong together.")
-@click.option("--drop", metavar="COLUMN", multiple=True, help="Do not use this column.")
-@click.option("--keep", metavar="COLUMN", multiple=True, help="Use it, whatever it seems.")
 @click.option(
-    "--contenders", metavar="A,B", help="Only these. Default: all that are installed."
+    "--positive", metavar="VALUE", help="The positive class; all other values are negative."
+)
+@click.option(
+    "--group", metavar="COLUMN", help="Rows with the same value stay in the same split."
+)
+@click.option("--drop", metavar="COLUMN", multiple=True, help="Ignore this column.")
+@click.option(
+    "--keep",
+    metavar="COLUMN",
+    multiple=True,
+    help="Use this column even if damvi would drop it.",
+)
+@click.option(
+    "--contenders", metavar="A,B", help="Models to compare. Default: all installed ones."
 )
 @click.option("--splits", "n_splits", type=click.IntRange(1), default=10, show_default=True)
 @click.option(
     "--top",
     type=click.IntRange(1),
     metavar="K",
-    help="Also tell what the K test rows with the highest scores of each split hold.",
+    help="Also measure precision and recall among the K highest-scoring test rows.",
 )
 @click.option(
     "--format",
@@ -43,7 +52,7 @@ SCORES, SETTINGS = "scores.csv", "settings.json"
     type=click.Choice(["terminal", "markdown", "latex"]),
     default="terminal",
     show_default=True,
-    help="How the table is printed. Files have the other two in any case.",
+    help="How to print the table. Markdown and LaTeX files are always written.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 @click.option("--jobs", type=click.IntRange(1), help="Threads. Default: all cores.")
@@ -65,18 +74,18 @@ def bench(
     jobs: int | None,
     out: Path | None,
 ) -> None:
-    """Compare DAMVI with other models on the table DATA.
+    """Benchmark DAMVI against other models on DATA.
 
     \b
         damvi bench data.csv --target is_fraud
 
-    DATA is read as damvi fit reads it. Over stratified 70/30 splits, each contender is
-    trained with its threshold tuned on training rows that it has not seen, judged on the
-    test rows by F1 and average precision, and compared in pairs with DAMVI. With --top,
-    also by the precision and the recall of a budget of so many alerts.
+    DATA is read as in damvi fit. On stratified 70/30 splits, each model is trained, its
+    threshold is tuned on out-of-fold training rows, and its F1 and average precision on the
+    test rows are compared pairwise with DAMVI's. --top adds precision and recall at a
+    budget of K alerts.
 
-    Scores are kept in the results folder as they are made: interrupt the command when you
-    like, and the same command goes on where it stopped.
+    Scores are saved to the results folder as they come in. You can interrupt the command
+    at any time and run it again to resume.
     """
     from joblib import cpu_count
 
@@ -90,11 +99,11 @@ def bench(
     if contenders is None:
         names, reasons = available_contenders()
         for reason in reasons:
-            output.note(f"Left out: {reason}")
+            output.note(f"Skipped: {reason}")
     else:
         names = list(dict.fromkeys(name.strip() for name in contenders.split(",")))
         for name in names:
-            make_contender(name)  # says what is wrong with it, before the work
+            make_contender(name)  # fails early if something is wrong
     frame = read_table(data, as_text=[target])
     table = prepare(frame, target, positive, group=group, keep=keep, drop=drop)
     show_table(output, data, table)
@@ -114,7 +123,7 @@ def bench(
         follow=_Follow(folder / SCORES, columns(top), output),
     )
     if found.scores["f1"].isna().all():
-        raise click.ClickException(f"no contender could be fitted: {found.scores.note[0]}")
+        raise click.ClickException(f"no model could be fitted: {found.scores.note[0]}")
     from .._files import write_whole
 
     texts = {"table.md": found.to_markdown(), "table.tex": found.to_latex()}
@@ -124,7 +133,7 @@ def bench(
         output.show(found.to_terminal())
     else:
         output.say(texts["table.md" if form == "markdown" else "table.tex"])
-    output.say(f"\nWritten to {folder}: {', '.join([SCORES, *texts])}")
+    output.say(f"\nSaved {', '.join([SCORES, *texts])} to {folder}.")
     output.result(
         {
             "folder": str(folder),
@@ -136,7 +145,7 @@ def bench(
 
 
 def _settings(table: Prepared, seed: int, top: int | None) -> dict[str, Any]:
-    """What scores depend on beyond the contender and the split."""
+    """Everything the scores depend on besides the contender and the split."""
     from pandas.util import hash_pandas_object
 
     from .. import __version__
@@ -153,7 +162,7 @@ def _settings(table: Prepared, seed: int, top: int | None) -> dict[str, Any]:
 def _open(
     folder: Path, settings: dict[str, Any], names: list[str], output: Output
 ) -> pd.DataFrame | None:
-    """The scores that an earlier run has left, if they are of the same rows."""
+    """Scores saved by an earlier run, if it had the same rows and settings."""
     import pandas as pd
 
     from .._files import write_whole
@@ -162,23 +171,23 @@ def _open(
     scores, made_by = folder / SCORES, folder / SETTINGS
     same = made_by.is_file() and made_by.read_text("utf-8") == json.dumps(settings)
     if scores.is_file() and same:
-        # A line that was not written whole is none.
+        # Drop a partly written last line.
         lines = scores.read_text("utf-8").splitlines(keepends=True)
         write_whole(scores, "".join(line for line in lines if line.endswith("\n")))
         empty = dict.fromkeys(names[2:-1], "")
         known = pd.read_csv(scores, keep_default_na=False, na_values=empty)
         known = known.drop_duplicates(["contender", "split"], keep="last")
-        output.note(f"{len(known)} scores are in {scores} already.")
+        output.note(f"Resuming: {len(known)} scores are already in {scores}.")
         return known
     if scores.is_file():
-        output.note(f"{scores} is of other rows or settings, and is written anew.")
+        output.note(f"Overwriting {scores}: it has other rows or settings.")
     write_whole(scores, ",".join(names) + "\n")
     write_whole(made_by, json.dumps(settings))
     return None
 
 
 class _Follow:
-    """Writes each score as it comes, and tells how far the comparison is."""
+    """Saves each score as it comes in and shows progress."""
 
     def __init__(self, scores: Path, names: list[str], output: Output) -> None:
         self._scores, self._names, self._output = scores, names, output
@@ -190,17 +199,17 @@ class _Follow:
         line = pd.DataFrame([row], columns=self._names)
         with self._scores.open("a", encoding="utf-8") as file:
             line.to_csv(file, header=False, index=False, lineterminator="\n")
-        said = f"F1 {row['f1']:.3f} AP {row['ap']:.3f}"
+        result = f"F1 {row['f1']:.3f} AP {row['ap']:.3f}"
         left = (time.monotonic() - self._start) * (total - done) / done
         self._output.note(
             f"[{done}/{total}] {row['contender']} split {row['split']}: "
-            f"{printable(row['note']) or said}"
+            f"{printable(row['note']) or result}"
             + (f"  about {in_words(left)} left" if done < total else "")
         )
 
 
 def in_words(seconds: float) -> str:
-    """A time that a person waits, without false precision."""
+    """A duration, rounded for people."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     minutes = seconds / 60

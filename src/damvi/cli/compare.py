@@ -1,4 +1,4 @@
-"""``damvi compare``: what a new model does otherwise than an old one."""
+"""``damvi compare``: how a new model differs from an old one."""
 
 from __future__ import annotations
 
@@ -18,19 +18,26 @@ PATH = click.Path(path_type=Path)
 @click.argument("old", type=PATH)
 @click.argument("new", type=PATH)
 @click.argument("data", type=PATH)
-@click.option("--target", metavar="COLUMN", help="The true answers. Default: the models'.")
-@click.option("--cost-miss", type=COST, help="What a miss costs.")
-@click.option("--cost-false-alarm", type=COST, help="What a false alarm costs.")
+@click.option(
+    "--target", metavar="COLUMN", help="Column of true labels. Default: the models' target."
+)
+@click.option("--cost-miss", type=COST, help="Cost of a missed positive. [1]")
+@click.option("--cost-false-alarm", type=COST, help="Cost of a false alarm. [1]")
 @click.option(
     "--top",
     type=click.IntRange(1),
     metavar="K",
-    help="Also the hits in the K highest scores of each. Default: as many as both were "
-    "fitted to flag.",
+    help="Also compare the hits among each model's K highest scores. Default: the alert "
+    "budget both were fitted for, if any.",
 )
-@click.option("--id", "id_", metavar="COLUMN", help="Stands beside each row that differs.")
-@click.option("--columns", metavar="A,B", help="More columns to stand beside these rows.")
-@click.option("-o", "--out", type=PATH, help="All rows on which they differ, as CSV.")
+@click.option(
+    "--id",
+    "id_",
+    metavar="COLUMN",
+    help="Column to show with each differing row, such as an id.",
+)
+@click.option("--columns", metavar="A,B", help="More columns to show with these rows.")
+@click.option("-o", "--out", type=PATH, help="Save all differing rows as CSV.")
 def compare(
     old: Path,
     new: Path,
@@ -43,12 +50,11 @@ def compare(
     columns: str | None,
     out: Path | None,
 ) -> None:
-    """Compare the models OLD and NEW on the rows of DATA.
+    """Compare the models OLD and NEW on DATA.
 
-    Figures of both, and the difference (new less old) with its 90 % interval, from draws of
-    the same rows for both; each model decides by its own threshold. Training rows of either
-    are recognised, and judged by voters, weights and thresholds of it that had not seen
-    them. Without true answers the decisions alone are compared.
+    Shows the scores of both and the difference (new minus old), with a 90% interval from a
+    paired bootstrap. Each model uses its own threshold. Training rows of either model are
+    recognised and scored out of sample. Without labels, only the decisions are compared.
     """
     from .figures import digits, plain_table, show_rows
     from .loading import load_whole
@@ -66,21 +72,23 @@ def compare(
     )
     rows = []
     for name, figure in found.table.iterrows():
-        whole = str(name) == "flags" or str(name).startswith("decided ")
-        form = "{:,.0f}".format if whole else digits
+        is_count = str(name) == "flags" or str(name).startswith("decided ")
+        form = "{:,.0f}".format if is_count else digits
         form = "{:,.3g}".format if str(name).startswith("hits ") else form
         less, low, high = (figure[key] for key in ("difference", "low", "high"))
-        told = [f"{'+' if value > 0 else ''}{form(value)}" for value in (less, low, high)]
-        sure = f"{told[1]} to {told[2]}"
-        rows.append([str(name), form(figure["old"]), form(figure["new"]), told[0], sure])
-    output.show(plain_table(["", "old", "new", "new less old", "90 % interval"], rows))
+        less, low, high = (
+            f"{'+' if value > 0 else ''}{form(value)}" for value in (less, low, high)
+        )
+        interval = f"{low} to {high}"
+        rows.append([str(name), form(figure["old"]), form(figure["new"]), less, interval])
+    output.show(plain_table(["", "old", "new", "difference", "90% interval"], rows))
     output.say()
     for line in found.words:
         output.say(line)
     n = len(found.rows)
     output.say(
-        f"\nThe decisions agree on {found.agreement:.2%} of "
-        f"{counted(found.judged, 'row')}, and differ on {n:,}."
+        f"\nThe models agree on {found.agreement:.2%} of {counted(found.judged, 'row')} "
+        f"and differ on {n:,}."
     )
     show_rows(output, found.rows, MOST_ROWS, out)
     output.result({"out": None if out is None else str(out), **found.as_dict()})

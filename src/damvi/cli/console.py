@@ -1,4 +1,4 @@
-"""What all commands share: output for people and machines, common options, errors."""
+"""What all commands share: human and JSON output, common options, error handling."""
 
 from __future__ import annotations
 
@@ -20,60 +20,60 @@ from .._files import check_writable
 
 KEY = "damvi.cli.output"
 WIDE = 160
-"""Characters to a line in a file or a pipe, which has no width of its own."""
+"""Line width for files and pipes, which have none of their own."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Signs by which a spreadsheet takes a cell for a formula."""
+"""Leading characters that make a spreadsheet read a cell as a formula."""
 STEERS = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""What JSON need not escape, but terminals obey: C1 codes, and the direction of text."""
-FAULT = "this looks like a fault of damvi; --debug shows where"
+"""Characters JSON leaves alone but terminals obey: C1 codes and text direction marks."""
+FAULT = "this looks like a bug in damvi; run with --debug for a traceback"
 
 
 @dataclass
 class Output:
-    """Where the output of a command goes, by its options: people, machines, or nobody."""
+    """Where a command's output goes: text, JSON, or nowhere."""
 
     as_json: bool = False
     quiet: bool = False
     debug: bool = False
 
     def say(self, text: str = "") -> None:
-        """For people, on the standard output."""
+        """Print text for people to standard output."""
         if not (self.as_json or self.quiet):
             click.echo(visible(text))
 
     def show(self, table: Any) -> None:
-        """A rich table for people; no colour unless it goes to a terminal."""
+        """Print a rich table, in colour only on a terminal."""
         if not (self.as_json or self.quiet):
             _console().print(_Visible(table))
 
     @property
     def columns(self) -> int:
-        """Characters that a line has room for."""
+        """Width of the terminal in characters."""
         return int(_console().width)
 
     def note(self, text: str) -> None:
-        """Beside the point, on the standard error."""
+        """Print a side note to standard error."""
         if not self.quiet:
             click.echo(visible(text), err=True)
 
     def result(self, values: Any) -> None:
-        """For machines."""
+        """Print the result as JSON, if asked for."""
         if self.as_json:
             text = to_json(values)
             try:
                 text.encode(sys.stdout.encoding or "utf-8")
-            except UnicodeEncodeError:  # a code page: letters by their numbers
+            except UnicodeEncodeError:  # a code page: escape what it lacks
                 text = json.dumps(json.loads(text), indent=2)
             click.echo(text)
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody is there to watch a bar."""
+        """Whether a progress bar has an audience: standard error is a terminal."""
         return not self.quiet and sys.stderr.isatty()
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
-        """A context in which each warning of a library becomes a note, once."""
+        """Turn library warnings inside this context into notes, each printed once."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
@@ -84,7 +84,7 @@ class Output:
 
 
 class _Visible:
-    """What rich draws, without what in the user's data would steer a terminal."""
+    """A rich renderable, with control characters from the user's data escaped."""
 
     def __init__(self, drawn: Any) -> None:
         self._drawn = drawn
@@ -106,16 +106,17 @@ def _console() -> Any:
 
 
 def current_output(context: click.Context | None = None) -> Output:
-    """The output of the command that is running."""
+    """The output of the running command."""
     context = context or click.get_current_context()
     found: Output = context.meta.setdefault(KEY, Output())
     return found
 
 
 def to_json(values: Any) -> str:
-    """JSON that every reader takes: there is no NaN in it.
+    """Strict JSON, without NaN.
 
-    Letters are themselves, but what would steer a terminal is written by its number.
+    Characters are written as they are, except those a terminal would obey: these are
+    escaped.
     """
     text = json.dumps(_plain(values), indent=2, ensure_ascii=False)
     return STEERS.sub(lambda found: json.dumps(found[0])[1:-1], text)
@@ -133,17 +134,17 @@ def _plain(values: Any) -> Any:
 
 
 def printable(text: str) -> str:
-    """Text from the user's data, without what would steer a terminal."""
+    """Text from the user's data, with control characters escaped."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def visible(text: str) -> str:
-    """The same for text of several lines."""
+    """The same for multi-line text."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def no_formula(text: str) -> str:
-    """Text from the user's data that no spreadsheet takes for a formula.
+    """Text from the user's data, quoted if a spreadsheet would read it as a formula.
 
     Examples
     --------
@@ -151,37 +152,41 @@ def no_formula(text: str) -> str:
     ("'=1+1", '-1', 'ok')
     """
     try:
-        float(text)  # -1 is a label as good as any
+        float(text)  # -1 is a fine label
     except ValueError:
         return f"'{text}" if text.startswith(FORMULA) else text
     return text
 
 
 def check_output_file(out: Path, *inputs: Path) -> None:
-    """An error before the work, not after it, if ``out`` cannot be written.
+    """Fail before the work, not after it, if ``out`` cannot be written.
 
-    A file that is read is never written over.
+    Input files are never overwritten.
     """
     if out.is_dir():
-        raise ValueError(f"{out} is a folder; name a file in it")
+        raise ValueError(f"{out} is a folder; give a file name inside it")
     if not out.absolute().parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {out.parent} to write {out.name} to")
+        raise FileNotFoundError(
+            f"cannot write {out}: the folder {out.parent} does not exist"
+        )
     if out.exists() and any(path.exists() and out.samefile(path) for path in inputs):
-        raise click.UsageError(f"-o names {out}, a file that is read; name another")
+        raise click.UsageError(
+            f"-o would overwrite the input file {out}; choose another name"
+        )
     try:
         check_writable(out)
     except OSError as error:
-        if error.filename == str(out.absolute()):  # of the file, and not of its folder
+        if error.filename == str(out.absolute()):  # the file itself, not its folder
             raise
         raise PermissionError(
-            f"nothing can be written to the folder {out.parent}: {error.strerror}"
+            f"cannot write to the folder {out.parent}: {error.strerror}"
         ) from None
 
 
 class Commands(click.Group):
     """A group whose commands all take ``--json``, ``--quiet`` and ``--debug``.
 
-    What is wrong with the user's input ends with one line and exit code 1.
+    Errors in the user's input end with a one-line message and exit code 1.
     """
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
@@ -212,7 +217,7 @@ class Commands(click.Group):
 
 
 def one_line(error: Exception) -> str:
-    """What is wrong, without line breaks; what nobody foresaw says so."""
+    """An error message without line breaks; unforeseen errors are marked as such."""
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return f"out of memory. {text}".strip()
@@ -220,10 +225,10 @@ def one_line(error: Exception) -> str:
         package = (error.name or text).partition(".")[0]
         return (
             f"this needs the package {package}, which is not installed; "
-            f"pip install 'damvi[all]' brings it"
+            f"run pip install 'damvi[all]'"
         )
     if isinstance(error, FileNotFoundError) and error.filename:
-        return f"there is no file {error.filename}"
+        return f"file not found: {error.filename}"
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
@@ -233,12 +238,12 @@ def one_line(error: Exception) -> str:
 
 
 def _add_common_options(command: click.Command) -> None:
-    """Give a command, and those below it, the options that all have."""
+    """Add the common options to a command and its subcommands."""
     there = {name for option in command.params for name in option.opts}
     for name, field, words in (
-        ("--json", "as_json", "Print the result as JSON, for machines."),
-        ("--quiet", "quiet", "Print nothing but errors."),
-        ("--debug", "debug", "Show where an error comes from."),
+        ("--json", "as_json", "Print the result as JSON."),
+        ("--quiet", "quiet", "Print only errors."),
+        ("--debug", "debug", "Show a full traceback on error."),
     ):
         if name not in there:
             option = click.Option(

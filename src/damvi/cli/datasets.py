@@ -1,4 +1,4 @@
-"""``damvi datasets``: what there is, and fetching."""
+"""``damvi datasets``: list datasets and download them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from .console import current_output
 
 
 @click.group(invoke_without_command=True)
-@click.option(
-    "--data-dir", metavar="FOLDER", help="A folder of data files to look in first."
-)
+@click.option("--data-dir", metavar="FOLDER", help="Folder of data files to look in first.")
 @click.pass_context
 def datasets(context: click.Context, data_dir: str | None) -> None:
-    """List the datasets that come by name; fetch public ones."""
+    """List and download public datasets."""
     context.obj = data_dir
     if context.invoked_subcommand is not None:
         return
@@ -45,7 +43,7 @@ def datasets(context: click.Context, data_dir: str | None) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.pass_obj
 def fetch(data_dir: str | None, names: tuple[str, ...]) -> None:
-    """Fetch datasets from where they are published into the cache."""
+    """Download datasets into the cache."""
     from ..datasets import fetch as fetch_one
 
     output, paths = current_output(), {}

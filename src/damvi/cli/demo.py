@@ -1,4 +1,4 @@
-"""``damvi demo``: the bundled data, a few seconds, and files to look at."""
+"""``damvi demo``: a model and a report from bundled data, in under a minute."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ FOLDER = "damvi-demo"
 
 
 @click.command()
-@click.option("--seed", default=0, show_default=True, help="Seed of the voters.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
 @click.option(
     "-o",
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help=f"Folder for the files. Default: {FOLDER}.",
+    help=f"Output folder. Default: {FOLDER}.",
 )
 def demo(seed: int, out: Path | None) -> None:
-    """Fit a model on bundled data: a table, a report, and what to type next.
+    """Fit a model on bundled data and write a report.
 
-    The data are 10,000 runs of a milling machine, 339 of them with a failure (AI4I 2020,
-    CC BY 4.0). The model is the one that damvi fit takes by default. Nothing is fetched.
+    The data are 10,000 runs of a milling machine, of which 339 failed (AI4I 2020, CC BY
+    4.0). The model is the default of damvi fit. Nothing is downloaded.
     """
     output = current_output()
     folder = _folder(out)
@@ -36,10 +36,10 @@ def demo(seed: int, out: Path | None) -> None:
     fitted = fit_file(data, target, model, random_state=seed, output=output)
     reported = _report(fitted, data, page)
     if reported:
-        output.say(f"Report: {page} (open it in a browser; it needs no network).")
-    output.say("\nNow yours:")
+        output.say(f"Report: {page} (open it in a browser; it works offline).")
+    output.say("\nTry it on your own data:")
     output.say("  damvi fit YOUR_DATA.csv --target COLUMN")
-    output.say("or, on with the demo:")
+    output.say("Or explore the demo:")
     if not reported:
         output.say(f"  damvi report {model} {data}")
     output.say(f"  damvi evaluate {model} {data}")
@@ -49,7 +49,7 @@ def demo(seed: int, out: Path | None) -> None:
 
 
 def _folder(out: Path | None) -> Path:
-    """The folder of the demo: here if that can be written to, or a temporary one."""
+    """The demo's folder: in the current one if it is writable, else a temporary one."""
     folder = out or Path(FOLDER)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def _folder(out: Path | None) -> Path:
 
 
 def _write_data(path: Path) -> str:
-    """The bundled table as a file; returns the name of its target."""
+    """Write the bundled table to a file and return the name of its target."""
     from .._files import whole_file
     from ..datasets import load
 
@@ -74,7 +74,7 @@ def _write_data(path: Path) -> str:
 
 
 def _report(model: Any, data: Path, page: Path) -> bool:
-    """Write the report, if what it needs is installed."""
+    """Write the report if its dependencies are installed."""
     command = f"damvi report {page.with_name('model.damvi')} {data}"
     try:
         model.report(data, page, command=command)

@@ -1,4 +1,4 @@
-"""``damvi drift``: what has changed since training, and what the model is worth now."""
+"""``damvi drift``: what changed since training, and how good the model is now."""
 
 from __future__ import annotations
 
@@ -25,25 +25,27 @@ MOST_ROWS = 30
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    help="Write a page as well: one HTML file.",
+    help="Also write an HTML report.",
 )
 @click.option(
     "--label-shift",
     is_flag=True,
-    help="Expect figures at class rates estimated from the votes, and not at P(y|x) as it "
-    "was.",
+    help="Assume P(x|y) is unchanged instead of P(y|x), and estimate class rates from the "
+    "votes.",
 )
 @click.option(
     "--history",
     type=click.Path(path_type=Path),
-    help="Add the batch to this file; the page shows all of them.",
+    help="Add this batch to a history file; the report shows all its batches.",
 )
-@click.option("--name", help="Of the batch in the history. Default: the file's.")
-@click.option("--target", metavar="COLUMN", help="The true answers. Default: the model's.")
+@click.option("--name", help="Name of the batch in the history. Default: the file name.")
+@click.option(
+    "--target", metavar="COLUMN", help="Column of true labels. Default: the model's target."
+)
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit code 1 if something has changed by enough to be warned of.",
+    help="Exit with code 1 if there are warnings.",
 )
 def drift(
     model: Path,
@@ -55,16 +57,15 @@ def drift(
     target: str | None,
     strict: bool,
 ) -> None:
-    """Show what differs between the table DATA and the rows that MODEL was trained on.
+    """Show how DATA has drifted since MODEL was trained.
 
-    For each column: the share of cells that are missing or cannot be read, the distance
-    between its values then and now (from 0 to 1), and the chance of so clear a difference
-    had nothing changed, corrected for all columns together.
+    For each column: the share of missing or unreadable cells, the distance between training
+    and new values (from 0 to 1), and a p-value corrected for the number of columns.
 
-    And what MODEL is worth on these rows, whose true answers are not needed: precision,
-    recall and average precision as its own probabilities lead to expect, with 90 %
-    intervals. They hold if P(y|x) is what it was in training, or with --label-shift P(x|y).
-    Where DATA has true answers, what was achieved stands beside it.
+    Also estimates, without labels, how good MODEL is on these rows: expected precision,
+    recall and average precision with 90% intervals, based on its probabilities. They hold
+    if P(y|x) is as in training, or P(x|y) with --label-shift. If DATA has labels, the
+    achieved scores are shown next to the expected ones.
     """
     from ..drift import DriftError
     from .figures import plain_table
@@ -83,32 +84,36 @@ def drift(
         command = shlex.join(["damvi", *sys.argv[1:]])
         found.save(out, name=data.name, command=command)
     output.say(
-        f"{counted(found.rows, 'row')} of {data.name} against {found.training_rows:,.0f} "
-        f"of training.\n{found.lead}"
+        f"{data.name}: {counted(found.rows, 'row')}, compared with "
+        f"{found.training_rows:,.0f} training rows.\n{found.lead}"
     )
     for one in found.decisions:
-        output.say(f"{one.words}{'' if one.matters else ' (not far from it)'}.")
+        output.say(f"{one.words}{'' if one.matters else ', which is close'}.")
     changed = [column for column in found.columns if column.changed]
     if changed:
         output.say()
-        headings = ["column", "what changed", "distance", "p, corrected"]
+        headings = ["column", "what changed", "distance", "corrected p"]
         rows = [[one.name, one.words, *one.figures] for one in changed[:MOST_ROWS]]
         output.show(plain_table(headings, rows, texts=2))
         if len(changed) > MOST_ROWS:
             output.say(f"and {counted(len(changed) - MOST_ROWS, 'more column')}.")
-    _show_worth(output, found)
+    _show_scores(output, found)
     if history is not None:
         n = counted(len(found.batches), "batch", "batches")
-        output.say(f"\n{history} has {n} now.")
+        output.say(f"\n{history} now has {n}.")
     if out is not None:
-        output.say(f"\nWritten to {out}: open it in a browser, or send it.")
+        output.say(
+            f"\nSaved the report to {out}. Open it in a browser or share it as it is."
+        )
     if strict and found.warnings:
-        raise DriftError(f"the table differs from training: {'; '.join(found.warnings)}")
+        raise DriftError(
+            f"the data have drifted since training: {'; '.join(found.warnings)}"
+        )
     output.result({"page": None if out is None else str(out), **found.as_dict()})
 
 
-def _show_worth(output: Output, found: Drift) -> None:
-    """What is expected, and what was achieved."""
+def _show_scores(output: Output, found: Drift) -> None:
+    """Print expected and achieved scores."""
     from .figures import plain_table
 
     if not found.worth:
@@ -120,5 +125,5 @@ def _show_worth(output: Output, found: Drift) -> None:
     output.show(plain_table(found.headings, found.figures))
     if found.answered:
         n, rows = found.answered, int(found.rows)
-        which = "all" if n == rows else f"{n:,} of the {rows:,}"
-        output.say(f"Achieved: on {which} rows, whose answers are in the table.")
+        which = "all" if n == rows else f"the {n:,} labelled"
+        output.say(f"Achieved scores are on {which} rows.")

@@ -1,4 +1,4 @@
-"""``damvi evaluate``: how good a model is on a table with known answers."""
+"""``damvi evaluate``: how good a model is on a labelled table."""
 
 from __future__ import annotations
 
@@ -15,27 +15,31 @@ from .fit import COST, SHARE, check_guarantee
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--target", metavar="COLUMN", help="The true answers. Default: the model's.")
-@click.option("--cost-miss", type=COST, help="What a miss costs.")
-@click.option("--cost-false-alarm", type=COST, help="What a false alarm costs.")
+@click.option(
+    "--target", metavar="COLUMN", help="Column of true labels. Default: the model's target."
+)
+@click.option("--cost-miss", type=COST, help="Cost of a missed positive. [1]")
+@click.option("--cost-false-alarm", type=COST, help="Cost of a false alarm. [1]")
 @click.option(
     "--top",
     type=click.IntRange(1),
     metavar="K",
-    help="Also what is found if the K rows with the highest scores are looked into.",
+    help="Also show how many positives are among the K highest-scoring rows.",
 )
 @click.option(
     "--guarantee",
     metavar="RATE=LEVEL",
-    help="A threshold that is promised to keep a rate on rows to come: recall=0.9, "
-    "precision=0.5 or false_alarm_rate=0.01. Training rows are left out for it.",
+    help="Find a threshold that guarantees a rate on new rows: recall=0.9, precision=0.5 "
+    "or false_alarm_rate=0.01. Training rows in DATA are not used for it.",
 )
-@click.option("--confidence", type=SHARE, default=0.9, help="Of the guarantee. [0.9]")
+@click.option(
+    "--confidence", type=SHARE, default=0.9, help="Confidence of the guarantee. [0.9]"
+)
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    help="Where to save the model with the threshold of the guarantee.",
+    help="Save the model with the guaranteed threshold here.",
 )
 def evaluate(
     model: Path,
@@ -48,22 +52,23 @@ def evaluate(
     confidence: float,
     out: Path | None,
 ) -> None:
-    """Judge MODEL on the table DATA, with intervals.
+    """Evaluate MODEL on labelled DATA.
 
-    Training rows are recognised, and judged as damvi fit judged them: by voters, weights
-    and thresholds that had not seen them. Of three or more classes each is judged against
-    the rest; means count every class alike. DATA may be a folder of parquet files or a
-    quoted pattern, as for damvi fit, and is read in blocks then.
+    Every score comes with a confidence interval. Training rows are recognised and scored
+    out of sample, as in damvi fit: by voters, weights and thresholds that never saw them.
+    With three or more classes, each is scored against the rest, and macro scores are plain
+    means over the classes. DATA may be a folder of parquet files or a quoted pattern, which
+    is read in blocks.
 
-    With --guarantee the rows that are new to MODEL give a threshold with a promise, if they
-    are enough for one; -o saves the model that decides by it.
+    With --guarantee, the rows that are new to MODEL are used to find a threshold with a
+    guarantee, if there are enough of them; -o saves the model with that threshold.
     """
     from .figures import interval_table, show_guarantee, wording
     from .loading import load_with_table
 
     output = current_output()
     if out is not None and guarantee is None:
-        raise click.UsageError("-o saves a model with a guarantee; give --guarantee too")
+        raise click.UsageError("-o saves a model with a guarantee; add --guarantee")
     asked = None if guarantee is None else check_guarantee(guarantee)
     if out is not None:
         check_output_file(out, model, data)
@@ -74,7 +79,7 @@ def evaluate(
     found = loaded.evaluate(table, target=target, cost=cost, top=top)
     if found.dropped:
         name = target or loaded.target.name
-        output.note(f"Dropped {counted(found.dropped, 'row')} whose {name!r} is missing.")
+        output.note(f"Dropped {counted(found.dropped, 'row')} with a missing {name!r}.")
     figures, names = found.figures, found.names
     say = wording(loaded.target.texts)
     for line in say.counts(data, names, figures.confusion.sum(axis=1)):
@@ -93,8 +98,8 @@ def evaluate(
         show_guarantee(output, promise.as_dict())
         summary["guarantee"] = promise.as_dict()
         if out is not None and promise.threshold is None:
-            raise ValueError(f"without a guarantee {out} is not written")
+            raise ValueError(f"no guarantee could be made, so {out} was not written")
         if out is not None:
             loaded.with_guarantee(promise).save(out)
-            output.say(f"Saved {out}, which decides by it.")
+            output.say(f"Saved the model with this threshold to {out}.")
     output.result(summary)

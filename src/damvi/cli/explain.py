@@ -1,4 +1,4 @@
-"""``damvi explain``: which columns and voters a model's scores come from."""
+"""``damvi explain``: which columns and voters drive a model's scores."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ MOST_PARTS = 3
     "rows",
     type=click.IntRange(1),
     multiple=True,
-    help="Explain this row, counted from 1; may be repeated. Default: the 20 highest, or, "
-    "of three or more classes, those with the least votes for the most frequent.",
+    help="Row to explain, counted from 1; may be repeated. Default: the 20 highest scores, "
+    "or with three or more classes, the 20 with the fewest votes for the majority class.",
 )
 @click.option(
     "--class",
     "label",
     metavar="LABEL",
-    help="Explain the votes for this class, of three or more. Default: the one decided.",
+    help="With three or more classes: explain votes for this one. Default: the predicted "
+    "class.",
 )
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="All contributions, as CSV."
+    "-o", "--out", type=click.Path(path_type=Path), help="Save all contributions as CSV."
 )
 def explain(
     model: Path, data: Path, rows: tuple[int, ...], label: str | None, out: Path | None
 ) -> None:
-    """Say what MODEL looks at, and what makes up the scores of rows of DATA.
+    """Explain what drives MODEL's scores on DATA.
 
-    Columns are credited with how far they move the vote (sampled Shapley values against
-    rows of DATA: they sum to the score less the mean score of these). Voters are credited
-    with weight times vote, which sums to the score. With three or more classes the score
-    is the share of the vote for one class: the one decided for, or --class.
+    Columns get sampled Shapley values, which add up to the score minus the mean score of
+    the background rows (taken from DATA). Voters get weight times vote, which adds up to
+    the score. With three or more classes, the score is the share of the vote for one class:
+    the predicted one, or --class.
     """
     from .loading import load_with_table
 
@@ -54,14 +55,14 @@ def explain(
         from .._files import write_whole
 
         write_whole(out, to_csv(explained))
-    _show(output, explained, whole=bool(rows))
+    _show(output, explained, in_full=bool(rows))
     if out is not None:
-        output.say(f"\nAll contributions: {out}")
+        output.say(f"\nSaved all contributions to {out}.")
     output.result({**explained.as_dict(), "out": None if out is None else str(out)})
 
 
 def to_csv(explained: Any) -> str:
-    """A line for each row and part of its score."""
+    """A line for each part of each row's score."""
     import csv
     import io
 
@@ -90,11 +91,11 @@ def to_csv(explained: Any) -> str:
     return file.getvalue()
 
 
-def _show(output: Output, explained: Any, whole: bool) -> None:
+def _show(output: Output, explained: Any, in_full: bool) -> None:
     from .figures import plain_table
 
     ranked = explained.ranked
-    output.say("What the model looks at\n")
+    output.say("Column importance\n")
     listed = list(zip(ranked.names, ranked.values, strict=True))[:MOST_COLUMNS]
     rows = [[name, f"{value:.3f}"] for name, value in listed]
     output.show(plain_table(["column", "importance"], rows))
@@ -102,40 +103,40 @@ def _show(output: Output, explained: Any, whole: bool) -> None:
         output.say(f"and {len(ranked.names) - MOST_COLUMNS:,} more")
     output.say(f"\n{ranked.words}\n")
     for row in explained.as_dict()["rows"]:
-        _show_row(output, row, whole)
+        _show_row(output, row, in_full)
     output.say(f"\n{explained.words}")
     for note in explained.notes:
         output.say(note)
 
 
 def _head(row: dict[str, Any]) -> str:
-    """What was decided of a row, and its score."""
-    told, decided = printable(row["class"]), f"decided as {printable(row['decided'])}"
-    decided = "as decided" if row["class"] == row["decided"] else decided
-    return f"row {row['row']:,}: score {row['vote']:.3f} for {told}, {decided}"
+    """A row's score and decision."""
+    label, decided = printable(row["class"]), printable(row["decided"])
+    return f"row {row['row']:,}: score {row['vote']:.3f} for {label}, predicted {decided}"
 
 
-def _show_row(output: Output, row: dict[str, Any], whole: bool) -> None:
-    """One line, or for rows that were asked for all that moved the score."""
-    columns = _largest(row["columns"])[: None if whole else MOST_PARTS]
-    told = [
+def _show_row(output: Output, row: dict[str, Any], in_full: bool) -> None:
+    """One line per row, or all contributions to rows given by ``--row``."""
+    columns = _largest(row["columns"])[: None if in_full else MOST_PARTS]
+    parts = [
         f"{printable(column['name'])} = {printable(column['value']) or 'missing'} "
         f"{column['contribution']:+.3f}"
         for column in columns
     ]
-    if not whole:
-        output.say(f"{_head(row)}; {', '.join(told)}")
+    if not in_full:
+        output.say(f"{_head(row)}; {', '.join(parts)}")
         return
-    output.say(f"{_head(row)}; {row['base']:+.3f} to start with, and")
-    for line in told:
+    output.say(f"{_head(row)}")
+    output.say(f"by column (starting from the mean score {row['base']:+.3f})")
+    for line in parts:
         output.say(f"  {line}")
     output.say("by voter (weight times vote)")
     if not row["voters"]:
-        output.say("  none gives anything")
+        output.say("  no voter contributes")
     for voter in _largest(row["voters"])[:MOST_COLUMNS]:
         output.say(f"  {printable(voter['name'])} {voter['contribution']:+.3f}")
 
 
 def _largest(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those that move the score most first."""
+    """The largest contributions first."""
     return sorted(parts, key=lambda part: -abs(part["contribution"]))

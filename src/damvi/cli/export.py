@@ -1,4 +1,4 @@
-"""``damvi export``: a model for other programs."""
+"""``damvi export``: a model for other tools."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ ENDINGS = {"onnx": ".onnx", "skops": ".skops", "sklearn": ".sklearn.skops"}
     "form",
     type=click.Choice(list(ENDINGS)),
     required=True,
-    help="An ONNX graph, the model as a skops file, or plain scikit-learn in one.",
+    help="onnx: an ONNX graph. skops: the damvi model as a skops file. sklearn: plain "
+    "scikit-learn models, also as skops.",
 )
 @click.option(
     "-o",
     "--output",
     "out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it.  [default: beside MODEL]",
+    help="Output file. Default: next to MODEL.",
 )
 def export(model: Path, form: str, out: Path | None) -> None:
-    """Write MODEL, a file of damvi fit, for other programs.
+    """Export MODEL to ONNX, skops or scikit-learn.
 
-    The page Export of the guide says how to run it there, and what is exact.
+    The Export page of the guide shows how to run the result, and what is exact.
     """
     from .loading import load_whole
 
@@ -48,7 +49,7 @@ def export(model: Path, form: str, out: Path | None) -> None:
 
 
 def write(model: Model, form: str, path: Path) -> dict[str, Any]:
-    """Write the file, and return what there is to know about it."""
+    """Write the file and return its description."""
     from ..io import export_onnx, to_sklearn, to_skops
 
     written: dict[str, Any] = {"path": str(path), "to": form}
@@ -59,9 +60,8 @@ def write(model: Model, form: str, path: Path) -> dict[str, Any]:
             hashed = list(model.schema.encoders)
             drops = " ".join(shlex.join(["--drop", name]) for name in hashed)
             raise ValueError(
-                f"free text, and columns with very many values, are known to the model by "
-                f"hashes that only damvi computes; to export it to {form}, fit it with "
-                f"{drops}"
+                f"the model hashes free-text and high-cardinality columns, which {form} "
+                f"cannot reproduce; to export it, refit with {drops}"
             )
         chosen = model.classifier if form == "skops" else to_sklearn(model.classifier)
         written["trusted"] = to_skops(chosen, path)
@@ -74,7 +74,7 @@ def _show(written: dict[str, Any], output: Output) -> None:
     if written["to"] == "onnx":
         output.say(f"Inputs: {', '.join(written['inputs'])}")
         output.say(f"Outputs: {', '.join(written['outputs'])}")
-        output.say(f"How its inputs are made of raw rows: {written['feeder']}")
+        output.say(f"How to turn raw rows into inputs: {written['feeder']}")
         return
     output.say("To load it, trust these types:")
     for name in written["trusted"]:

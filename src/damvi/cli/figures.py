@@ -1,4 +1,4 @@
-"""Tables for people: classes, columns, figures; and what ``damvi fit`` prints."""
+"""Tables of classes, columns and scores, and the output of ``damvi fit``."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
     from ..tables import Schema
 
 OF_CLASS = ("precision", "recall", "f1", "ap")
-"""The figures that are printed of a class."""
+"""The scores printed for each class."""
 HONEST = ("value", "recall", "precision")
-"""What a file says of rows that its threshold was not tuned on."""
+"""Scores of a tuned threshold that a model file reports."""
 FEW_ROWS = 50
-"""Rows of a class below which its figures are rough."""
+"""A class with fewer rows than this has only rough scores."""
 MOST_COLUMNS = 40
-"""Columns that are listed one by one; of more, those used as they are are counted."""
+"""If there are more columns, those used as they are are only counted."""
 MOST_CLASSES = 30
-"""Classes that ``damvi fit`` lists; of more, the most frequent and the rarest."""
+"""If there are more classes, the most frequent and the rarest are listed."""
 MOST_IN_FILE = 20
-"""Classes that ``damvi info`` lists; all are in the JSON."""
+"""Classes that ``damvi info`` lists; the JSON has all."""
 MOST_LISTED = 40
 MOST_CROSSED = 12
-"""Classes whose confusion table is printed; of more, the most frequent mistakes are."""
+"""If there are more classes, the most frequent mistakes replace the confusion table."""
 MOST_MISTAKES = 10
 GUARANTEED = "DAMVI, guaranteed"
-"""The figures at the threshold of a guarantee, beside those that models are compared by."""
+"""The scores at the threshold of a guarantee; models are compared at other thresholds."""
 NARROW = 100
-"""Columns of a terminal below which AP gives way to the names of the classes."""
+"""On terminals narrower than this, AP is left out to make room for class names."""
 
 
 def plain_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1
 ) -> Any:
-    """A table whose first columns are names, and all others numbers."""
+    """A table whose first ``texts`` columns are left-aligned text, and the rest numbers."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -62,7 +62,7 @@ def figure_table(
     names: Sequence[str],
     corner: str = "",
 ) -> Any:
-    """Models or classes by row, figures with their intervals by column."""
+    """A row per model or class, a column per score with its interval."""
     from ..evaluation import MEASURES
 
     cells = [
@@ -70,24 +70,24 @@ def figure_table(
         for label, figures in rows.items()
     ]
     table = plain_table([corner, *(MEASURES[name] for name in names)], cells)
-    # On a narrow terminal the names of models stay whole; those of classes may be long.
+    # On a narrow terminal, model names are not wrapped; class names may be too long.
     for column in table.columns[1:] if corner else table.columns[:1]:
         column.no_wrap = True
     return table
 
 
 def _with_interval(figure: Figure | None) -> str:
-    """Four such columns, and names, fit into 80 places."""
+    """Short enough for four such columns and names in 80 characters."""
     if figure is None:
         return ""
-    if max(abs(figure.value), abs(figure.high)) < 0.005:  # a cost a row
+    if max(abs(figure.value), abs(figure.high)) < 0.005:  # a cost per row
         return f"{figure.value:.2g} {figure.low:.2g}–{figure.high:.2g}"
     low, high = (f"{end:.2f}".replace("0.", ".", 1) for end in (figure.low, figure.high))
     return f"{figure.value:.3f} {low}–{high}"
 
 
 def interval_table(figures: Figures) -> Any:
-    """All figures of one model, with their intervals, and what chance would give."""
+    """All scores of a model, with intervals and the chance level."""
     from ..evaluation import MEASURES
 
     chances = figures.chances
@@ -100,11 +100,11 @@ def interval_table(figures: Figures) -> Any:
         ]
         for name, one in figures.overall.items()
     ]
-    return plain_table(["", "value", "90 % interval", "by chance"], rows)
+    return plain_table(["", "value", "90% interval", "chance"], rows)
 
 
 def digits(value: float) -> str:
-    """Three digits, and more where all of them would be 0, as in costs a row.
+    """Three decimals, or two significant digits for tiny values such as costs per row.
 
     Examples
     --------
@@ -115,12 +115,12 @@ def digits(value: float) -> str:
 
 
 def rounded(value: float | None) -> str:
-    """Three digits, or that there is no such figure."""
+    """Format a score, which may be unknown."""
     return "unknown" if value is None else f"{value:.3g}"
 
 
 def class_table(figures: Figures, names: Sequence[str], columns: int) -> Any:
-    """Each class against the rest, the rarest first, with 90 % intervals."""
+    """Each class against the rest, the rarest first, with 90% intervals."""
     from ..evaluation import MEASURES
 
     measures = OF_CLASS if columns >= NARROW else OF_CLASS[:3]
@@ -154,7 +154,7 @@ def mistakes(counts: Any, names: Sequence[str]) -> list[list[str]]:
 
 
 def count_table(classes: Sequence[str], counts: Sequence[int], mark: bool = True) -> Any:
-    """Classes by row, the most frequent first, with their rates; ``mark`` the rare."""
+    """Class counts and rates, most frequent first; ``mark`` flags the rare ones."""
     total, rows = sum(counts), []
     for place in _places_to_list(counts):
         if place is None:
@@ -171,7 +171,7 @@ def count_table(classes: Sequence[str], counts: Sequence[int], mark: bool = True
 
 
 def _places_to_list(counts: Sequence[int]) -> list[int | None]:
-    """The classes to list, the most frequent first; None for those between."""
+    """The classes to list, most frequent first; None stands for those in between."""
     order = sorted(range(len(counts)), key=lambda c: -counts[c])
     if len(order) <= MOST_CLASSES:
         return [*order]
@@ -184,7 +184,7 @@ def _more(counts: Sequence[int]) -> str:
 
 
 def column_table(schema: Schema) -> Any:
-    """What becomes of each column; the plain ones are only counted if there are many."""
+    """How each column is used; if there are many, the plain ones are only counted."""
     columns, rows = list(schema.columns), []
     if len(columns) > MOST_COLUMNS:
         plain = [one for one in columns if one.kind != "dropped" and not one.reason]
@@ -197,23 +197,24 @@ def column_table(schema: Schema) -> Any:
 
 
 class OneClass:
-    """What is said of a positive class and the rest."""
+    """Output for a positive and a negative class."""
 
     def show_table(self, output: Output, data: Path, table: Prepared, aside: int) -> None:
         """How many rows of a table are positive."""
         n, target, positives = len(table.y), table.target, table.class_counts[1]
-        against = f"against {target.negative!r}" if target.negative else "against the rest"
-        rows, own = f"{n:,} rows", f"{positives:,} rows"
+        rows, where = f"{n:,} rows", ""
         if aside:
-            rows = f"{n + aside:,} rows, of which {aside:,} are set aside for the guarantee"
-            own = f"{positives:,} of the other {n:,} rows"
+            rows = f"{n + aside:,} rows, {aside:,} of them set aside for the guarantee"
+            where = f" in the other {n:,}"
+        others = repr(target.negative) if target.negative else "others"
         output.say(
-            f"{data}: {rows}. Positive is {printable(target.name)} = "
-            f"{target.positive!r} {against}: {own}, {positives / n:.2%}.\n"
+            f"{data}: {rows}. Target {printable(target.name)}{where}: {positives:,} "
+            f"{target.positive!r} (positive, {positives / n:.2%}), {n - positives:,} "
+            f"{others}.\n"
         )
 
     def counts(self, data: Path, names: tuple[str, ...], sizes: Any) -> list[str]:
-        """How many rows there are of what, of those that a model is evaluated on."""
+        """How many rows a model is evaluated on, by class."""
         n, found = int(sizes.sum()), int(sizes[1])
         return [
             f"{data}: {counted(n, 'row')}, {found:,} of them {names[1]!r} "
@@ -223,7 +224,7 @@ class OneClass:
     def show_confusion(
         self, output: Output, figures: Figures, names: tuple[str, ...]
     ) -> None:
-        """What was flagged, by what is true."""
+        """The confusion table."""
         (passed, alarms), (missed, found) = figures.confusion.tolist()
         rows = [
             [names[1], f"{found:,} found", f"{missed:,} missed"],
@@ -234,58 +235,58 @@ class OneClass:
     def show_decided(
         self, output: Output, counts: dict[str, int], out: str, carried: str, best: str
     ) -> dict[str, Any]:
-        """What was predicted, and where it is; the same for machines.
+        """Say what was predicted and where it is saved; return the counts for JSON.
 
-        ``out`` is the file, if there is one, ``carried`` are the columns that go with the
-        predictions, and ``best`` is which rows are in it, if not all.
+        ``out`` is the output file, if any; ``carried`` names the input columns in it, and
+        ``best`` says which rows it has, if not all.
         """
         say = output.say if out else output.note
         n, (*_, (label, flagged)) = sum(counts.values()), counts.items()
         words = f"{flagged:,} flagged as {label!r} ({flagged / n:.2%})"
-        say(f"{counted(n, 'row')} judged, {words}.")
+        say(f"{counted(n, 'row')} scored, {words}.")
         if out:
             say(f"Saved {out}: {best}{carried}score, probability and decision.")
         return {"flagged": flagged}
 
     def labels(self, classes: Sequence[Any], positive: Any) -> str:
-        """What a model without a table tells apart."""
+        """The classes of a model without a table."""
         (other,) = (label for label in classes if label != positive)
-        return f"{positive!r} (positive) against {other!r}"
+        return f"{positive!r} (positive) vs {other!r}"
 
     def target(self, told: dict[str, Any]) -> tuple[str, str]:
-        """What a model with a table tells apart, and what is said of its rows."""
+        """The classes of a table's model, and its positives."""
         rate = "" if told["rate"] is None else f" ({told['rate']:.2%})"
-        what = f"{told['positive']!r} is positive, against {told['negative']!r}"
+        what = f"{told['positive']!r} (positive) vs {told['negative']!r}"
         return what, f", {told['positives']:,} of them positive{rate}"
 
     def decides(self, summary: dict[str, Any]) -> tuple[str, list[str]]:
-        """A heading and lines on what a model file decides by."""
+        """A heading, and lines on how the model decides."""
         threshold = summary["threshold"]
         promised = summary.get("scores", {}).get("guarantee")
         value, tuning = threshold["value"], threshold["tuning"]
         shown = "none" if value is None else f"{value:.4g}"
-        head = f"a vote above {shown} is flagged"
+        head = f"rows with a vote above {shown} are flagged"
         lines = guarantee_lines(promised) if isinstance(promised, dict) else []
         if lines and promised.get("threshold") == value:
-            return "Threshold", [f"{head}; by a guarantee", *lines]
+            return "Threshold", [f"{head} (set by a guarantee)", *lines]
         if tuning is None:
-            return "Threshold", [f"{head}; not tuned", *lines]
+            return "Threshold", [f"{head} (not tuned)", *lines]
         honest = {name: rounded(tuning[f"honest_{name}"]) for name in HONEST}
         return "Threshold", [
-            f"{head}; tuned for {threshold['tuned_for']}",
-            f"{honest['value']} on rows not tuned on, with recall {honest['recall']} and "
-            f"precision {honest['precision']}",
+            f"{head} (tuned for {threshold['tuned_for']})",
+            f"{honest['value']} on rows not used for tuning (recall {honest['recall']}, "
+            f"precision {honest['precision']})",
             *lines,
         ]
 
 
 class EachClass:
-    """What is said of several classes, each against the rest."""
+    """Output for three or more classes, each against the rest."""
 
     def show_table(self, output: Output, data: Path, table: Prepared, aside: int) -> None:
         target = table.target
         name = printable(target.name)
-        output.say(f"{data}: {len(table.y):,} rows. {name} has these classes:\n")
+        output.say(f"{data}: {len(table.y):,} rows. Classes of {name}:\n")
         output.show(count_table(target.classes, table.class_counts))
         output.say()
 
@@ -296,36 +297,38 @@ class EachClass:
         if not lacking:
             return [first]
         them = " or ".join(lacking[:5])
-        return [first, f"No row is {them}: the means are over the others."]
+        return [first, f"No rows of class {them}: means are over the other classes."]
 
     def show_confusion(
         self, output: Output, figures: Figures, names: tuple[str, ...]
     ) -> None:
-        """Each class against the rest, and which are taken for which."""
+        """Scores of each class against the rest, and the confusion table."""
         output.show(class_table(figures, names, output.columns))
         output.say()
         if len(names) > MOST_CROSSED:
             pairs = mistakes(figures.confusion, names)
-            output.show(plain_table(["true", "decided", "rows"], pairs, 2))
+            output.show(plain_table(["true", "predicted", "rows"], pairs, 2))
             return
         rows = [
             [name, *(f"{count:,}" for count in row)]
             for name, row in zip(names, figures.confusion.tolist(), strict=True)
         ]
-        output.show(plain_table(["true \\ decided", *names], rows))
+        output.show(plain_table(["true \\ predicted", *names], rows))
 
     def show_decided(
         self, output: Output, counts: dict[str, int], out: str, carried: str, best: str
     ) -> dict[str, Any]:
-        judged = f"{counted(sum(counts.values()), 'row')} judged"
+        scored = f"{counted(sum(counts.values()), 'row')} scored"
         if not out:
             each = (f"{count:,} {label!r}" for label, count in counts.items())
-            output.note(f"{judged}: {', '.join(each)}.")
+            output.note(f"{scored}: {', '.join(each)}.")
         else:
-            output.say(f"{judged}:\n")
+            output.say(f"{scored}:\n")
             output.show(count_table(list(counts), list(counts.values()), mark=False))
-            told = f"{carried}the decision, and probability and score of each class"
-            output.say(f"\nSaved {out}: {told}.")
+            output.say(
+                f"\nSaved {out}: {carried}decision, and the probability and score of each "
+                f"class."
+            )
         return {"decisions": counts}
 
     def labels(self, classes: Sequence[Any], positive: Any) -> str:
@@ -335,7 +338,7 @@ class EachClass:
         return f"{len(told['classes'])} classes", ""
 
     def decides(self, summary: dict[str, Any]) -> tuple[str, list[str]]:
-        """Each class with its rows, the factor of its votes and its F1."""
+        """Each class with its rows, vote factor and F1."""
         threshold = summary["threshold"]
         tuning, factors = threshold["tuning"], threshold["value"]
         counts = summary.get("target", {}).get("classes")
@@ -355,25 +358,25 @@ class EachClass:
         ]
         if len(cells) > len(shown):
             lines.append(f"and {len(cells) - len(shown)} more")
-        lines.append("the largest vote times factor decides")
+        lines.append("the class with the largest vote times factor is predicted")
         if not tuning:
             return "Classes", [*lines, "the factors are not tuned"]
         return "Classes", [
             *lines,
             f"tuned for {threshold['tuned_for']}: {tuning['honest_value']:.3g} on rows not "
-            f"tuned on",
+            f"used for tuning",
         ]
 
 
 def wording(classes: Sequence[Any]) -> OneClass | EachClass:
-    """How to speak of what a model tells apart; there is one of these for each class."""
+    """The wording for these classes: two or more."""
     return OneClass() if len(classes) == 2 else EachClass()
 
 
 def show_table(output: Output, data: Path, table: Prepared, aside: int = 0) -> None:
-    """The classes of a table, and what becomes of each column.
+    """Print the classes of a table and how each column is used.
 
-    ``aside`` more rows of the file are for a guarantee, and train nothing.
+    ``aside`` more rows of the file are kept for a guarantee.
     """
     wording(table.class_counts).show_table(output, data, table, aside)
     output.show(column_table(table.schema))
@@ -385,7 +388,7 @@ def show_table(output: Output, data: Path, table: Prepared, aside: int = 0) -> N
 def show_scores(
     output: Output, model: ModelParts, comparison: Comparison, metric: Metric
 ) -> None:
-    """Scores out of sample, beside those of other models."""
+    """Out-of-sample scores of the model and of the models it is compared with."""
     from ..evaluation import Figure, alike_words, headlines
     from ..model.comparison import BEST
 
@@ -393,22 +396,24 @@ def show_scores(
     names = headlines(next(iter(comparison.figures.values())))
     names += ("cost",) if metric.cost else ()
     left_out = scores["rows"] - scores["rows_judged"]
-    why = "every tree was trained on left out"
-    why = "came first, and only train" if "windows" in model.made else why
-    some = f" ({left_out:,} that {why})" if left_out else ""
-    over = f"Out of sample, cross-fitted over the {scores['rows']:,} rows{some}"
+    n, some = f"{scores['rows']:,}", ""
+    if left_out and "windows" in model.made:
+        some = f", without the earliest {left_out:,} (training only)"
+    elif left_out:
+        some = f", without {left_out:,} that every tree was trained on"
+    over = f"Out-of-sample scores, cross-fitted on {n} rows{some}"
     guaranteed = at_guarantee(scores)
     if guaranteed is None:
         output.say(f"{over}:\n")
     else:
         output.say(f"{over}.\n{guaranteed[0]}\n")
     chances = comparison.chances
-    terms = f"AP is average precision; chance would give {digits(chances.get('ap', 0))}."
+    terms = f"AP is average precision (chance: {digits(chances.get('ap', 0))})."
     if "macro_ap" in names:
         terms = (
-            f"Macro: the mean over the classes, each counted\nalike. AP is average "
-            f"precision (by chance {digits(chances['macro_ap'])}), and balanced accuracy "
-            f"the mean recall."
+            f"Macro scores are plain means over\nthe classes. AP is average precision "
+            f"(chance: {digits(chances['macro_ap'])}); balanced accuracy is the mean "
+            f"recall."
         )
     best = model.made.get("best")
     figures = comparison.figures
@@ -419,11 +424,11 @@ def show_scores(
         own = {name: Figure(**one) for name, one in guaranteed[1].items()}
         figures = {GUARANTEED: own} | figures
     output.show(figure_table(figures, names))
-    output.say(f"\nAfter each figure its 90 % interval. {terms}")
+    output.say(f"\nRanges are 90% confidence intervals. {terms}")
     if BEST in figures:
         output.say(
-            f"The {BEST} is chosen anew for each fold, by the other folds, so that the "
-            f"choice is judged too."
+            f"The {BEST} is chosen for each fold on the other folds, so its scores include "
+            f"the cost of choosing."
         )
     if comparison.alike:
         output.say(printable(alike_words(comparison.alike)))
@@ -439,14 +444,14 @@ def show_scores(
         _show_classes(output, scores["classes"], comparison.by_class)
     elif scores["positives"] < FEW_ROWS:
         output.say(
-            f"Only {counted(scores['positives'], 'positive')}: all these figures are rough."
+            f"Only {counted(scores['positives'], 'positive')}: treat these scores as rough."
         )
 
 
 def at_guarantee(scores: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Where the figures of a model with a guarantee are from, and those at its threshold.
+    """A note on the thresholds of a model with a guarantee, and the scores at its own.
 
-    None if it decides by no guarantee, or has no figures there.
+    None if the model has no guarantee, or no scores at its threshold.
     """
     promised, metric = scores.get("guarantee"), str(scores.get("metric"))
     own = promised.get("figures") if isinstance(promised, dict) else None
@@ -454,14 +459,14 @@ def at_guarantee(scores: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
         return None
     tuned_for = "f1" if metric == "ap" else metric
     words = (
-        f"{GUARANTEED!r} is at the threshold of the guarantee, by which the model decides; "
-        f"the others,\nand who is better, are at thresholds tuned for {tuned_for}:"
+        f"{GUARANTEED!r} is at the guarantee's threshold, which the model uses. The other "
+        f"rows,\nand the comparisons, are at thresholds tuned for {tuned_for}:"
     )
     return words, own
 
 
 def show_guarantee(output: Output, promise: dict[str, Any]) -> None:
-    """What is promised, what it rests on, and what it costs."""
+    """Print the guarantee, its basis and its price."""
     given = promise.get("threshold") is not None  # it may be 0
     output.say("\nGuarantee:" if given else "\nNo guarantee:")
     for line in guarantee_lines(promise):
@@ -469,7 +474,7 @@ def show_guarantee(output: Output, promise: dict[str, Any]) -> None:
 
 
 def guarantee_lines(promise: dict[str, Any]) -> list[str]:
-    """The same, line by line."""
+    """The same as a list of lines."""
     words, cut = promise.get("words"), promise.get("threshold")
     if not isinstance(words, str):
         return []
@@ -479,14 +484,14 @@ def guarantee_lines(promise: dict[str, Any]) -> list[str]:
     lines += [str(promise.get(name)) for name in ("price", "basis")]
     own = promise.get("figures")
     if isinstance(own, dict) and {"precision", "recall"} <= own.keys():
-        told = [
-            f"{name} {digits(own[name]['value'])} (90 %: {digits(own[name]['low'])} to "
+        estimates = [
+            f"{name} {digits(own[name]['value'])} (90% CI: {digits(own[name]['low'])} to "
             f"{digits(own[name]['high'])})"
             for name in ("precision", "recall")
         ]
         lines.append(
-            f"At this threshold the training rows have {' and '.join(told)} out of sample: "
-            f"estimates, and no promise."
+            f"Out-of-sample estimates at this threshold (not guaranteed): "
+            f"{' and '.join(estimates)}."
         )
     return lines
 
@@ -494,7 +499,7 @@ def guarantee_lines(promise: dict[str, Any]) -> list[str]:
 def _show_classes(
     output: Output, counts: dict[str, int], by_class: Mapping[str, Sequence[Any]]
 ) -> None:
-    """The figures of each class, and which have few rows."""
+    """Scores by class, and which classes have few rows."""
     from ..tables import listed
 
     (ours, figures), *_ = by_class.items()
@@ -512,27 +517,27 @@ def _show_classes(
         which = "Class" if len(few) == 1 else "Classes"
         have = "has" if len(few) == 1 else "have"
         output.say(
-            f"\n{which} {printable(listed(few))} {have} fewer than {FEW_ROWS} rows: "
-            f"figures of so few are rough."
+            f"\n{which} {printable(listed(few))} {have} fewer than {FEW_ROWS} rows, so "
+            f"these scores are rough."
         )
 
 
 def show_rows(output: Output, rows: pd.DataFrame, most: int, out: Path | None) -> None:
-    """The first rows of a frame on the terminal, and all of them in a file, if asked."""
+    """Print the first rows of a frame, and write all of them to ``out`` if given."""
     n, head = len(rows), rows.head(most)
     if n:
         output.say()
         output.show(plain_table(list(head.columns), _cells(head), len(head.columns)))
     if n > most:
-        where = f"; all are in {out}" if out else "; -o FILE writes all of them"
-        output.say(f"and {n - most:,} more{where}.")
+        where = f"all rows are in {out}" if out else "use -o FILE to save all of them"
+        output.say(f"... and {n - most:,} more ({where}).")
     if out is not None:
         write_whole(out, _as_csv(rows))
-        output.say(f"\nSaved {out}: {counted(n, 'row')}.")
+        output.say(f"\nSaved {counted(n, 'row')} to {out}.")
 
 
 def _cells(rows: pd.DataFrame) -> list[list[str]]:
-    """Rows of a frame as texts, numbers in three digits and nothing for what is missing."""
+    """Rows of a frame as text: floats with three decimals, missing values blank."""
 
     def text(value: Any) -> str:
         if value is None or value != value:
@@ -543,7 +548,7 @@ def _cells(rows: pd.DataFrame) -> list[list[str]]:
 
 
 def _as_csv(rows: pd.DataFrame) -> str:
-    """A frame as CSV, in which no text is a formula."""
+    """A frame as CSV, with formulas escaped."""
     safe = rows.copy()
     for name in safe.columns:
         if safe[name].dtype.kind not in "biuf":

@@ -1,4 +1,4 @@
-"""``damvi fit``: a table in a file becomes a model in a file."""
+"""``damvi fit``: from a table file to a model file."""
 
 from __future__ import annotations
 
@@ -27,108 +27,116 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--like",
     type=DATA,
     metavar="MODEL",
-    help="An older model file: its target, settings, columns and threshold rule, but for "
-    "what is given here.",
+    help="Reuse the target, settings, columns and threshold rule of this older model. "
+    "Options given here take precedence.",
 )
 @click.option(
     "--positive",
     metavar="VALUE",
-    help="The value to find, against all others. Default: the rarer of two; three or more "
-    "are told apart.",
+    help="The positive class; all other values are negative. Default: the rarer of two "
+    "values, or a multiclass model if there are more.",
 )
 @click.option(
     "--metric",
-    help="What to be good at: f1 (the default), ap, recall@0.9 (best precision that finds "
-    "90 %), precision@0.5 (best recall where half of the flagged are right), flags@200 "
-    "(200 of as many rows as DATA has; also flags@1%, flags@200/10000), or cost; with "
-    "three or more classes macro_f1 (the default) or macro_ap.",
+    help="What to optimise: f1 (default), ap, recall@0.9 (best precision at 90% recall), "
+    "precision@0.5 (best recall at 50% precision), flags@200 (flag 200 rows per table the "
+    "size of DATA; also flags@1% or flags@200/10000) or cost. With three or more classes: "
+    "macro_f1 (default) or macro_ap.",
 )
 @click.option(
     "--guarantee",
     metavar="RATE=LEVEL",
-    help="A promise for rows to come: recall=0.9, precision=0.5 or false_alarm_rate=0.01. "
-    "It comes from rows that are set aside and train nothing.",
+    help="Guarantee a rate on new rows: recall=0.9, precision=0.5 or "
+    "false_alarm_rate=0.01. Sets rows aside that are not used for training.",
 )
-@click.option("--confidence", type=SHARE, default=0.9, help="Of the guarantee. [0.9]")
+@click.option(
+    "--confidence", type=SHARE, default=0.9, help="Confidence of the guarantee. [0.9]"
+)
 @click.option(
     "--guarantee-size",
     type=SHARE,
     default=0.3,
-    help="The share of the rows that is set aside for it. [0.3]",
+    help="Share of rows to set aside for the guarantee. [0.3]",
 )
-@click.option("--cost-miss", type=COST, help="What a miss costs.")
-@click.option("--cost-false-alarm", type=COST, help="What a false alarm costs. [1]")
+@click.option("--cost-miss", type=COST, help="Cost of a missed positive. [1]")
+@click.option("--cost-false-alarm", type=COST, help="Cost of a false alarm. [1]")
 @click.option(
     "--pool",
     type=click.Choice(["strong", "trees", "best"]),
     default="strong",
     show_default=True,
-    help="Strong models of several kinds, or the paper's trees: seconds, not minutes; or "
-    "the strong model that is best alone.",
+    help="strong: a vote of strong models of several kinds. trees: the paper's trees, "
+    "fitted in seconds. best: the single best strong model.",
 )
 @click.option(
     "--sample-rows",
     type=click.IntRange(1),
     metavar="N",
-    help="Of tables in blocks, the rows that strong models are trained on. [200000]",
+    help="Rows to train strong models on when DATA is read in blocks. [200000]",
 )
 @click.option(
     "--out-of-core",
     is_flag=True,
-    help="Read parquet in blocks and never as a whole. Folders, patterns and files that "
-    "are large for the memory are read so anyway.",
+    help="Read parquet in blocks instead of loading it into memory. Folders, patterns and "
+    "files too large for memory are always read this way.",
 )
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Fit on a Dask cluster, such as tcp://host:8786, or local for processes of this "
-    "machine. Its workers read parquet, in blocks.",
+    help="Fit on a Dask cluster, such as tcp://host:8786; local starts one on this "
+    "machine. DATA must be parquet.",
 )
 @click.option(
     "--time-limit",
     type=click.FloatRange(1),
     metavar="SECONDS",
-    help="Train for about this long: as many voters as there is time for. Short limits are "
-    "kept by fewer voters, or fewer rows for the first.",
+    help="Train for about this long. Tight limits mean fewer voters, or fewer training "
+    "rows.",
 )
 @click.option(
     "--prefer",
     type=click.Choice(["speed"]),
-    help="Quicker predictions: leave out voters that are not worth the time they take.",
+    help="Faster predictions: drop voters that add too little for the time they take.",
 )
 @click.option(
     "--unlabeled",
     type=DATA,
     metavar="FILE",
-    help="More rows, without a target. Rows of DATA without one are added to them.",
+    help="A file of unlabelled rows to learn from, besides those in DATA.",
 )
 @click.option(
     "--unlabeled-weight",
     type=click.FloatRange(0, 1, max_open=True),
-    help="How much the voters' disagreement on rows without a label counts. By default "
-    "such rows are left out.",
+    help="Weight of the voters' disagreement on unlabelled rows. Default: unlabelled rows "
+    "are dropped.",
 )
 @click.option(
     "--time",
     metavar="COLUMN",
-    help="When each row was: rows are judged by what was learned from earlier ones alone.",
+    help="Timestamp of each row. Rows are then scored by models trained on earlier rows "
+    "only.",
 )
 @click.option(
     "--shuffle",
     is_flag=True,
-    help="Judge rows by folds at random, even if they are in the order of time.",
+    help="Use random folds even if the rows look ordered by time.",
 )
 @click.option(
     "--merge-labels",
     is_flag=True,
-    help="Take labels that differ in case or blanks alone, as Fraud and fraud, as one.",
+    help="Treat labels that differ only in case or spaces (Fraud, fraud) as one.",
 )
-@click.option("--group", metavar="COLUMN", help="Which rows belong together.")
 @click.option(
-    "--weight", metavar="COLUMN", help="How much each row counts in the training."
+    "--group", metavar="COLUMN", help="Rows with the same value stay in the same fold."
 )
-@click.option("--drop", metavar="COLUMN", multiple=True, help="Do not use this column.")
-@click.option("--keep", metavar="COLUMN", multiple=True, help="Use it, whatever it seems.")
+@click.option("--weight", metavar="COLUMN", help="Sample weights for training.")
+@click.option("--drop", metavar="COLUMN", multiple=True, help="Ignore this column.")
+@click.option(
+    "--keep",
+    metavar="COLUMN",
+    multiple=True,
+    help="Use this column even if damvi would drop it.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--jobs", type=click.IntRange(1), help="Threads. Default: all cores.")
 @click.option(
@@ -166,24 +174,23 @@ def fit(
     jobs: int | None,
     out: Path,
 ) -> None:
-    """Fit a model on the table DATA, and say honestly how good it is.
+    """Fit a model on DATA and print honest scores.
 
     \b
         damvi fit data.csv --target is_fraud
 
     DATA is a CSV, TSV, JSON, JSON lines, parquet, feather or Excel file; the first four may
-    be packed (.gz, .bz2, .zst, .zip). Types are inferred; ids, constants and free text are
-    left out, and every such decision is printed. The scores are out of sample: each row is
-    judged by models, weights and thresholds that have not seen its label.
+    be compressed (.gz, .bz2, .zst, .zip). Column types are inferred and printed; ids,
+    constants and free text are dropped. Scores are out of sample: each row is scored by
+    models, weights and thresholds that never saw its label.
 
-    A target of two values has a positive one, the rarer; of three or more values each is a
-    class to be told from the others.
+    If the target has two values, the rarer one is the positive class. If it has more, the
+    model is multiclass.
 
     DATA may also be a folder of parquet files, or a quoted pattern such as "pay/*.parquet".
-    These, and parquet files that are large for the memory, are read in blocks. The voters
-    are trees then, unless --pool strong asks for models that are trained on a sample of the
-    rows and vote on all of them. To go on with a fit of trees that was interrupted, give
-    the same command again.
+    These, and parquet files too large for memory, are read in blocks. The voters are then
+    trees by default; --pool strong trains strong models on a sample of the rows instead. To
+    resume an interrupted fit of trees, run the same command again.
     """
     from ..model import options_like, parse_metric, refuse_in_blocks, why_in_blocks
     from ..outofcore import ParquetTable
@@ -191,7 +198,7 @@ def fit(
 
     output = current_output()
     if target is None and like is None:
-        raise click.UsageError("name the column to predict: --target COLUMN")
+        raise click.UsageError("give the column to predict with --target COLUMN")
     cost = None
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
@@ -208,9 +215,7 @@ def fit(
     where = {"--out-of-core": out_of_core, "--cluster": cluster is not None}
     in_blocks = [name for name, given in where.items() if given]
     if in_blocks and data.is_file() and data.suffix.lower() != ".parquet":
-        raise click.UsageError(
-            f"{in_blocks[0]} reads parquet, and {data} is another kind of file"
-        )
+        raise click.UsageError(f"{in_blocks[0]} needs parquet files; {data} is not one")
     why = why_in_blocks(data, bool(in_blocks))
     typed = {
         name: (source := context.get_parameter_source(name)) is not None
@@ -244,12 +249,12 @@ def fit(
             refuse_in_blocks({**options, "unlabeled": unlabeled}, _option)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        output.note(f"Read in blocks, out of core: {why}.")
+        output.note(f"Reading in blocks (out of core): {why}.")
         if older is None and not typed["pool"]:
             options["pool"] = "trees"
             output.note(
-                "The voters are the paper's trees. --pool strong takes longer: it trains "
-                "strong models on a sample of the rows, which vote on all of them."
+                "The voters are the paper's trees. --pool strong is slower: it trains "
+                "strong models on a sample of the rows, and all rows are voted on."
             )
         check_output_file(out, *map(Path, ParquetTable(data).files))
     fit_file(
@@ -270,7 +275,7 @@ def fit(
 
 
 def check_guarantee(text: str) -> dict[str, float]:
-    """The promise that is asked for, or a usage error."""
+    """Parse a guarantee such as recall=0.9, or raise a usage error."""
     from ..decision.guarantees import parse_guarantee
 
     try:
@@ -281,7 +286,7 @@ def check_guarantee(text: str) -> dict[str, float]:
 
 
 def _option(name: str) -> str:
-    """An option of :func:`damvi.model.train`, as it is given here."""
+    """The command-line name of an option of :func:`damvi.model.train`."""
     return f"--{'weight' if name == 'sample_weight' else name.replace('_', '-')}"
 
 
@@ -294,9 +299,9 @@ def fit_file(
     cluster: str | None = None,
     **options: Any,
 ) -> Model:
-    """Fit on a file, save the model, and print its scores.
+    """Fit on a file, save the model and print its scores.
 
-    ``options`` are those of :func:`damvi.model.train`.
+    ``options`` are passed to :func:`damvi.model.train`.
     """
     from ..model import Watch, train
     from .figures import show_table
@@ -314,7 +319,7 @@ def fit_file(
             output.note(text)
 
         def no_guarantee(self, text: str) -> None:
-            """It is said beside the scores."""
+            """Printed with the scores instead."""
 
         def worded(self, text: str) -> str:
             return text
@@ -331,7 +336,7 @@ def fit_file(
 
 
 def _save(output: Output, found: Fit, out: Path) -> None:
-    """Write the model and its scores, and print them."""
+    """Write the model and its scores, and print the scores."""
     from .._files import write_whole
     from .figures import show_scores
 
@@ -342,5 +347,5 @@ def _save(output: Output, found: Fit, out: Path) -> None:
     write_whole(beside, to_json(summary) + "\n")
     show_scores(output, model, found.comparison, found.metric)
     size = out.stat().st_size / 1e6
-    output.say(f"\nSaved {out} ({size:.1f} MB) and its scores in {beside}.")
+    output.say(f"\nSaved the model to {out} ({size:.1f} MB) and its scores to {beside}.")
     output.result(summary)

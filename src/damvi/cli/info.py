@@ -1,4 +1,4 @@
-"""``damvi info``: what a model file holds."""
+"""``damvi info``: what a model file contains."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from .console import current_output, printable
 from .figures import GUARANTEED, at_guarantee, rounded, wording
 
 MOST_VOTERS = 12
-"""Voters shown; all are in the JSON."""
+"""Voters shown; the JSON has all."""
 KINDS = {
     "number": ("number", "numbers"),
     "category": ("category", "categories"),
-    "levels": ("category of very many values", "categories of very many values"),
-    "text": ("free text", "free texts"),
+    "levels": ("high-cardinality category", "high-cardinality categories"),
+    "text": ("free-text column", "free-text columns"),
     "date": ("date", "dates"),
 }
-"""What to call one column of a kind, and several."""
+"""The name of a column kind, singular and plural."""
 
 
 @click.command()
 @click.argument("model", type=click.Path())
 def info(model: str) -> None:
-    """Say what MODEL is: its target, columns, voters, threshold and scores."""
+    """Show MODEL's target, columns, voters and scores."""
     from ..io import summarize
 
     output = current_output()
@@ -38,14 +38,14 @@ def info(model: str) -> None:
 
 
 def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """Headings, and the lines below each."""
+    """Headings and the lines below each."""
     sections = [(summary["file"], _first_lines(summary))]
     if "columns" in summary:
         sections.append(("Columns", _column_lines(summary["columns"])))
     sections.append(("Voters", _voter_lines(summary["voters"])))
     sections.append(wording(summary["classes"]).decides(summary))
     if summary.get("scores"):
-        sections.append(("Scores, out of sample", _score_lines(summary["scores"])))
+        sections.append(("Out-of-sample scores", _score_lines(summary["scores"])))
     if summary.get("made"):
         sections.append(("Made by", _lines_of(summary["made"])))
     versions = ", ".join(f"{name} {value}" for name, value in summary["versions"].items())
@@ -53,21 +53,21 @@ def _sections(summary: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def _first_lines(summary: dict[str, Any]) -> list[str]:
-    """What the model tells apart, the rows it was fitted on, and its size."""
+    """The model's target, its training rows and its size."""
     target, say = summary.get("target"), wording(summary["classes"])
     size = f"{summary['bytes']:,} bytes, format {summary['format']}"
     if target is None:
         what = say.labels(summary["classes"], summary["positive"])
         features = counted(summary["n_features"], "feature")
-        only = f"{features}; no table's columns, so for Python only"
-        return [f"a classifier of {what}", only, size]
+        only = f"{features}; no table schema, so usable from Python only"
+        return [f"a classifier for {what}", only, size]
     what, found = say.target(target)
     rows = f"fitted on {target['rows']:,} rows{found}"
     unlabeled = summary["scores"].get("unlabeled")
     if unlabeled:
         weight = unlabeled["weight"]
-        use = f"with a weight of {weight:g}" if weight else "left out"
-        rows += f"; {unlabeled['rows']:,} without a label, {use}"
+        use = f"weight {weight:g}" if weight else "not used"
+        rows += f"; {unlabeled['rows']:,} unlabelled ({use})"
     if "out_of_core" in summary["made"]:
         rows += ", out of core"
     return [f"predicts {target['name']!r}: {what}", rows, size]
@@ -90,7 +90,7 @@ def _column_lines(columns: list[dict[str, Any]]) -> list[str]:
 def _voter_lines(voters: dict[str, Any]) -> list[str]:
     lines = [
         f"{voters['number']} ({', '.join(voters['kinds'])}), "
-        f"{voters['with_weight']} with a weight"
+        f"{voters['with_weight']} with nonzero weight"
     ]
     heavy = [voter for voter in voters["weights"] if voter["weight"] > 0]
     shown = heavy[:MOST_VOTERS]
@@ -98,12 +98,12 @@ def _voter_lines(voters: dict[str, Any]) -> list[str]:
     lines += [f"{voter['name']:<{width}}  {voter['weight']:.3f}" for voter in shown]
     if len(heavy) > len(shown):
         rest = sum(voter["weight"] for voter in heavy[MOST_VOTERS:])
-        lines.append(f"and {len(heavy) - len(shown)} more, {rest:.3f} together")
+        lines.append(f"and {len(heavy) - len(shown)} more, {rest:.3f} in total")
     return lines
 
 
 def _score_lines(scores: dict[str, Any]) -> list[str]:
-    """The main figures of the model and its peers; the JSON has the rest."""
+    """The main scores of the model and its baselines; the JSON has the rest."""
     from ..evaluation import MEASURES, headlines
 
     models, guaranteed = scores.get("models", {}), at_guarantee(scores)
@@ -121,7 +121,7 @@ def _score_lines(scores: dict[str, Any]) -> list[str]:
 
 
 def _lines_of(values: dict[str, Any]) -> list[str]:
-    """Names and values, those of a group in one line."""
+    """A line per entry; nested values share a line."""
     lines = {name: _in_words(value) for name, value in values.items()}
     return [f"{name}: {words}" for name, words in lines.items() if words]
 

@@ -1,4 +1,4 @@
-"""A model and a table from their files, for the commands that need both."""
+"""Load a model and a table, for the commands that need both."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from ..model import Model
 
 ENOUGH_ROWS = 10
-"""In fewer, that a column is missing everywhere may well be so."""
+"""With fewer rows, an empty column is nothing unusual."""
 SOME_ROWS = 20_000
-"""Of a table in blocks, rows that are looked at for such columns."""
+"""Rows of a table in blocks to check for empty columns."""
 
 
 def load_whole(path: Path, output: Output) -> Model:
-    """The model of a table; warnings about it become notes."""
+    """Load a table's model; warnings become notes."""
     from ..io import ModelFileError
     from ..model import Model, load
 
@@ -29,24 +29,24 @@ def load_whole(path: Path, output: Output) -> Model:
         found = load(path)
     if not isinstance(found, Model):
         raise ModelFileError(
-            f"{path} holds a classifier without a table's columns, which Python can load "
-            f"with damvi.load; damvi fit makes whole models"
+            f"{path} holds a bare classifier without a table schema. Load it in Python "
+            f"with damvi.load, or make a full model with damvi fit"
         )
     return found
 
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """A context for imports and loading, whose objects are there to stay.
+    """Pause garbage collection during imports and loading, whose objects are long-lived.
 
-    Looking through them for garbage again and again takes a sixth of a command's start.
+    It would take a sixth of a command's start-up time.
     """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()  # nor are they looked through later
+        gc.freeze()  # skip these objects later, too
         if enabled:
             gc.enable()
 
@@ -54,9 +54,9 @@ def without_garbage_collection() -> Iterator[None]:
 def load_with_table(
     model: Path, data: Path, target: str | None, output: Output, *, blocks: bool = False
 ) -> tuple[Model, Any]:
-    """The model, and the table read as the model's schema needs it.
+    """Load the model, and the table by its schema.
 
-    Where ``blocks`` will do and it is better read so, the table is the path as it is.
+    If the caller accepts ``blocks`` and the table is large, its path is returned instead.
     """
     from ..model import DatasetRows, why_in_blocks
     from ..tables import pick
@@ -78,9 +78,9 @@ def load_with_table(
 def note_unread_columns(
     output: Output, schema: Any, empty: Collection[str], rows: int
 ) -> list[str]:
-    """Name the columns in which nothing could be read, and return their names.
+    """Note the columns without a single readable value, and return their names.
 
-    A column that is written otherwise than it was in training should not go unnoticed.
+    They are probably written differently than in training.
     """
     names = [
         column.name
@@ -89,9 +89,9 @@ def note_unread_columns(
     ]
     for name in names[:10]:
         output.note(
-            f"Note: in {printable(name)!r} no value could be read in any row, so all count "
-            f"as missing. Is it written as it was in training?"
+            f"Note: no value in {printable(name)!r} could be read, so all are treated as "
+            f"missing. Is the column written as it was in training?"
         )
     if len(names) > 10:
-        output.note(f"Note: the same goes for {counted(len(names) - 10, 'more column')}.")
+        output.note(f"Note: the same holds for {counted(len(names) - 10, 'more column')}.")
     return names

@@ -1,6 +1,6 @@
 """``damvi predict``: score, probability and decision for each row of a file.
 
-Blocks of rows go from the file through the model into another file, in constant memory.
+Rows are read, scored and written block by block, in constant memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 KINDS = (".csv", ".parquet", ".xlsx")
 STREAM = Path("-")
 KEPT_IN_MEMORY = 1 << 24
-"""Bytes for the standard output that wait in memory, not on a disk, until all is well."""
+"""Bytes of standard output to buffer in memory before spilling to disk."""
 MOST_EXCEL_ROWS = (1 << 20) - 1
 LONGEST_EXCEL_TEXT = 32_767
 
@@ -43,28 +43,30 @@ LONGEST_EXCEL_TEXT = 32_767
     "-o",
     "--out",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="A .csv, .parquet or .xlsx file, or - for the standard output; where DATA is a "
-    "folder or pattern, also a new folder. Default: DATA's name with .predictions.csv.",
+    help="A .csv, .parquet or .xlsx file, or - for standard output. If DATA is a folder or "
+    "pattern, also a new folder. Default: DATA's name with .predictions.csv.",
 )
-@click.option("--id", "id_", metavar="COLUMN", help="A column of DATA to stand first.")
+@click.option(
+    "--id", "id_", metavar="COLUMN", help="Column of DATA to put first, such as an id."
+)
 @click.option(
     "--columns",
     metavar="A,B",
-    help="Columns of DATA to carry along, as they are written there.",
+    help="Columns of DATA to copy to the output unchanged.",
 )
 @click.option(
     "--top",
     type=click.IntRange(1),
     metavar="N",
-    help="Only the N rows with the highest scores, the highest first.",
+    help="Write only the N highest-scoring rows, highest first.",
 )
 @click.option(
-    "--by", metavar="COLUMN", help="With --top: N rows of each value of this column."
+    "--by", metavar="COLUMN", help="With --top: N rows for each value of this column."
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Where DATA differs from the training rows, an error instead of a warning.",
+    help="Fail, instead of warning, if DATA has drifted from the training rows.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Threads. Default: all cores.")
 def predict(
@@ -78,20 +80,20 @@ def predict(
     strict: bool,
     jobs: int | None,
 ) -> None:
-    """Judge each row of DATA by MODEL.
+    """Score every row of DATA with MODEL.
 
-    One line a row, in the order of DATA: the score (the vote, from -1 to 1), the
-    probability of the positive class, and the decision. With three or more classes the
-    decision, and a probability and a score (the share of the vote) of each class. Columns
-    may come in any order, and others are ignored. Files may be larger than memory. DATA
-    may be - for a CSV on the standard input; what is said goes to the standard error then,
-    if the predictions go to the standard output.
+    The output has one line per row, in the order of DATA: the score (the vote, from -1 to
+    1), the probability of the positive class and the decision. With three or more classes
+    it has the decision, and a probability and a score (share of the vote) per class.
+    Columns of DATA may be in any order; extra ones are ignored. Files may be larger than
+    memory. DATA may be - to read CSV from standard input. If predictions go to standard
+    output, messages go to standard error.
 
-    DATA may be a folder of parquet files, or a quoted pattern. The predictions are written
-    to one file, or to a folder, with a parquet file for each of DATA's.
+    DATA may also be a folder of parquet files or a quoted pattern. Predictions are then
+    written to one file, or to a folder with a parquet file for each input file.
 
-    A column that cannot be read, is newly missing or has left its range is warned of, and
-    so is a share of flagged rows far from what is to be expected; damvi drift shows more.
+    You are warned if a column is unreadable, newly missing or out of its training range,
+    or if the share of flagged rows is far from expected; damvi drift shows the details.
     """
     from .figures import wording
 
@@ -100,20 +102,22 @@ def predict(
 
     output = current_output()
     if by is not None and top is None:
-        raise click.UsageError("--by goes with --top, the number of rows of each")
+        raise click.UsageError("--by needs --top, the number of rows for each value")
     out = out or (STREAM if data == STREAM else default_name(data))
     if out == STREAM and output.as_json:
-        raise click.UsageError("--json prints to the standard output, and so does -o -")
+        raise click.UsageError(
+            "--json and -o - both write to standard output; drop one of them"
+        )
     files = [data] if data == STREAM else files_of(data)
     in_files = files != [data] and not out.suffix
     if in_files:
         if out.exists():
-            raise click.UsageError(f"{out} is there already; name a new folder")
+            raise click.UsageError(f"the folder {out} exists already; choose a new name")
         if top is not None:
-            raise click.UsageError("--top writes one file; name it with -o")
+            raise click.UsageError("--top writes a single file; name it with -o")
     elif out != STREAM:
         if out.suffix.lower() not in KINDS:
-            raise click.UsageError(f"-o takes a {', '.join(KINDS)} file or -, not {out}")
+            raise click.UsageError(f"-o must be a {', '.join(KINDS)} file or -, not {out}")
         check_output_file(out, model, *files)
     with without_garbage_collection():
         loaded = load_whole(model, output)
@@ -127,15 +131,13 @@ def predict(
             loaded, files, out, in_files, carried, top, by, numbered, strict, jobs, output
         )
     n = sum(counts.values())
-    best = "" if top is None else f"the {written:,} with the highest scores: "
+    best = "" if top is None else f"the {written:,} highest-scoring rows with "
     if by is not None:
-        best = (
-            f"the {top:,} with the highest scores of each {printable(by)!r}, {written:,} "
-        )
-        best += "in all: "
+        best = f"the {top:,} highest-scoring rows of each {printable(by)!r} ({written:,} "
+        best += "in total) with "
     file = "" if out == STREAM else str(out)
-    told = "".join(f"{printable(name)}, " for name in carried)
-    decided = wording(loaded.target.texts).show_decided(output, counts, file, told, best)
+    names = "".join(f"{printable(name)}, " for name in carried)
+    decided = wording(loaded.target.texts).show_decided(output, counts, file, names, best)
     changed = [] if drift is None else drift.warnings
     output.result(
         {"out": str(out), "rows": n, "written": written, **decided, "changed": changed}
@@ -143,7 +145,7 @@ def predict(
 
 
 def default_name(data: Path) -> Path:
-    """Where predictions go if nobody says: beside us, named after the data."""
+    """The default output: in the current folder, named after the data."""
     from ..tables import SUFFIXES
 
     stem = data.name
@@ -156,7 +158,7 @@ def default_name(data: Path) -> Path:
 
 
 def split_names(text: str | None) -> list[str]:
-    """The names in a list with commas; one that has a comma in it is put in quotes.
+    """Split a comma-separated list of names; names with a comma are quoted.
 
     Examples
     --------
@@ -168,9 +170,9 @@ def split_names(text: str | None) -> list[str]:
 
 @contextmanager
 def _input(data: Path) -> Iterator[Path]:
-    """The file to read; what comes from the standard input is put in one first.
+    """The file to read; standard input is copied to a temporary one.
 
-    Rows are told apart for certain by reading them twice.
+    Parsing CSV reliably takes two passes.
     """
     if data != STREAM:
         yield data
@@ -182,15 +184,15 @@ def _input(data: Path) -> Iterator[Path]:
             shutil.copyfileobj(sys.stdin.buffer, file)
         try:
             yield path
-        except ValueError as error:  # nobody knows the file
-            error.args = (str(error).replace(str(path), "the standard input"),)
+        except ValueError as error:  # the user has never heard of that file
+            error.args = (str(error).replace(str(path), "standard input"),)
             raise
     discarded(Path(folder))
 
 
 @contextmanager
 def _output(out: Path) -> Iterator[IO[bytes]]:
-    """Where predictions are written, whole or not at all."""
+    """The output file, written completely or not at all."""
     if out != STREAM:
         with whole_file(out) as file:
             yield file
@@ -204,7 +206,7 @@ def _output(out: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _folder(out: Path) -> Iterator[Path]:
-    """A folder to write to, which takes its place once all is well."""
+    """A temporary folder that is renamed to ``out`` on success."""
     out.parent.mkdir(parents=True, exist_ok=True)
     part = Path(mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     remove_at_end(part)
@@ -218,7 +220,7 @@ def _folder(out: Path) -> Iterator[Path]:
 
 
 def _umask() -> int:
-    """What new files of this process are not to be."""
+    """This process's umask."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -237,16 +239,16 @@ def _write(
     jobs: int | None,
     output: Output,
 ) -> tuple[dict[str, int], int, Drift | None]:
-    """How many rows each decision has and how many were written, and what has changed."""
+    """Write predictions; return counts by decision, rows written, and the drift."""
     from joblib import cpu_count
 
     from ..model.prediction import Judge, Top, drift_of
     from ..tables import read_blocks
 
-    judge = Judge(model, carried, 1)  # blocks are what is done side by side
+    judge = Judge(model, carried, 1)  # parallelism is over blocks
     best = None if top is None else Top(model, top, by, numbered)
     kind = ".parquet" if in_files else out.suffix.lower() or ".csv"
-    # A label may be anything; what is carried along is the user's own, and stays.
+    # Labels may look like formulas; copied columns are the user's own and stay as they are.
     labels = judge.labels
     if kind == ".csv":
         labels = [no_formula(label) for label in labels]
@@ -290,34 +292,34 @@ def _write(
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with open(path, "wb") as file:
                     write_rows([one], file)
-                if not path.stat().st_size:  # it had no rows
+                if not path.stat().st_size:  # the input had no rows
                     path.unlink()
         else:
             write_rows(files, place)
         if not any(counts):
             raise ValueError(f"{files[0]} has a header but no rows")
         drift = drift_of(model, tally)
-        _tell(drift, strict, output)
+        _report_drift(drift, strict, output)
     n = sum(counts) if best is None else n_best
     return dict(zip(judge.labels, counts, strict=True)), n, drift
 
 
-def _tell(drift: Drift | None, strict: bool, output: Output) -> None:
-    """What has changed, as a warning, or as an error before anything is in its place."""
+def _report_drift(drift: Drift | None, strict: bool, output: Output) -> None:
+    """Warn of drift, or with ``strict`` fail before the output is in place."""
     from ..drift import DriftError
 
     if drift is None or not drift.warnings:
         return
     if strict:
         raise DriftError(
-            f"the table differs from the training rows: {'; '.join(drift.warnings)}. "
-            f"Nothing was written, as --strict asks"
+            f"the data have drifted from the training rows: {'; '.join(drift.warnings)}. "
+            f"Nothing was written (--strict)"
         )
-    output.note(f"Warning: the table differs from the training rows.\n{drift.summary}")
+    output.note(f"Warning: the data have drifted from the training rows.\n{drift.summary}")
 
 
 class PredictionFile:
-    """The lines of a CSV, or the batches of a parquet or Excel file, in an open file.
+    """Writes CSV lines, or parquet or Excel batches, to an open file.
 
     Parameters
     ----------
@@ -332,7 +334,7 @@ class PredictionFile:
         self._close: Callable[[], Any] = lambda: None
 
     def write(self, piece: Any, names: Sequence[str]) -> None:
-        """More rows: their lines, or a batch; ``names`` are those of its columns."""
+        """Append rows, as CSV lines or a batch; ``names`` are the column names."""
         if self._writer is None:
             self._begin(piece, names)
         self._writer(piece)
@@ -371,14 +373,15 @@ def csv_lines(batch: Any) -> Any:
 
 
 class ExcelSheet:
-    """One sheet, row by row; text is text there, and never a formula or a link."""
+    """One sheet, written row by row; text is never a formula or a link."""
 
     def __init__(self, file: IO[bytes], names: Sequence[str]) -> None:
         try:
             from xlsxwriter import Workbook
         except ImportError:
             raise ImportError(
-                "Excel files need xlsxwriter; pip install 'damvi[excel]', or write a .csv"
+                "writing Excel files needs xlsxwriter: pip install 'damvi[excel]', or "
+                "write a .csv"
             ) from None
         self._book = Workbook(file, {"constant_memory": True})
         self._sheet = self._book.add_worksheet("predictions")
@@ -391,8 +394,8 @@ class ExcelSheet:
             self._row += 1
             if self._row > MOST_EXCEL_ROWS:
                 raise ValueError(
-                    f"an Excel sheet has room for {MOST_EXCEL_ROWS:,} rows; write a .csv "
-                    f"or .parquet file, or the best ones with --top"
+                    f"an Excel sheet holds at most {MOST_EXCEL_ROWS:,} rows; write a .csv "
+                    f"or .parquet file, or use --top"
                 )
             self._text([(k, c) for k, c in enumerate(cells) if isinstance(c, str)])
             for place, cell in enumerate(cells):
@@ -403,8 +406,8 @@ class ExcelSheet:
         for place, cell in cells:
             if len(cell) > LONGEST_EXCEL_TEXT:
                 raise ValueError(
-                    f"an Excel cell has room for {LONGEST_EXCEL_TEXT:,} characters, and "
-                    f"one has {len(cell):,} in row {self._row}; write a .csv file"
+                    f"an Excel cell holds at most {LONGEST_EXCEL_TEXT:,} characters, but "
+                    f"one in row {self._row} has {len(cell):,}; write a .csv file"
                 )
             self._sheet.write_string(self._row, place, cell)
 
@@ -413,7 +416,7 @@ class ExcelSheet:
 
 
 def with_progress(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same blocks; the rows so far are shown on the standard error."""
+    """Pass blocks on, showing the rows so far on standard error."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""``damvi report``: one page about a model on a table, for people."""
+"""``damvi report``: an HTML report on a model and a table."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from .console import check_output_file, current_output
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--target", metavar="COLUMN", help="The true answers. Default: the model's.")
+@click.option(
+    "--target", metavar="COLUMN", help="Column of true labels. Default: the model's target."
+)
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
     default="report.html",
     show_default=True,
-    help="The page.",
+    help="Output file.",
 )
 def report(model: Path, data: Path, target: str | None, out: Path) -> None:
-    """Write one HTML page about MODEL on the table DATA.
+    """Write an HTML report on MODEL and DATA.
 
-    It shows what the model finds and misses, with a slider for what errors cost (with
-    three or more classes, for what a class counts); curves, voters, columns, the rows it
-    gets wrong, and what can be promised. The page loads nothing from anywhere and may be
-    sent as it is. Without true answers in DATA it shows what is decided. DATA may be a
-    folder of parquet files or a quoted pattern; of large ones the page shows a sample.
+    The report shows what the model finds and misses, with a slider for the costs of errors
+    (with three or more classes, for class weights), curves, voters, columns, the rows it
+    gets wrong and what can be guaranteed. It is a single file that works offline. If DATA
+    has no labels, it shows the predictions. DATA may be a folder of parquet files or a
+    quoted pattern; large ones are sampled.
     """
     from ..report.words import basis, lead
     from .loading import load_with_table
@@ -47,5 +49,5 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     )
     output.say(lead(summary))
     output.say(basis(summary))
-    output.say(f"\nWritten to {out}: open it in a browser, or send it.")
+    output.say(f"\nSaved the report to {out}. Open it in a browser or share it as it is.")
     output.result({"report": str(out), **summary})

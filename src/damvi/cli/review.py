@@ -1,4 +1,4 @@
-"""``damvi review``: which rows a person should look at."""
+"""``damvi review``: rows worth a human look."""
 
 from __future__ import annotations
 
@@ -21,20 +21,24 @@ PATH = click.Path(path_type=Path)
     default=50,
     show_default=True,
     metavar="N",
-    help="How many rows there is time for.",
+    help="How many rows to pick.",
 )
-@click.option("--target", metavar="COLUMN", help="The labels. Default: the model's target.")
+@click.option(
+    "--target", metavar="COLUMN", help="Column of labels. Default: the model's target."
+)
 @click.option(
     "--doubt",
     type=click.Choice(["missed", "any"]),
     default="missed",
     show_default=True,
-    help="Which labels may be wrong: the most frequent one, where a rare row was missed, "
-    "or any.",
+    help="Which labels may be wrong: only the most frequent one (missed: rare rows that "
+    "were overlooked), or any.",
 )
-@click.option("--id", "id_", metavar="COLUMN", help="Stands beside each row.")
-@click.option("--columns", metavar="A,B", help="More columns to stand beside each row.")
-@click.option("-o", "--out", type=PATH, help="All of the rows, as CSV.")
+@click.option(
+    "--id", "id_", metavar="COLUMN", help="Column to show with each row, such as an id."
+)
+@click.option("--columns", metavar="A,B", help="More columns to show with each row.")
+@click.option("-o", "--out", type=PATH, help="Save all picked rows as CSV.")
 def review(
     model: Path,
     data: Path,
@@ -45,13 +49,12 @@ def review(
     columns: str | None,
     out: Path | None,
 ) -> None:
-    """Choose the rows of DATA that a person should look at, and say why.
+    """Pick the rows of DATA worth a human look.
 
-    Of rows without a label, the likeliest of those that are looked for: the flagged ones,
-    and then those closest below the threshold. Of rows with one, those whose label the vote
-    contradicts, by the chance that the label is wrong; training rows are recognised, and
-    judged by voters, weights and thresholds that had not seen them. Where DATA has both,
-    each kind gets half of the budget.
+    Among unlabelled rows, these are the likeliest positives: flagged rows first, then those
+    just below the threshold. Among labelled rows, these are the ones whose label the vote
+    contradicts, ranked by the chance that the label is wrong. Training rows are recognised
+    and scored out of sample. If DATA has both kinds, each gets half of the budget.
     """
     from .figures import show_rows
     from .loading import load_with_table
@@ -72,6 +75,6 @@ def review(
     for line in found.words:
         output.say(line)
     if not len(found):
-        output.say("There is no row to look at.")
+        output.say("No rows to review.")
     show_rows(output, found.rows, MOST_ROWS, out)
     output.result({"out": None if out is None else str(out), **found.as_dict()})

@@ -1,7 +1,7 @@
-"""How good a model is on a table, for any number of classes: plain data to print or draw.
+"""How good a model is on a table, for any number of classes, as plain data.
 
-Of two classes the positive one is reported; its number is 1 and that of the other 0. Three
-or more classes are each judged against the rest, and means over them count each alike.
+With two classes, scores are for the positive one (1; the negative is 0). With three or
+more, each class is scored against the rest, and macro scores are plain means over them.
 """
 
 from .differences import Differences, differences

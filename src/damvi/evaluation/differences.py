@@ -1,4 +1,4 @@
-"""Two models of one target on the same rows: how their figures and decisions differ."""
+"""How the scores and decisions of two models differ on the same rows."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ Numbers = NDArray[np.intp]
 Pair = tuple[Any, Any]
 
 OWN = ("row", "label", "old score", "new score", "old decision", "new decision")
-"""The columns of the rows on which two models differ."""
+"""Columns of the table of rows on which two models differ."""
 FEWEST = 5
-"""Rows of each class, for a word on which model is better."""
+"""Rows of each class needed to say which model is better."""
 HITS, FEWEST_HITS = "hits in the top", 10
-"""Of the better model, for a word on which is better by hits."""
+"""Hits of the better model needed to say which one has more."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Differences:
-    """What a new model does otherwise than an old one. ``print`` it to read it.
+    """How a new model differs from an old one. ``print`` it to read it.
 
     Attributes
     ----------
     table : DataFrame
-        Of the hits in the top rows, where a budget of flags is known, of AP, F1 and, where
-        costs are known, the cost a row (macro means of three or more classes), and of how
-        many rows are flagged, or given to each class: ``old``, ``new``, their
-        ``difference`` (new less old) and its 90 % interval from ``low`` to ``high``, by
-        draws of the same rows for both. Without labels only the last.
+        A row per score: hits in the top rows (if there is an alert budget), AP, F1 and
+        cost per row (if costs are known), as macro means for three or more classes, and
+        the rows flagged, or given each class. Columns: ``old``, ``new``, ``difference``
+        (new minus old) and its 90% interval ``low`` to ``high``, from a paired bootstrap.
+        Without labels, only the counts of decisions.
     rows : DataFrame
-        On which the decisions differ: those first whose probabilities differ most.
+        The rows on which the decisions differ, largest change in probability first.
     judged : int
-        How many rows both models judge.
+        How many rows both models scored.
     words : tuple of str
-        Who is better, and by whom the rows are judged.
+        Which model is better, and how the rows were scored.
     """
 
     table: pd.DataFrame
@@ -63,7 +63,7 @@ class Differences:
 
     @property
     def agreement(self) -> float:
-        """The share of the rows that are decided alike."""
+        """The share of rows on which both models decide the same."""
         return 1 - len(self.rows) / self.judged
 
     def as_dict(self) -> dict[str, Any]:
@@ -101,16 +101,15 @@ def differences(
     frames : (DataFrame, DataFrame)
         The same table, as each model reads it.
     target : str, optional
-        The column of true answers, of some rows at least. By default the models' own, if
-        it is there.
+        The column of true labels; some may be missing. Default: the models' target, if
+        the table has it.
     cost : (false alarm, miss), optional
-        By default those of the models, if they agree.
+        Default: those of the models, if they agree.
     top : int, optional
-        Also compare the hits among so many rows, those with the highest votes of each. By
-        default as many as both models were fitted to flag, if that is the same share of
-        the rows.
+        Also compare the hits among each model's ``top`` highest votes. Default: the alert
+        budget that both models were fitted for, if it is the same share of the rows.
     carried : sequence of str
-        Columns of the table to stand beside the rows on which the models differ.
+        Columns of the table to show with the rows on which the models differ.
     """
     import pandas as pd
 
@@ -128,7 +127,7 @@ def differences(
     told = [replace(judged, alike={}).words for judged in (one, other)]
     both = one.has_vote & other.has_vote
     if not both.any():
-        raise ValueError("there is no row that both models can judge out of sample")
+        raise ValueError("no row can be scored out of sample by both models")
     one, other = (_only(judged, both) for judged in (one, other))
     alike = with_blocks(new, frames[1], other)
     if alike.blocks is None:
@@ -147,14 +146,12 @@ def differences(
         found = _hits(models, (one, other), labelled, within, top)
         found |= _figures(old, (one, other), labelled, within, cost)
         words += [why] * bool(why)
-        if min(sizes) < FEWEST:  # draws of so few say nothing of others
+        if min(sizes) < FEWEST:  # too few to bootstrap
             few = counted(min(sizes), "row")
-            words.append(
-                f"One of the classes has {few} here: too few to tell which model is better."
-            )
+            words.append(f"One class has only {few}: too few to say which model is better.")
         else:
             words += [
-                f"Which model is better by {name} is not told by so few ({max(pair):.0f})."
+                f"Too few {name} ({max(pair):.0f}) to say which model is better."
                 if name.startswith(HITS) and max(pair) < FEWEST_HITS
                 else _verdict(name, (pair, gain))
                 for name, (pair, gain) in found.items()
@@ -163,7 +160,7 @@ def differences(
     else:
         words.append(_why_unlabelled(name, there, labelled))
         if top is not None:
-            words.append(f"No hits are counted in the top {top:,}, for the same reason.")
+            words.append(f"Hits in the top {top:,} are not counted, for the same reason.")
     rows = pd.DataFrame(
         {
             MEASURES.get(key, key): [*pair, gain.value, gain.low, gain.high]
@@ -172,12 +169,11 @@ def differences(
         index=["old", "new", "difference", "low", "high"],
     ).T
     n, differ = int(both.sum()), both & (one.decided != other.decided)
-    each = ["both models"] if told[0] == told[1] else ["the old model", "the new model"]
-    words += [f"For {who}: {text}" for who, text in zip(each, told, strict=False)]
+    each = ["Both models"] if told[0] == told[1] else ["Old model", "New model"]
+    words += [f"{who}: {text}" for who, text in zip(each, told, strict=False)]
     if n < len(both):
-        what = "that one of them cannot judge"
-        rest = counted(len(both) - n, f"row {what} is", f"rows {what} are")
-        words.append(f"{rest} left out.")
+        rest = counted(len(both) - n, "row is", "rows are")
+        words.append(f"{rest} left out: one of the models cannot score them.")
     if blocks is not None:
         words.append(alike_words(alike.alike))
     listed_rows = _rows(old, (one, other), frames[0], np.flatnonzero(differ), carried)
@@ -185,12 +181,12 @@ def differences(
 
 
 def _target(old: ModelParts, new: ModelParts, target: str | None) -> str:
-    """The column of true answers, of models that decide between the same classes."""
+    """The column of true labels; an error if the models have different classes."""
     one, other = old.target, new.target
     if target is None and one.name != other.name:
         raise ValueError(
-            f"the old model is of {one.name!r} and the new one of {other.name!r}; give two "
-            f"models of one target, or name the column of true answers for both (target)"
+            f"the old model predicts {one.name!r} and the new one {other.name!r}; give two "
+            f"models of the same target, or name the column of true labels (target)"
         )
     names = [class_names(one), class_names(other)]
     if one.positive != other.positive or len(names[0]) != len(names[1]):
@@ -198,15 +194,15 @@ def _target(old: ModelParts, new: ModelParts, target: str | None) -> str:
             f"{found[-1]!r}" if len(found) == 2 else listed([*found]) for found in names
         ]
         raise ValueError(
-            f"the old model finds {told[0]} and the new one {told[1]}: they cannot be "
+            f"the old model finds {told[0]} and the new one {told[1]}, so they cannot be "
             f"compared; fit the new one with --like, or with the same positive label"
         )
     odd = [*one.classes, *other.classes] if one.classes != other.classes else []
     odd = [label for label in odd if label not in one.classes or label not in other.classes]
     if odd:
         raise ValueError(
-            f"only one of the models knows the class {odd[0]!r}: they cannot be compared; "
-            f"fit both on tables with the same classes"
+            f"only one of the models knows the class {odd[0]!r}, so they cannot be "
+            f"compared; fit both on tables with the same classes"
         )
     return target or one.name
 
@@ -215,11 +211,11 @@ def _judge(model: Any, frame: pd.DataFrame, target: str | None, which: str) -> J
     try:
         return honest_rows(model, frame, target, partly=True)
     except ValueError as error:
-        raise ValueError(f"the {which} model cannot judge the table: {error}") from None
+        raise ValueError(f"the {which} model cannot score the table: {error}") from None
 
 
 def _only(judged: Judged, some: NDArray[np.bool_]) -> Judged:
-    """The same, with a vote on some rows alone."""
+    """The same, with votes on some rows only."""
     columns = np.where(some[:, None], judged.columns, np.nan)
     return replace(judged, vote=columns.reshape(judged.vote.shape))
 
@@ -227,7 +223,7 @@ def _only(judged: Judged, some: NDArray[np.bool_]) -> Judged:
 def _flags(
     model: ModelParts, judged: Pair, both: NDArray[np.bool_], blocks: Numbers | None
 ) -> dict[str, tuple[Pair, Figure]]:
-    """How many rows each flags, or gives to each class, and how that differs."""
+    """How many rows each model flags, or gives each class, and the difference."""
     names = class_names(model.target)
     decided = [one.decided[both] for one in judged]
     n, nobody = len(decided[0]), np.zeros(len(decided[0]), np.intp)
@@ -248,9 +244,9 @@ def _flags(
 
 
 def _swapped(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Whether two models are drawn in the other order than they are given in.
+    """Whether to swap two models in the bootstrap.
 
-    The draws are then the same whichever is the old one, and so are their differences.
+    A canonical order makes the draws, and the differences, the same whichever is old.
     """
     return one.tobytes() > other.tobytes()
 
@@ -262,7 +258,7 @@ def _hits(
     blocks: Numbers | None,
     top: int | None,
 ) -> dict[str, tuple[Pair, Figure]]:
-    """Positives among the rows with the highest votes, as many of each model."""
+    """Positives among the rows with the highest votes, the same number for each model."""
     truth, n = judged[0].labels[some], int(some.sum())
     if top is None:
         aims = [objective_of(model.classifier) for model in models]
@@ -307,7 +303,7 @@ def _figures(
         swapped = _swapped(*(pair[by] for pair in pairs))
         ours, other = pairs if swapped else pairs[::-1]
         gain = compare(measure, truth, ours, other, cost=cost or (1, 1), blocks=blocks)
-        # What it gives is in favour of the first, and a cost that is less is.
+        # compare() is positive in favour of the first, which for costs means lower.
         if swapped != (measure == "cost"):
             gain = Figure(-gain.value, -gain.high, -gain.low, gain.spread)
         found[measure] = (points[0][key], points[1][key]), gain
@@ -317,7 +313,7 @@ def _figures(
 def _cost(
     old: ModelParts, new: ModelParts, cost: tuple[float, float] | None
 ) -> tuple[tuple[float, float] | None, str]:
-    """What errors cost, and why that cannot be said."""
+    """The costs of errors, or why there are none."""
     if cost is not None:
         old.target.require_two("costs are", "leave them out")
         return cost, ""
@@ -325,8 +321,8 @@ def _cost(
     if len(known) > 1:
         told = " and ".join(f"{alarm:g} and {miss:g}" for alarm, miss in sorted(known))
         return None, (
-            f"The models were fitted for other costs of a false alarm and a miss ({told}): "
-            f"give those to compare by."
+            f"The models were fitted with different costs of a false alarm and a miss "
+            f"({told}). Give the costs to compare by."
         )
     return next(iter(known), None), ""
 
@@ -335,25 +331,25 @@ def _verdict(measure: str, found: tuple[Pair, Figure]) -> str:
     _, gain = found
     words = MEASURES.get(measure, measure)
     form = ".2g" if measure == "cost" else ".3f" if measure in MEASURES else ".3g"
-    sure = f"90 %: {gain.low:+{form}} to {gain.high:+{form}}"
+    sure = f"90% CI: {gain.low:+{form}} to {gain.high:+{form}}"
     if gain.low <= 0 <= gain.high:
-        return f"The two are not told apart by {words} (difference, {sure})."
+        return f"No clear difference in {words} ({sure})."
     more = "higher" if gain.value > 0 else "lower"
     better = (gain.value > 0) != (measure == "cost")
     return (
-        f"The {'new' if better else 'old'} model is better by {words}: the new one's is "
+        f"The {'new' if better else 'old'} model has the better {words}: the new one's is "
         f"{abs(gain.value):{form}} {more} ({sure})."
     )
 
 
 def _why_unlabelled(name: str, there: str | None, labelled: NDArray[np.bool_]) -> str:
     if there is None:
-        return f"There is no column {name!r}: only decisions are compared."
+        return f"No column {name!r}, so only decisions are compared."
     if not labelled.any():
-        return f"{name!r} is missing in all rows: only decisions are compared."
+        return f"{name!r} is missing in all rows, so only decisions are compared."
     return (
-        f"All rows with {name!r} are of one class: only decisions are compared, since AP "
-        f"and F1 need two."
+        f"All rows with {name!r} have the same class, so only decisions are compared: AP "
+        f"and F1 need two classes."
     )
 
 
@@ -377,7 +373,7 @@ def _rows(
         own["label"] = labels[judged[0].labels[rows]]
     for which, one in zip(("old", "new"), judged, strict=True):
         votes, decided = one.columns[rows], one.decided[rows]
-        at = np.minimum(decided, votes.shape[1] - 1)  # of two, for the positive one
+        at = np.minimum(decided, votes.shape[1] - 1)  # with two classes, the positive one
         own[f"{which} score"] = votes[np.arange(len(rows)), at]
     for which, one in zip(("old", "new"), judged, strict=True):
         own[f"{which} decision"] = labels[one.decided[rows]]

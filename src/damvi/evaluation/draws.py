@@ -1,12 +1,12 @@
-"""Draws of the rows that figures are of: how far the figures move from draw to draw.
+"""The bootstrap: how much scores vary over resampled rows.
 
-Each class keeps its size. Figures of decisions only need the table of decisions, so tables
-are drawn, from a multinomial, and never rows. The same goes for one ranking: a draw matters
-by how many rows of each class fall into each cell of equal votes. In several rankings a row
-has a place in each, and rows are drawn; very many are thinned, and then count for more.
+Draws are stratified by class. Scores of decisions only need the confusion table, so tables
+are drawn from a multinomial instead of rows. The same goes for a single ranking, which only
+needs counts by class in cells of equal votes. With several rankings, rows are drawn; very
+many rows are thinned and weighted.
 
-Rows that are alike, of the same stretch of time or the same group, come in blocks: whole
-blocks are drawn then, and the classes are as large as they turn out.
+Dependent rows, close in time or of the same group, come in blocks. Then whole blocks are
+drawn, and the class sizes vary.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ Labels = NDArray[np.intp]
 
 N_DRAWS = 300
 MOST_CELLS = 5000
-"""Distinct votes that are told apart in the draws of one ranking."""
+"""Distinct votes in the draws of one ranking; more are binned."""
 MOST_RANKS = 2000
-"""Votes that are told apart among the highest."""
+"""Distinct votes in the draws of the top rows; more are binned."""
 MOST_WORK = 100_000_000
-"""Rows times classes times draws, of the draws of rows."""
+"""Limit on rows times classes times draws."""
 FEWEST_OF_CLASS = 200
-"""Rows of a class that are always drawn from, if there are as many."""
+"""Thinning keeps at least this many rows of a class."""
 BLOCK = 25
-"""Draws of rows that are counted at a time."""
+"""Draws per block."""
 TRIES = 20
-"""To draw blocks with rows of all classes."""
+"""Attempts to draw blocks with rows of all classes."""
 
 
 class Drawn(NamedTuple):
-    """What draws make of the figures.
+    """The scores of each draw.
 
     Attributes
     ----------
     tables : ndarray of shape (draws, C, C)
-        Of decisions.
+        Confusion tables.
     ranks : ndarray of shape (2, classes, draws)
-        Average precision and ROC AUC of each class that is looked for.
+        Average precision and ROC AUC of each reported class.
     errors : ndarray of shape (draws,) or None
-        Mean errors of the probabilities.
+        Mean squared errors of the probabilities.
     """
 
     tables: Floats
@@ -66,7 +66,7 @@ def draw(
     ranks: Floats,
     blocks: Labels | None,
 ) -> Drawn:
-    """Draw rows or blocks, and judge each draw; ``ranks`` are those of all rows."""
+    """Draw rows or blocks and score each draw; ``ranks`` are the scores of all rows."""
     if blocks is not None:
         return _draw_blocks(seed, truth, vote, named, errors, blocks)
     how = _draw_cells if vote.shape[1] == 1 else _draw_rows
@@ -74,10 +74,10 @@ def draw(
 
 
 def widening(blocks: Labels) -> float:
-    """By how much draws of so few blocks must be widened to hold what they say.
+    """The factor that corrects the spread of bootstrap draws for few blocks.
 
-    Draws of B blocks lie closer together than B blocks do, by the root of (B - 1) / B, and
-    a spread that is known from B blocks alone goes with Student's distribution.
+    The bootstrap variance of B blocks is too small by (B - 1) / B, and a spread estimated
+    from B blocks calls for Student's distribution.
     """
     from scipy.stats import norm, t
 
@@ -86,7 +86,7 @@ def widening(blocks: Labels) -> float:
 
 
 def confusion(labels: ArrayLike, decided: ArrayLike, n_classes: int) -> NDArray[np.int64]:
-    """Rows by class (row) and decision (column).
+    """Counts by true class (row) and predicted class (column).
 
     Examples
     --------
@@ -99,15 +99,15 @@ def confusion(labels: ArrayLike, decided: ArrayLike, n_classes: int) -> NDArray[
 
 
 def of_tables(tables: Floats, cost: tuple[float, float] | None) -> dict[str, Floats]:
-    """Figures of tables of decisions (draws, C, C): by class (draws, C), or one a table."""
+    """Scores of confusion tables (draws, C, C): by class (draws, C) or overall (draws,)."""
     found = np.diagonal(tables, axis1=1, axis2=2)
     sizes, named = tables.sum(axis=2), tables.sum(axis=1)
     total, right = sizes.sum(axis=1), found.sum(axis=1)
     there = (sizes > 0).any(axis=0)
     recall, f1 = _part(found, sizes), _part(2 * found, sizes + named)
-    # A draw of blocks may have no rows of a class.
+    # A draw of blocks may lack a class.
     recall[sizes == 0] = f1[sizes == 0] = np.nan
-    # Gorodkin's correlation of decisions and truth; 0 where one of them is constant.
+    # Gorodkin's multiclass MCC; 0 if decisions or labels are constant.
     spread = (total**2 - (named**2).sum(axis=1)) * (total**2 - (sizes**2).sum(axis=1))
     figures = {
         "precision": _part(found, named),
@@ -126,12 +126,12 @@ def of_tables(tables: Floats, cost: tuple[float, float] | None) -> dict[str, Flo
 
 
 def _part(part: Floats, whole: Floats) -> Floats:
-    """One by the other; 0 of nothing."""
+    """``part / whole``, or 0 where ``whole`` is 0."""
     return np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
 
 
 def class_means(figures: Floats) -> Floats:
-    """The means of each line over the classes that it has."""
+    """Row means over the classes that are present."""
     whole = not np.isnan(figures).any()
     return np.asarray(figures.mean(axis=1) if whole else np.nanmean(figures, axis=1))
 
@@ -139,10 +139,9 @@ def class_means(figures: Floats) -> Floats:
 def rank_figures(
     truth: Labels, vote: Floats, weight: Floats, only_ap: bool = False
 ) -> Floats:
-    """Average precision and ROC AUC (2, classes, draws) by these weights of the rows.
+    """Average precision and ROC AUC (2, classes, draws) for these row weights.
 
-    For the class of each column of the votes; 0 for one without rows. A tie counts half in
-    the ROC AUC.
+    One class per column of the votes; 0 if it has no rows. Ties count half in ROC AUC.
     """
     votes, reported, _ = vote_columns(vote)
     ranks = np.zeros((2, len(reported), len(weight)))
@@ -168,16 +167,16 @@ def rank_figures(
 def _draw_cells(
     seed: int, truth: Labels, vote: Floats, named: Labels, errors: Any, ranks: Floats
 ) -> Drawn:
-    """Tables, ranks and errors of draws of one ranking, by cells of rows that are alike.
+    """Draws for one ranking, by cells of equivalent rows.
 
-    Rows of a cell share class, decision and vote; neighbouring votes, if there are more
-    than ``MOST_CELLS``.
+    Rows in a cell share class, decision and vote; with more than ``MOST_CELLS`` distinct
+    votes, neighbouring ones are merged.
     """
     rng = np.random.RandomState([seed, 11])
     distinct, level = np.unique(-vote, return_inverse=True)
     level = level.reshape(-1)
     if len(distinct) > MOST_CELLS:
-        # The positives' votes set the steps, as far as there is room.
+        # Bins follow the positives' votes as far as possible.
         own = np.unique(level[truth == 1])
         room = MOST_CELLS // 2
         take = np.linspace(0, len(own) - 1, min(len(own), room)).round().astype(np.intp)
@@ -208,16 +207,15 @@ def draw_top(
     shares: Floats,
     blocks: Labels | None,
 ) -> tuple[Floats, Floats]:
-    """Precision and recall among the first rows, draw by draw: (draws, shares) each.
+    """Precision and recall in the top rows of each draw: (draws, shares) each.
 
-    Nothing is fixed: a draw has its own positives, and is cut anew where that share of its
-    rows is above. Rows of equal vote are taken in any order, and so are neighbours, where
-    there are very many rows.
+    Each draw has its own positives and its own cut. Ties, and with very many rows
+    neighbouring votes, are averaged.
     """
     rng = np.random.RandomState([seed, 23])
     level = np.unique(-vote, return_inverse=True)[1].reshape(-1)
     last = int(level.max())
-    if last >= MOST_RANKS:  # the first are told apart, of the others ever fewer
+    if last >= MOST_RANKS:  # fine bins at the top, coarser below
         alone = MOST_RANKS // 2
         others = np.geomspace(alone, last, MOST_RANKS - alone).astype(np.intp)
         level = np.searchsorted(np.union1d(np.arange(alone), others), level)
@@ -248,9 +246,9 @@ def draw_top(
 def _draw_rows(
     seed: int, truth: Labels, vote: Floats, named: Labels, errors: Any, ranks: Floats
 ) -> Drawn:
-    """Tables in which each class keeps its rows, and ranks and errors of draws of rows."""
+    """Stratified draws of confusion tables, and of rows for ranks and errors."""
     rng = np.random.RandomState([seed, 17])
-    # In one order, so that a table has the same intervals however its rows are sorted.
+    # A canonical order, so that intervals do not depend on the order of the rows.
     order = np.lexsort((*vote.T, named, truth))
     truth, vote, named = truth[order], vote[order], named[order]
     errors = None if errors is None else errors[order]
@@ -268,8 +266,8 @@ def _draw_rows(
         drawn[:, :, block] = rank_figures(some, votes, weight)
         if errors is not None:
             faults[block] = weight @ errors[rows] / len(truth)
-    # A draw repeats rows, which flatters a ranking, and thinned rows are not all: what is
-    # kept of the draws is how far they lie apart.
+    # Repeated rows flatter a ranking, and thinned rows are a sample: use only the spread
+    # of the draws, centred on the score of all rows.
     drawn += (ranks - drawn.mean(axis=2))[:, :, None]
     if errors is None:
         return Drawn(tables, drawn, None)
@@ -284,7 +282,7 @@ def _draw_blocks(
     errors: Floats | None,
     blocks: Labels,
 ) -> Drawn:
-    """The same of draws of whole blocks."""
+    """The same for draws of whole blocks."""
     rng = np.random.RandomState([seed, 19])
     votes, reported, classes = vote_columns(vote)
     order = np.lexsort((*votes.T, named, truth, blocks))
@@ -312,10 +310,10 @@ def _draw_blocks(
 def _ranks_of_blocks(
     positive: NDArray[np.bool_], vote: Floats, numbers: Labels, times: Floats
 ) -> Floats:
-    """Average precision and ROC AUC (2, draws) of one class; NaN without a row of it.
+    """Average precision and ROC AUC (2, draws) of one class; NaN if it has no rows.
 
-    All that counts is how many rows of each block are above each vote of a positive. Of
-    very many such votes neighbours are taken as one.
+    These only need the counts of each block's rows above each positive's vote. If there
+    are very many such votes, neighbouring ones are merged.
     """
     if not positive.any():
         return np.full((2, len(times)), np.nan)
@@ -341,7 +339,7 @@ def _ranks_of_blocks(
 
 
 def _times_of_blocks(rng: np.random.RandomState, truth: Labels, numbers: Labels) -> Floats:
-    """How often each block is in each draw; nearly always with rows of all classes."""
+    """How often each block is in each draw, nearly always with all classes present."""
     n = int(numbers.max()) + 1
     has = np.zeros((n, int(truth.max()) + 1))
     has[numbers, truth] = 1
@@ -358,7 +356,7 @@ def _times_of_blocks(rng: np.random.RandomState, truth: Labels, numbers: Labels)
 def _thinned(
     rng: np.random.RandomState, truth: Labels, classes: Labels, n_votes: int = 1
 ) -> tuple[Labels, Floats]:
-    """Rows to draw from, and how many each stands for: rare classes keep all of theirs."""
+    """Rows to draw from and their weights; rare classes keep all rows."""
     room = max(MOST_WORK // (N_DRAWS * len(classes) * n_votes), 1)
     groups = [np.flatnonzero(truth == c) for c in classes]
     sizes = np.array([len(group) for group in groups])
@@ -376,7 +374,7 @@ def _thinned(
 def _weights_of_rows(
     rng: np.random.RandomState, truth: Labels, classes: Labels, scale: Floats
 ) -> Any:
-    """Blocks of draws: which they are, and how often each row is in them, (draws, rows)."""
+    """Batches of draws: their slice, and how often each row occurs, (draws, rows)."""
     for start in range(0, N_DRAWS, BLOCK):
         n = min(BLOCK, N_DRAWS - start)
         weight = np.empty((n, len(truth)))
@@ -397,7 +395,7 @@ def draw_pairs(
     n_classes: int,
     blocks: Labels | None,
 ) -> list[Floats]:
-    """Tables of both models, the true ones and then draws of pairs of decisions."""
+    """Confusion tables of both models: the actual ones, then paired draws."""
     tables = [np.zeros((1 + N_DRAWS, n_classes, n_classes)) for _ in decided]
     if blocks is not None:
         numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1)
@@ -428,7 +426,7 @@ def draw_gains(
     other: ArrayLike,
     blocks: Labels | None,
 ) -> tuple[float, Floats]:
-    """The difference of the mean average precision, and draws of it."""
+    """The difference in mean average precision, and draws of it."""
     votes, reported, classes = vote_columns(ours)
     others, _, _ = vote_columns(other)
     there = np.isin(reported, truth)
@@ -464,9 +462,9 @@ def draw_top_gains(
     top: float,
     blocks: Labels | None,
 ) -> tuple[float, Floats]:
-    """The difference of the recalls among the ``top`` of the rows, and draws of it.
+    """The difference in recall among the ``top`` share of rows, and draws of it.
 
-    Each draw is cut anew, at the same number of rows in both rankings.
+    Each draw has its own cut, at the same number of rows in both rankings.
     """
 
     def gain(some: Labels, weight: Floats) -> Floats:
@@ -486,7 +484,7 @@ def _draws_of(
     gain: Callable[[Labels, Floats], Floats],
     blocks: Labels | None,
 ) -> tuple[float, Floats]:
-    """A difference of two rankings on all rows, and on draws of rows or of blocks."""
+    """The difference of two rankings on all rows, and on draws of rows or blocks."""
     exact = float(gain(np.arange(len(truth)), np.ones((1, len(truth))))[0])
     rows, scale = _thinned(rng, truth, classes, 2)
     plain = float(gain(rows, scale[None, :])[0])
@@ -499,5 +497,5 @@ def _draws_of(
         drawn = ((part, times[part][:, numbers[rows]] * scale) for part in parts)
     for block, weight in drawn:
         draws[block] = gain(rows, weight)
-    # Around the figure of all rows, not of the thinned ones.
+    # Centre on the value of all rows, not of the thinned ones.
     return exact, draws + (exact - plain)

@@ -1,15 +1,14 @@
-"""What a model is worth on rows whose labels nobody knows yet, by its own probabilities.
+"""Expected scores on unlabelled rows, from the model's own probabilities.
 
-A calibrated probability says how many rows like this one are positive, so that precision,
-recall and average precision can be expected before the labels come. Two things are unsure
-even then, and both are drawn: the labels, given the probabilities, and the probabilities,
-which were learned from so many training rows (a bootstrap of these, out of sample).
+A calibrated probability says what share of rows like this one is positive, so precision,
+recall and average precision can be estimated before labels arrive. Two sources of
+uncertainty are simulated: the labels given the probabilities, and the probabilities, which
+were learned from a finite number of training rows (a bootstrap of out-of-sample votes).
 
-Either what the columns mean is taken to be unchanged, P(y|x), whatever rows come (covariate
-shift); or only the class rates may have changed, and not what the rows of a class look
-like, P(x|y) (label shift). Both at once cannot be told from votes alone.
+Either P(y|x) is assumed unchanged, whatever rows come (covariate shift), or P(x|y) is, and
+only the class rates may have changed (label shift). Votes alone cannot tell both at once.
 
-Rows of like votes and the same decision go to one cell, and labels are drawn cell by cell.
+Rows with similar votes and the same decision share a cell; labels are drawn per cell.
 """
 
 from __future__ import annotations
@@ -35,62 +34,61 @@ Labels = NDArray[np.intp]
 Curve = Callable[[Floats], Floats]
 
 N_CURVES = 120
-"""Draws of the calibration ..."""
+"""Bootstrap draws of the calibration ..."""
 N_LABELS = 5
-"""... and of the labels with each."""
+"""... and draws of the labels for each."""
 N_OWN = 500
-"""Draws of the labels by the model's own calibration, whose means are expected."""
+"""Draws of the labels by the model's own calibration, for the expected values."""
 MOST_CELLS = 2000
 MOST_WORK = 1 << 27
-"""Cells times draws times classes twice; more classes make fewer cells."""
+"""Limit on cells times draws times squared classes."""
 MOST_RANKED = 20
-"""Classes, above which no average precision is drawn."""
+"""With more classes, average precision is not simulated."""
 MOST_USUAL = 2000
-"""Training rows of the most frequent class that are drawn from; most stand for several."""
+"""Representatives of the most frequent class's training rows in the bootstrap."""
 BLOCK = 50
-"""Draws that are counted at a time."""
+"""Draws per block."""
 TRIES = 50
-"""To draw training rows of all classes."""
+"""Attempts to draw training rows of all classes."""
 MOST_STEPS = 2000
 LEAST = 1e-12
-"""Of probabilities that are divided by."""
+"""Floor for probabilities in a denominator."""
 
 ASSUMPTIONS = {
-    "P(y|x)": "If the rows changed, but not what their columns mean (the same P(y|x) as in "
+    "P(y|x)": "Assuming that only the rows changed, not what they mean (P(y|x) as in "
     "training)",
-    "P(x|y)": "If the class rates changed, but not what the rows of a class look like "
-    "(label shift: the same P(x|y) as in training)",
+    "P(x|y)": "Assuming that only the class rates changed (label shift: P(x|y) as in "
+    "training)",
 }
-"""What figures rest on, and that alone; a sentence goes on from there."""
+"""The start of a sentence on expected scores."""
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What decisions are expected to be worth.
+    """Expected scores of a model's decisions.
 
     Attributes
     ----------
     rows : int
     flagged : int
-        Rows decided for another class than the one that most of them are expected to be of.
+        Rows predicted as another class than the expected majority.
     assumption : {"P(y|x)", "P(x|y)"}
-        What is the same as in training.
+        What is assumed to be the same as in training.
     overall : dict of str to Figure
-        "precision", "recall", "f1" and "ap" of the positive one of two classes; of more
+        For two classes "precision", "recall", "f1" and "ap" of the positive one; for more
         "macro_f1", "balanced_accuracy" and "macro_ap".
     by_class : tuple of dict
-        Of each class reported: "rows" that are its own, "named", the rows decided for it
-        (a number), "right", those of them that are its own, "rate", "precision", "recall"
-        and "f1".
+        For each reported class: its expected "rows", the rows predicted as it ("named", a
+        number), how many of those are "right", its "rate", "precision", "recall" and "f1".
     rates : ndarray of shape (C,)
         The class rates of the training rows.
     threshold : float or ndarray of shape (C,), or None
-        Under label shift, what is best for the model's objective at the new class rates.
-        None where that is what it was set to.
+        Under label shift, the best threshold for the model's objective at the new class
+        rates. None if its threshold was fixed.
     corrected : dict of str to Figure
-        What decisions by this threshold are expected to be worth.
+        The expected scores at this threshold.
     probability : ndarray of shape (n,) or (n, C)
-        Of each row; under label shift at the new class rates.
+        The probability of each row; under label shift at the new class rates.
     """
 
     rows: int
@@ -127,16 +125,16 @@ class Expected:
 
 
 class Cells(NamedTuple):
-    """Rows of like votes and one decision."""
+    """Groups of rows with similar votes and the same decision."""
 
     vote: Floats
-    """The mean of each, a column for each class that is looked for."""
+    """Mean votes, with a column for each reported class."""
     decided: Labels
     counts: NDArray[np.int64]
 
     @classmethod
     def of(cls, vote: Floats, decided: Labels, usual: Floats, most: int) -> Cells:
-        """At most about so many; fine where the ``usual`` class is least likely."""
+        """About ``most`` cells, finest where the ``usual`` class is least likely."""
         place = np.empty(len(vote), np.intp)
         place[np.argsort(usual, kind="stable")] = _groups(len(vote), most)
         _, cell, counts = np.unique(
@@ -150,7 +148,7 @@ class Cells(NamedTuple):
 
 
 def _groups(n: int, most: int) -> Labels:
-    """The group of each of n places: alone at first, then with ever more neighbours."""
+    """The group of each of n ranks: single at first, then ever larger."""
     if n <= most:
         return np.arange(n)
     alone = most // 2
@@ -162,20 +160,20 @@ def _groups(n: int, most: int) -> Labels:
 def expected_of(
     model: Any, judged: Judged, *, label_shift: bool = False
 ) -> Expected | None:
-    """What a model of a table is expected to be worth on rows that it judged.
+    """Expected scores of a table's model on rows it has scored.
 
     Parameters
     ----------
     model : ModelParts
-        Its training rows say how sure its probabilities are.
+        Its training rows determine how certain its probabilities are.
     judged : Judged
-        With or without labels, which have no part in it.
+        Labels, if any, are not used.
     label_shift : bool, default=False
 
     Returns
     -------
     expected : Expected or None
-        None where the model's file has no votes of training rows to tell by.
+        None if the model has no usable votes on training rows.
     """
     classifier, training = model.classifier, model.training
     some = judged.has_vote
@@ -199,7 +197,7 @@ def expected_of(
     )
     probability = np.full(judged.vote.shape, np.nan)
     probability[some] = found.probability
-    if not label_shift:  # of training rows, as learned on others
+    if not label_shift:  # training rows keep their cross-fitted ones
         probability[some] = judged.probability[some]
     return replace(found, probability=probability)
 
@@ -215,25 +213,25 @@ def expected_figures(
     order: ArrayLike | None = None,
     seed: int = 0,
 ) -> Expected:
-    """Expected figures of decisions, from what votes say of unlabelled rows.
+    """Expected scores of decisions, from votes on unlabelled rows.
 
     Parameters
     ----------
     vote : array of shape (n,) for two classes, (n, C) for more
     decided : array of int, shape (n,)
-        The number of the class decided for.
+        The predicted class.
     calibrator : callable
-        From votes to probabilities of the same shape.
+        Maps votes to probabilities of the same shape.
     training : (vote, labels), optional
-        Out-of-sample votes on training rows, by which the calibration was learned. Without
-        them the probabilities are taken to be true.
+        Out-of-sample votes that the calibration was learned from. Without them, the
+        probabilities are taken to be exact.
     label_shift : bool, default=False
-        Whether the class rates are estimated from the votes, which takes ``training``, and
-        P(x|y) is taken to be unchanged instead of P(y|x).
+        Assume that P(x|y) is unchanged instead of P(y|x), and estimate the class rates from
+        the votes. Needs ``training``.
     objective : Objective, optional
-        What the threshold is tuned for anew under label shift.
+        What to retune the threshold for under label shift.
     order : array of int, shape (C,), optional
-        Classes by their claim to a tie.
+        Classes in the order in which they win ties.
     seed : int, default=0
 
     Examples
@@ -253,7 +251,7 @@ def expected_figures(
     rng = np.random.default_rng([seed, 23])
 
     def chances(curve: Curve, columns: Floats) -> Floats:
-        """Of all classes, (n, C)."""
+        """Probabilities of all classes, (n, C)."""
         given = columns if len(shape) > 1 else columns[:, 0]
         found, _, _ = vote_columns(curve(given))
         rest = 1 - found.sum(axis=1, keepdims=True)
@@ -269,7 +267,7 @@ def expected_figures(
     before = own.mean(axis=0) if known is None else known.rates
     if label_shift:
         if known is None:
-            raise ValueError("label shift is told from the class rates of training rows")
+            raise ValueError("label_shift=True needs the training votes")
         rates = class_rates(of_cells, cells.counts, before)
         own, of_cells = (_at_rates(p, before, rates) for p in (own, of_cells))
     threshold, decisions = None, [cells.decided]
@@ -286,7 +284,7 @@ def expected_figures(
         for curve, drawn_rates in known.curves(rng, N_CURVES):
             p = _moved(plain, chances(known.curve, cells.vote), chances(curve, cells.vote))
             if label_shift:
-                # How sure the new rates are: the rows that came are a draw as well.
+                # The new rates are uncertain, too: the rows are a sample.
                 share = cells.counts / cells.counts.sum()
                 some = rng.multinomial(cells.counts.sum(), share)
                 p = _at_rates(p, drawn_rates, class_rates(p, some, drawn_rates, rates))
@@ -298,7 +296,7 @@ def expected_figures(
     for k, each in enumerate(decisions):
         for d in np.unique(each):
             exact[k, :, d] = cells.counts[each == d] @ of_cells[each == d]
-    # Sums of probabilities are exact by row where the decisions are the model's own.
+    # For the model's own decisions, sums of probabilities are exact.
     exact[0] = [
         np.bincount(named, own[:, c], minlength=n_classes) for c in range(n_classes)
     ]
@@ -318,7 +316,7 @@ def expected_figures(
 
 
 def achieved_figures(labels: Labels, vote: Floats, decided: Labels) -> dict[str, float]:
-    """The same figures of rows whose labels are known; those that can be had.
+    """The same scores on labelled rows, as far as they are defined.
 
     Examples
     --------
@@ -343,14 +341,14 @@ def achieved_figures(labels: Labels, vote: Floats, decided: Labels) -> dict[str,
 
 
 def _headline(by_class: list[dict[str, Any]], means: dict[str, Any]) -> dict[str, Any]:
-    """The figures of the one class that is reported, or the means over several."""
+    """The scores of the positive class, or the macro means."""
     if len(by_class) > 1:
         return means
     return {name: own for name, own in by_class[0].items() if name in HEADLINES[0]}
 
 
 def _means(figures: Floats) -> Floats:
-    """The mean of each line over the classes that it has; NaN of none."""
+    """Row means over the classes that are present; NaN if none is."""
     known = ~np.isnan(figures)
     total, n = np.where(known, figures, 0.0).sum(axis=1), known.sum(axis=1)
     return np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
@@ -358,9 +356,9 @@ def _means(figures: Floats) -> Floats:
 
 class _Drawn(NamedTuple):
     tables: Floats
-    """Of decisions, (draws, C, C)."""
+    """Confusion tables, (draws, C, C)."""
     ap: Floats | None
-    """Average precision of the classes reported, (draws, R)."""
+    """Average precision of the reported classes, (draws, R)."""
 
 
 def _draw(
@@ -370,7 +368,7 @@ def _draw(
     n_labels: int,
     decisions: list[Labels],
 ) -> list[_Drawn]:
-    """Draw labels by each of the probabilities, and count them by each of the decisions."""
+    """Draw labels from each set of probabilities, and count them by decision."""
     n, n_columns = cells.vote.shape
     tables: list[list[Floats]] = [[] for _ in decisions]
     ranks: list[Floats] = []
@@ -399,7 +397,7 @@ def _draw(
 def _figures(
     exact: Floats, means: _Drawn, drawn: _Drawn, reported: Labels
 ) -> tuple[dict[str, Figure], tuple[dict[str, Any], ...]]:
-    """Overall, and of each class reported; ``exact`` is the expected table."""
+    """Overall scores, and those by class; ``exact`` is the expected confusion table."""
     mean, draws = of_tables(means.tables, None), of_tables(drawn.tables, None)
     sizes, right = drawn.tables.sum(axis=2), np.diagonal(drawn.tables, axis1=1, axis2=2)
     total = float(exact.sum())
@@ -424,7 +422,7 @@ def _figures(
         if flagged:
             share = float(exact[c, c]) / flagged
             own["precision"] = around(share, draws["precision"][:, c])
-        else:  # of nothing flagged, nothing is known
+        else:  # unknown if nothing is flagged
             own["precision"] = Figure(0.0, 0.0, 1.0, 0.0)
         for name in ("recall", "f1"):
             own[name] = around(mean_of(mean[name][:, c]), draws[name][:, c])
@@ -442,7 +440,7 @@ def _figures(
 
 
 class _Training(NamedTuple):
-    """Training rows that the calibration is learned from again, and what all say."""
+    """Training rows for bootstrapping the calibration, and the curve of all of them."""
 
     vote: Floats
     labels: Labels
@@ -461,7 +459,7 @@ class _Training(NamedTuple):
         group = _groups(len(rows), MOST_USUAL)
         first = np.flatnonzero(np.diff(group, prepend=-1))
         members = np.bincount(group)
-        # The middle one of a group stands for all.
+        # The middle one represents its group.
         taken = rows[np.argsort(towards, kind="stable")][first + members // 2]
         others = np.flatnonzero(truth != usual)
         kept = np.concatenate([taken, others])
@@ -471,7 +469,7 @@ class _Training(NamedTuple):
         return cls(votes, truth, weight, sizes / sizes.sum(), curve)
 
     def curves(self, rng: np.random.Generator, n: int) -> Iterator[tuple[Curve, Floats]]:
-        """Calibrations by draws of these rows, and the class rates of each draw."""
+        """Calibration curves of bootstrap draws, and the class rates of each."""
         n_rows, n_classes = len(self.labels), len(self.rates)
         for _ in range(n):
             for _ in range(TRIES):
@@ -486,7 +484,7 @@ class _Training(NamedTuple):
 
 
 def _moved(own: Floats, before: Floats, after: Floats) -> Floats:
-    """Probabilities moved by as much, in log-odds, as another pair differs."""
+    """Probabilities shifted, in log-odds, by the difference of two others."""
     ratio = np.maximum(after, LEAST) / np.maximum(before, LEAST)
     return _scaled(own * ratio)
 
@@ -496,7 +494,7 @@ def _scaled(p: Floats) -> Floats:
 
 
 def _at_rates(p: Floats, before: Floats, rates: Floats) -> Floats:
-    """Probabilities as they are at other class rates."""
+    """Probabilities corrected to other class rates."""
     return _scaled(np.maximum(p, LEAST) * (rates / before))
 
 
@@ -506,23 +504,23 @@ def class_rates(
     before: ArrayLike,
     start: ArrayLike | None = None,
 ) -> Floats:
-    """The class rates at which rows are likeliest, if P(x|y) is that of training.
+    """Maximum-likelihood class rates, if P(x|y) is as in training.
 
-    By the iteration of Saerens, Latinne and Decaestecker (2002), which climbs to the one
-    maximum of the likelihood. It uses the whole of each vote. To match moments instead, by
-    the share of flagged rows, rests on a rate of false alarms that is itself as large as a
-    rate of 0.2 %: there, and up to 1 %, its errors were larger on each of the rates tried,
-    and at 2 and 5 % they were smaller (``results/worth``).
+    Uses the EM iteration of Saerens, Latinne and Decaestecker (2002), which climbs to the
+    single maximum of the likelihood and uses all of each vote. Matching the share of
+    flagged rows instead depends on a false-alarm rate that is itself as large as a class
+    rate of 0.2%. Its errors were larger at every rate tried up to 1%, and smaller at 2 and
+    5% (``results/worth``).
 
     Parameters
     ----------
     probability : array of shape (n, C)
-        At the rates ``before``.
+        Probabilities at the rates ``before``.
     counts : array of shape (n,)
-        How many rows each stands for.
+        How many rows each represents.
     before : array of shape (C,)
     start : array of shape (C,), optional
-        Where to start from; by default ``before``.
+        Starting point; by default ``before``.
 
     Examples
     --------
@@ -539,7 +537,7 @@ def class_rates(
     for _ in range(MOST_STEPS):
         joint = likelihood * rates
         moved = share @ (joint / joint.sum(axis=1, keepdims=True))
-        moved = np.maximum(moved, least)  # half a row, lest a class is gone for good
+        moved = np.maximum(moved, least)  # half a row, so that no class vanishes for good
         done = np.abs(moved - rates).max() <= 1e-4 * moved.min()
         rates = moved
         if done:
@@ -548,11 +546,11 @@ def class_rates(
 
 
 def _retuned(cells: Cells, p: Floats, objective: Any, order: Labels, by_class: bool) -> Any:
-    """The threshold that is best for the objective if labels come as expected."""
+    """The best threshold for the objective, given the expected labels."""
     n_classes = p.shape[1]
     vote = np.repeat(cells.vote, n_classes, axis=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a floor that is out of reach
+        warnings.simplefilter("ignore", UserWarning)  # an unreachable floor
         return tune_threshold(
             vote if by_class else vote[:, 0],
             np.tile(np.arange(n_classes), len(p)),

@@ -1,12 +1,12 @@
-"""Scores on rows with known truth, how sure they are, and which of two models is better.
+"""Scores on labelled rows, their confidence intervals, and comparisons of two models.
 
-The intervals of counted shares (precision, recall, accuracy) are Wilson's. The others come
-from a bootstrap (``draws.py``). Where rows are alike in blocks, whole blocks are drawn, and
-a share counts as many rows as would be as sure if none were alike. The figures themselves
-always come from all rows.
+Intervals of proportions (precision, recall, accuracy) are Wilson's; the others come from a
+bootstrap (``draws.py``). If rows are dependent in blocks, whole blocks are drawn, and
+Wilson's interval uses the effective number of rows. The scores themselves always come from
+all rows.
 
-Votes are columns here, one for each class that is looked for: each of three or more, and of
-two the positive one, which is 1.
+Votes have a column for each reported class: every one of three or more classes, or the
+positive one (1) of two.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 LEVEL = 0.9
-"""How much of the draws an interval holds."""
+"""The confidence level of all intervals."""
 Z = 1.6448536269514722
-"""Of a 90 % interval, as everywhere here."""
+"""The normal quantile of a 90% interval."""
 
 MEASURES = {
     "precision": "precision",
@@ -59,17 +59,17 @@ MEASURES = {
     "brier": "Brier",
     "cost": "cost a row",
 }
-"""The names of the figures, and what to call them."""
+"""Scores by key, and their display names."""
 HEADLINES = (
     ("precision", "recall", "f1", "ap"),
     ("macro_f1", "balanced_accuracy", "macro_ap"),
 )
-"""The main figures: of one class, or means over several."""
+"""The main scores: of the positive class, or macro means."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, the 90 % interval around it and its standard error."""
+    """A score, its 90% interval and its standard error."""
 
     value: float
     low: float
@@ -80,16 +80,16 @@ class Figure:
     def around(
         cls, value: float, draws: Floats, least: float = -np.inf, most: float = np.inf
     ) -> Figure:
-        """A figure with what draws of the rows make of it, within what it can be."""
+        """A score with an interval from bootstrap draws, clipped to its range."""
         draws = draws[~np.isnan(draws)]
         low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        # Draws from few rows can all lie on one side of the figure.
+        # Draws of few rows can all lie on one side of the value.
         low, high = min(float(low), value), max(float(high), value)
         return cls(value, max(low, least), min(high, most), float(draws.std()))
 
     @classmethod
     def counted(cls, part: float, whole: float, effect: float = 1.0) -> Figure | None:
-        """A share of counted rows, as :func:`share` gives it; None of nothing."""
+        """A proportion with its interval, as by :func:`share`; None if ``whole`` is 0."""
         rate = share(part, whole, effect)
         if not whole:
             return None
@@ -97,7 +97,7 @@ class Figure:
         return cls(rate["value"], rate["low"], rate["high"], spread)
 
     def times(self, factor: float) -> Figure:
-        """Of a share, what it is of so many."""
+        """The same, multiplied by a factor."""
         return Figure(*(factor * value for value in asdict(self).values()))
 
     def as_dict(self) -> dict[str, float]:
@@ -115,16 +115,16 @@ class Figures:
     Attributes
     ----------
     overall : dict of str to Figure
-        Those of :data:`damvi.evaluation.MEASURES` that can be had. Of two classes those
-        of the positive one; of more, means over the classes that have rows.
+        The available scores of :data:`damvi.evaluation.MEASURES`: for two classes those of
+        the positive one, for more the means over classes that have rows.
     by_class : tuple of dict
-        For each class reported "precision", "recall", "f1", "ap" and "roc_auc", against
-        the rest; None where there are no rows to count.
+        For each reported class "precision", "recall", "f1", "ap" and "roc_auc" against the
+        rest; None if there are no rows to count.
     confusion : ndarray of int, shape (C, C)
-        Rows by class (row) and decision (column).
+        Counts by true class (row) and predicted class (column).
     effects : dict of str to tuple of float
-        For "precision" and "recall" of each class and for the one "accuracy": how many rows
-        count as one, since they are alike. 1 where rows are not.
+        Design effects of "precision" and "recall" by class and of "accuracy": how many
+        dependent rows count as one. 1 if rows are independent.
     """
 
     overall: dict[str, Figure]
@@ -134,11 +134,11 @@ class Figures:
 
     @property
     def chances(self) -> dict[str, float]:
-        """What scores without any skill would have, of the figures that depend on it."""
+        """Chance levels, for the scores that have one."""
         sizes = self.confusion.sum(axis=1)
         rates, there = sizes / sizes.sum(), sizes > 0
         levels = {
-            "ap": float(rates[-1]),  # the positive class, of two
+            "ap": float(rates[-1]),  # the positive class
             "roc_auc": 0.5,
             "balanced_accuracy": 1 / int(there.sum()),
             "macro_ap": float(rates[there].mean()),
@@ -148,7 +148,7 @@ class Figures:
         return {name: level for name, level in levels.items() if name in self.overall}
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; the cells as shares of their class's rows."""
+        """Plain values, ready for JSON, with confusion cells also as shares of a class."""
         return {
             "overall": {name: figure.as_dict() for name, figure in self.overall.items()},
             "chances": self.chances,
@@ -167,7 +167,7 @@ class Figures:
 
 
 def headlines(figures: Collection[str]) -> tuple[str, ...]:
-    """Which of these figures are the main ones.
+    """The main scores among these.
 
     Examples
     --------
@@ -178,9 +178,9 @@ def headlines(figures: Collection[str]) -> tuple[str, ...]:
 
 
 def share(part: float, whole: float, effect: float = 1.0) -> dict[str, Any]:
-    """``part / whole`` with Wilson's 90 % interval; None of nothing.
+    """``part / whole`` with Wilson's 90% interval; None if ``whole`` is 0.
 
-    ``effect`` rows count as one in the interval, where rows are alike.
+    ``effect`` is the design effect: how many dependent rows count as one.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def share(part: float, whole: float, effect: float = 1.0) -> dict[str, Any]:
         "part": part,
         "whole": whole,
         "value": p,
-        # At 0 and 1 it ends there, whatever the rounding.
+        # At 0 and 1 the interval ends there, despite rounding.
         "low": min(max(0.0, centre - half), p),
         "high": max(min(1.0, centre + half), p),
     }
@@ -214,25 +214,25 @@ def measure(
     blocks: ArrayLike | None = None,
     seed: int = 0,
 ) -> Figures:
-    """Judge decisions between classes.
+    """Score decisions between classes.
 
     Parameters
     ----------
     labels : array of int or bool, shape (n,)
-        The number of each row's class, of two classes at least.
+        The true class of each row; at least two classes must occur.
     vote : array of shape (n,) or (n, 1) for two classes, (n, C) for more
-        Ranks the rows, for the positive class or class by class.
+        Ranks the rows for the positive class, or for each class.
     decided : array of int or bool, shape (n,)
-        The number of the class decided for.
+        The predicted class.
     probability : array of the shape of ``vote``, optional
         For the Brier score.
     cost : (false alarm, miss), optional
-        For the cost a row, of two classes.
+        For the cost per row, with two classes.
     blocks : array of int, shape (n,), optional
-        Which block of rows that are alike each row is in, by number, as
-        ``damvi.folds.alike_blocks`` makes them. By default no rows are alike.
+        The block of dependent rows each row is in, from ``damvi.folds.alike_blocks``. By
+        default all rows are independent.
     seed : int, default=0
-        Of the bootstrap.
+        Seed of the bootstrap.
 
     Examples
     --------
@@ -251,11 +251,11 @@ def measure(
     votes, reported, classes = vote_columns(vote)
     if len(np.unique(truth)) < 2:
         raise ValueError(
-            f"rows of two classes are needed to measure anything; all {len(truth):,} here "
-            f"are of one"
+            f"scores need rows of at least two classes, but all {len(truth):,} rows have "
+            f"the same class"
         )
     if np.isnan(votes).any():
-        raise ValueError("some rows have no vote; leave them out")
+        raise ValueError("some rows have no vote; drop them first")
     errors = None
     if probability is not None:
         chances, _, _ = vote_columns(probability)
@@ -270,7 +270,7 @@ def measure(
 
     def around(value: Any, draws: Floats, least: float, most: float = np.inf) -> Figure:
         if alike is not None:
-            # What is kept of the draws is how far they lie apart: see draws.py.
+            # Only the spread of the draws is used; see draws.py.
             draws = value + widening(alike) * (draws - np.nanmean(draws))
         return Figure.around(float(value), draws, least, most)
 
@@ -300,8 +300,8 @@ def measure(
     }
     if errors is not None and made.errors is not None:
         figures["brier"] = around(errors.mean(), made.errors, 0.0)
-    if alone:  # its figures stand for all
-        # Of nothing flagged, nothing is known.
+    if alone:  # the positive class stands for all
+        # If nothing is flagged, precision is unknown.
         figures |= by_class[0] | {"precision": by_class[0]["precision"] or NONE_FLAGGED}
     else:
         for k, name in enumerate(("macro_ap", "macro_roc_auc")):
@@ -316,7 +316,7 @@ def measure(
 def _effects(
     table: NDArray[np.int64], tables: Floats, blocks: Labels | None
 ) -> dict[str, tuple[float, ...]]:
-    """How many rows count as one in a share, by how far it moves when blocks are drawn."""
+    """Design effects of proportions, from their spread over draws of blocks."""
     counts, n_classes = table.astype(float), len(table)
     found, drawn_found = np.diagonal(counts), np.diagonal(tables, axis1=1, axis2=2)
     shares = {
@@ -337,7 +337,7 @@ def _effects(
         for k, (part, whole) in enumerate(zip(parts, wholes, strict=True)):
             there = drawn_wholes[:, k] > 0
             plain = part / whole * (1 - part / whole) / whole if whole else 0.0
-            # Of none or all, draws say nothing.
+            # At 0 or 1 the draws have no spread.
             moved = np.std(drawn_parts[there, k] / drawn_wholes[there, k]) if plain else 0.0
             effect = (wider * moved) ** 2 / plain if plain else 1.0
             own.append(float(np.clip(effect, 1.0, max(whole, 1.0))))
@@ -348,18 +348,18 @@ def _effects(
 
 @dataclass(frozen=True)
 class TopFigures:
-    """What is found if the ``rows`` of ``of`` rows with the highest votes are looked into.
+    """What is found by checking the ``rows`` highest votes out of ``of`` rows.
 
     Attributes
     ----------
     rows, of : float
     hits : Figure
-        Positives among them that are to be expected. One batch has a few more or fewer.
+        Expected positives among them. A single batch will have a few more or fewer.
     precision, recall : Figure
-        The share of these rows that are positives, and of the positives that are among
-        them.
+        The share of these rows that are positive, and the share of all positives that
+        are among them.
     is_counted : bool
-        Whether the hits were counted among so many rows, and are not expected of as many.
+        Whether the hits were counted, as opposed to scaled from another number of rows.
     """
 
     rows: float
@@ -374,25 +374,25 @@ class TopFigures:
         return asdict(self)
 
     def per(self, rows: float, of: float) -> TopFigures:
-        """The same share of another number of rows."""
+        """The same share, scaled to another number of rows."""
         hits = self.precision.times(rows)
         return replace(self, rows=float(rows), of=float(of), hits=hits, is_counted=False)
 
     @property
     def words(self) -> str:
-        """For people to read."""
-        were = "were" if self.is_counted else "are expected to be"
+        """A sentence with the scores."""
+        were = "were" if self.is_counted else "should be"
         hits, precision, recall = (
-            f"{form(one.value)}{told} (90 %: {form(one.low)} to {form(one.high)})"
-            for one, form, told in (
+            f"{form(one.value)}{verb} (90% CI: {form(one.low)} to {form(one.high)})"
+            for one, form, verb in (
                 (self.hits, "{:,.3g}".format, f" {were} hits"),
                 (self.precision, "{:.3f}".format, ""),
                 (self.recall, "{:.3f}".format, ""),
             )
         )
         return (
-            f"Of the {counted(self.rows, 'highest vote')} in {self.of:,.10g} rows, {hits}: "
-            f"precision {precision}, recall {recall}."
+            f"Of the {counted(self.rows, 'highest vote')} in {self.of:,.10g} rows, {hits}. "
+            f"Precision {precision}, recall {recall}."
         )
 
 
@@ -404,22 +404,21 @@ def top_figures(
     blocks: ArrayLike | None = None,
     seed: int = 0,
 ) -> list[TopFigures]:
-    """What is found among the rows with the highest votes, for these numbers of rows.
+    """Hits, precision and recall among the highest votes, for given numbers of rows.
 
-    The intervals count that other rows would have other positives, and that the cut would
-    be elsewhere. Draws of rows, each cut anew, say so, and how many rows count as one in
-    Wilson's interval; the wider of the two is taken at either end.
+    The intervals allow for other rows having other positives and another cut: the wider of
+    a bootstrap, each draw cut anew, and Wilson's interval with a design effect.
 
     Parameters
     ----------
     labels : array of int or bool, shape (n,)
         1 for the positive class.
     vote : array of shape (n,)
-        Of equal votes any may be the first, so hits are means over their orders.
+        Ties are averaged over all orders.
     rows : array of numbers above 0
-        Those above n are n.
+        Capped at n.
     blocks : array of int, shape (n,), optional
-        As :func:`measure` takes them.
+        As for :func:`measure`.
     seed : int, default=0
 
     Examples
@@ -429,19 +428,19 @@ def top_figures(
     >>> rng = np.random.default_rng(0)
     >>> positive = rng.random(5000) < 0.02
     >>> (top,) = top_figures(positive, rng.normal(size=5000) + 3 * positive, [100])
-    >>> print(top.words.partition(": precision")[0])
-    Of the 100 highest votes in 5,000 rows, 75 were hits (90 %: 64.6 to 84)
+    >>> print(top.words.partition(". Precision")[0])
+    Of the 100 highest votes in 5,000 rows, 75 were hits (90% CI: 64.6 to 84)
     """
     positive, votes = np.asarray(labels, np.intp) == 1, np.asarray(vote, np.float64)
     if votes.shape != positive.shape or np.isnan(votes).any() or not len(votes):
         raise ValueError(
-            f"vote has the shape {votes.shape} and labels {positive.shape}; give one vote "
-            f"for each row, of two classes, and leave out rows without one"
+            f"vote has shape {votes.shape} and labels {positive.shape}; give one vote per "
+            f"row, for two classes, and drop rows without one"
         )
     n, n_positive = len(votes), int(positive.sum())
     numbers = np.minimum(np.asarray(rows, np.float64), n)
     if numbers.ndim != 1 or not (numbers > 0).all():
-        raise ValueError(f"rows={rows!r}; give numbers of rows above 0")
+        raise ValueError(f"rows={rows!r} must be numbers above 0")
     hits = hits_in_top(positive, votes, numbers)
     alike = None if blocks is None else np.asarray(blocks, np.intp)
     drawn = draw_top(seed, positive, votes, numbers / n, alike)
@@ -455,7 +454,7 @@ def top_figures(
             effect = (wider * float(draws.std())) ** 2 / plain if plain > 0 else 1.0
             effect = min(max(effect, 1.0), max(whole, 1.0))
             one = Figure.counted(hit, whole, effect) or NONE_FLAGGED
-            # Where the rows are about as many as the positives, draws move to one side.
+            # With about as many rows as positives, draws are one-sided.
             moved = Figure.around(part, part + wider * (draws - part), 0.0, 1.0)
             low, high = min(one.low, moved.low), max(one.high, moved.high)
             figures.append(replace(one, low=low, high=high))
@@ -467,8 +466,7 @@ def top_figures(
 def hits_in_top(
     positive: NDArray[np.bool_], vote: NDArray[np.float64], rows: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Positives among so many rows with the highest votes: of equal ones, as many as are
-    in a part of them in the mean.
+    """Positives among the given numbers of highest votes; ties are averaged.
 
     Examples
     --------
@@ -490,17 +488,17 @@ def point_figures(
     *,
     cost: tuple[float, float] | None = None,
 ) -> dict[str, float]:
-    """AP, F1 and the cost a row, without intervals.
+    """AP, F1 and cost per row, without intervals.
 
     Parameters
     ----------
     labels, decided : array of int or bool, shape (n,)
     vote : array, optional
-        As :func:`measure` takes it; by default the decisions are all there is to rank by.
+        As for :func:`measure`; by default rows are ranked by their decisions.
     reported : array of int
-        The classes over which AP and F1 are means: of two the positive one.
+        The classes AP and F1 are averaged over: with two, the positive one.
     cost : (false alarm, miss), optional
-        Of two classes. By default any mistake costs 1.
+        For two classes. By default every error costs 1.
 
     Examples
     --------
@@ -514,7 +512,7 @@ def point_figures(
     there = sizes[classes] > 0
     found = of_tables(table[None], cost)
     if vote is None:
-        # All that are named tie, and so do all that are not.
+        # All flagged rows tie, and so do all others.
         recall, precision = found["recall"][0], found["precision"][0]
         ranks = (recall * precision + (1 - recall) * sizes / total)[classes]
     else:
@@ -540,28 +538,28 @@ def compare(
     blocks: ArrayLike | None = None,
     seed: int = 0,
 ) -> Figure:
-    """How much better our model is than another, on the same draws of rows.
+    """How much better our model is than another, by a paired bootstrap.
 
     Parameters
     ----------
     measure : str
-        "f1", "precision", "recall", "ap" or "cost" of two classes, "macro_f1" or
-        "macro_ap" of more. Positive differences are in our favour, also for the cost.
+        "f1", "precision", "recall", "ap" or "cost" for two classes, "macro_f1" or
+        "macro_ap" for more. Positive differences are in our favour, also for costs.
     labels : array of int or bool, shape (n,)
     ours, other : (vote, decided)
-        As :func:`measure` takes them.
+        As for :func:`measure`.
     cost : (false alarm, miss)
     top : float, optional
-        Of two classes: compare the recalls among this share of the rows, those with the
-        highest votes, whatever was decided, so that both flag as many.
+        For two classes: compare recall in this share of the rows, those with the highest
+        votes, so that both models flag the same number.
     blocks : array of int, shape (n,), optional
-        As :func:`measure` takes them.
+        As for :func:`measure`.
     seed : int, default=0
 
     Returns
     -------
     difference : Figure
-        If its interval holds 0, the two are not told apart.
+        If its interval contains 0, there is no clear difference.
 
     Examples
     --------
@@ -577,9 +575,7 @@ def compare(
     rng = np.random.RandomState([seed, 13])
     if top is not None:
         if not 0 < top <= 1:
-            raise ValueError(
-                f"top={top!r} must be a share of the rows, above 0 and at most 1"
-            )
+            raise ValueError(f"top={top!r} must be a share of the rows: above 0, at most 1")
         one, two = (np.asarray(vote, np.float64).reshape(-1) for vote, _ in (ours, other))
         value, draws = draw_top_gains(rng, truth, one, two, top, alike)
     elif measure in ("ap", "macro_ap"):
@@ -592,7 +588,7 @@ def compare(
             for tables in draw_pairs(rng, truth, decided, n_classes, alike)
         ]
         gain = found[1] - found[0] if measure == "cost" else found[0] - found[1]
-        # One figure a table, or the last class's: that is the positive one.
+        # One value per table, or that of the last (positive) class.
         gain = gain.reshape(1 + N_DRAWS, -1)[:, -1]
         value, draws = float(gain[0]), gain[1:]
     draws = draws[~np.isnan(draws)]

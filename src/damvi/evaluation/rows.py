@@ -1,4 +1,4 @@
-"""The vote on each row of a table: for training rows, the one that was out of sample."""
+"""Out-of-sample votes on the rows of a table, training rows included."""
 
 from __future__ import annotations
 
@@ -31,50 +31,48 @@ Mask = NDArray[np.bool_]
 Hashes = NDArray[np.uint64]
 
 LEAST_TOLD = 10
-"""Rows that must turn out new, where few can be told, for all of them to count as new."""
+"""How many identifiable rows must be new for all rows to count as new."""
 STEP = np.uint64(0x9E3779B97F4A7C15)
-"""What a label adds to a hash; odd, so that no two labels add the same."""
+"""What a label adds to a hash; odd, so that different labels add different values."""
 MOST_NAMED = 10
 UNKNOWN = -1
-"""The label of a row that has none."""
+"""The label of an unlabelled row."""
 ALIKE = ("time", "group")
-"""What may make rows alike."""
+"""What may make rows dependent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Rows with what a model says of them, out of sample.
+    """Rows with their out-of-sample votes and decisions.
 
     Attributes
     ----------
     vote : ndarray of shape (n,) for two classes, (n, C) for more
         NaN for training rows that every voter was trained on.
     of_fit : ndarray of bool, shape (n,)
-        Training rows, and rows with the same values as one of them: their votes are the
-        stored ones, out of sample. Rows that may be training rows count as such too,
-        without a vote.
+        Training rows, and rows with the same values as one: they have their stored
+        out-of-sample votes. Rows that may be training rows count too, without a vote.
     probability : ndarray of the shape of ``vote``
-        Of training rows, by a calibration learned on others.
+        For training rows, by a calibration learned on other rows.
     decided : ndarray of int, shape (n,)
-        The number of the class decided for; of no meaning without a vote.
+        The predicted class; meaningless without a vote.
     threshold : ndarray of the shape of ``vote``
-        What each vote is cut at, or its factors: the model's own, and of training rows
-        those that were tuned on others.
+        The threshold (or class factors) for each vote: the model's own, or for training
+        rows those tuned on other rows.
     labels : ndarray of int, shape (n,), or None
-        The number of the true class, if the table has the target; ``UNKNOWN`` where it has
-        none.
+        The true class, if the table has the target; ``UNKNOWN`` where it is missing.
     untold : int
-        How many rows may be training rows: none, unless the fit had so many rows that it
-        remembers only some of them.
+        How many rows may or may not be training rows: 0, unless the fit had so many rows
+        that only a sample of them is remembered.
     step : int
-        Of how many training rows one is remembered.
+        One in ``step`` training rows is remembered.
     blocks : ndarray of int, or None
-        For the rows with a vote, which block of alike rows each is in: see
+        For rows with a vote, the block of dependent rows each is in; see
         ``damvi.folds.alike_blocks``.
     groups : ndarray, or None
-        For all rows, which group each is in, where there are any.
+        The group of each row, if there are groups.
     alike : dict of str to str
-        The columns that these are made by: "time", "group".
+        The columns that define the blocks, by role: "time", "group".
     values : ndarray of uint64, shape (n,), or None
         A hash of the values of each row.
     """
@@ -96,7 +94,7 @@ class Judged:
         return len(self.vote)
 
     def take(self, rows: Mask) -> Judged:
-        """Some of the rows, none of them alike."""
+        """A subset of the rows, without blocks."""
         labels = None if self.labels is None else self.labels[rows]
         return Judged(
             self.vote[rows],
@@ -109,24 +107,23 @@ class Judged:
 
     @property
     def has_vote(self) -> Mask:
-        """Rows that can be judged."""
+        """Rows that have an out-of-sample vote."""
         return np.asarray(~np.isnan(self.columns).any(axis=1))
 
     @property
     def columns(self) -> Floats:
-        """The vote, with a column for each class that is looked for."""
+        """The vote, with a column for each reported class."""
         return self.vote.reshape(len(self.vote), -1)
 
     def vote_to_cut(self, threshold: float, own: float) -> Floats:
-        """The vote for the positive class, moved so that all rows are cut at ``own``.
+        """The vote for the positive class, shifted so that all rows are cut at ``own``.
 
-        Rows with a threshold of their own lie as far from the model's as they did from
-        theirs. ``own`` is what votes must be above, which is just below ``threshold`` where
-        the positive class wins ties.
+        A row with its own threshold keeps its distance to it. ``own`` is what votes must
+        exceed: just below ``threshold`` if the positive class wins ties.
         """
         moved = self.vote - self.threshold + threshold
         moved = np.where(self.threshold == threshold, self.vote, moved)
-        # Whatever the rounding, the rows above it are those that are flagged.
+        # Despite rounding, exactly the flagged rows are above it.
         above = np.maximum(moved, np.nextafter(own, np.inf))
         return np.where(self.decided == 1, above, np.minimum(moved, own))
 
@@ -137,50 +134,49 @@ class Judged:
 
     @property
     def words(self) -> str:
-        """Where the votes come from, for the user to read."""
+        """Where the votes come from, in words."""
         n, known, judged = len(self), self.n_of_fit, int(self.has_vote.sum())
         every = "The only row is" if n == 1 else f"All {n:,} rows are"
         if self.untold:
             return (
-                f"The training rows are judged by a sample of one in {self.step} of them, "
-                f"which the model remembers. Of the {n:,} rows here it can tell "
-                f"{n - self.untold:,}: {known:,} are training rows, each judged by voters, "
-                f"weights and thresholds that had not seen it. {judged:,} rows are judged, "
-                f"and the others left out."
+                f"The model remembers one in {self.step} of its training rows, so it can "
+                f"identify {n - self.untold:,} of these {n:,} rows. {known:,} of them are "
+                f"training rows, scored by voters, weights and thresholds that never saw "
+                f"them. {judged:,} rows are scored; the others are left out."
             )
         if known == 0:
             text = f"{every} new to the model."
             if self.step > 1:
-                text += f" (It remembers one in {self.step} of its own, and met none here.)"
+                text += f" (It remembers one in {self.step} training rows; none is here.)"
         else:
             some = every if known == n else f"{known:,} of {n:,} rows"
             if known < n:
                 some += " is" if known == 1 else " are"
             rows = "a training row" if known == 1 else "training rows"
+            them = "it" if known == 1 else "them"
             text = (
-                f"{some} {rows}: each is judged by voters, weights and thresholds that had "
-                f"not seen it."
+                f"{some} {rows}, scored by voters, weights and thresholds that never saw "
+                f"{them}."
             )
         if judged < n:
-            what = "no out-of-sample vote and"
-            rest = counted(n - judged, f"row has {what} is", f"rows have {what} are")
-            text += f" {rest} left out."
+            rest = counted(n - judged, "row is", "rows are")
+            text += f" {rest} left out: no out-of-sample vote."
         return " ".join(filter(None, (text, alike_words(self.alike))))
 
 
 def alike_words(alike: dict[str, str]) -> str:
-    """What intervals heed, for the user to read; by the columns that say it.
+    """Which dependence between rows the intervals account for, in words.
 
     Examples
     --------
     >>> alike_words({"time": "day"})
-    "Intervals allow for rows being alike that are near in time ('day')."
+    "Intervals account for similar rows: those close in time ('day')."
     """
-    parts = {"time": "near in time ({!r})", "group": "of one {!r}"}
-    told = [words.format(alike[role]) for role, words in parts.items() if role in alike]
-    return f"Intervals allow for rows being alike that are {' or '.join(told)}." * bool(
-        told
-    )
+    parts = {"time": "those close in time ({!r})", "group": "those with the same {!r}"}
+    kinds = [words.format(alike[role]) for role, words in parts.items() if role in alike]
+    if not kinds:
+        return ""
+    return f"Intervals account for similar rows: {' and '.join(kinds)}."
 
 
 def honest_rows(
@@ -191,7 +187,7 @@ def honest_rows(
     new: bool = False,
     partly: bool = False,
 ) -> Judged:
-    """Judge a table, with out-of-sample votes for the rows that the model knows.
+    """Score a table, with out-of-sample votes for training rows.
 
     Parameters
     ----------
@@ -200,11 +196,11 @@ def honest_rows(
         As :func:`~damvi.tables.read_table` reads it, with
         ``schema=model.schema, as_text=[model.target.name]``.
     target : str, optional
-        The column that has the truth. By default the model's own, if it is there.
+        The column of true labels. Default: the model's target, if the table has it.
     new : bool, default=False
-        Whether the rows are known to be new, whatever their values.
+        Whether the rows are known not to be training rows.
     partly : bool, default=False
-        Whether the truth may be missing in some rows. By default these raise a ValueError.
+        Whether labels may be missing. If not, missing ones raise a ValueError.
 
     Returns
     -------
@@ -226,10 +222,10 @@ def honest_rows(
 def with_votes(
     model: ModelParts, values: Hashes, vote: Floats, labels: Labels | None = None
 ) -> Judged:
-    """Rows that a model has voted on already, with out-of-sample votes for those it knows.
+    """Rows already voted on, with out-of-sample votes put in for training rows.
 
-    ``values`` are their hashes, as :func:`value_hashes` makes them. Labels have no part in
-    which rows are recognised, so that a row is judged alike before they come and after.
+    ``values`` are their hashes from :func:`value_hashes`. Labels play no part in
+    recognising rows, so a row scores the same before and after its label arrives.
     """
     import pandas as pd
 
@@ -242,16 +238,16 @@ def with_votes(
 
 
 Part = Callable[[], Iterable[Any]]
-"""Some rows of a table, as frames one after the other."""
+"""A part of a table, as an iterable of frames."""
 
 
 def honest_blocks(
     model: ModelParts, parts: Sequence[Part], target: str, n_jobs: int | None = None
 ) -> Judged:
-    """The same of a table in parts, each of which is read twice and in blocks.
+    """As :func:`honest_rows`, for a table in parts, each read twice in blocks.
 
-    Training rows are told from all hashes at once. Of a row no more is kept than that, its
-    label, the columns that tell which rows are alike, and what is said of it.
+    Training rows are recognised from all hashes at once. Only a row's hash, label, votes
+    and the columns that define blocks are kept in memory.
     """
     import pandas as pd
 
@@ -284,7 +280,7 @@ def honest_blocks(
 
 
 def alike_columns(model: ModelParts) -> list[str]:
-    """Columns that say which rows are alike, as far as the fit was told."""
+    """The time and group columns that the model was fitted with."""
     said = model.scores.get("alike")
     known = [said.get(role) for role in ALIKE] if isinstance(said, dict) else []
     return [name for name in known if isinstance(name, str)]
@@ -314,7 +310,7 @@ def _judged(
 
 
 def with_blocks(model: ModelParts, frame: pd.DataFrame, judged: Judged) -> Judged:
-    """The blocks of rows that are alike, by the columns that said so of training rows."""
+    """Add blocks of dependent rows, by the time and group columns of the fit."""
     import pandas as pd
 
     some = judged.has_vote
@@ -353,9 +349,9 @@ def with_blocks(model: ModelParts, frame: pd.DataFrame, judged: Judged) -> Judge
 def true_labels(
     target: Any, frame: pd.DataFrame, column: str, partly: bool = False
 ) -> Labels:
-    """The number of each row's class; labels that the model does not know are refused.
+    """The class number of each row; labels unknown to the model are an error.
 
-    Where labels may be missing (``partly``), these are ``UNKNOWN``.
+    If labels may be missing (``partly``), those are ``UNKNOWN``.
     """
     labels = label_texts(pick(frame, column, "target"))
     if partly and labels.isna().any():
@@ -379,8 +375,8 @@ def true_labels(
     if strange:
         n = int(places.isna().sum())
         raise ValueError(
-            f"the target {column!r} has {counted(n, 'row')} of {_listed(strange)}, but the "
-            f"model knows {_listed(list(classes))}"
+            f"the target {column!r} has {counted(n, 'row')} with {_listed(strange)}, but "
+            f"the model only knows {_listed(list(classes))}"
         )
     return places.to_numpy(dtype=np.intp)
 
@@ -395,19 +391,19 @@ def _listed(labels: list[str]) -> str:
 
 
 def class_names(target: Any) -> tuple[str, ...]:
-    """What the classes are called, by their numbers: of two, the positive one is last."""
+    """The class names, in order of their numbers; of two, the positive one is last."""
     other = target.negative or f"not {target.positive}"
     return target.classes or (other, target.positive)
 
 
 def are_of_fit(model: ModelParts, X: Any) -> Mask:
-    """Which encoded rows have the values of a training row that the model remembers."""
+    """Which encoded rows have the values of a remembered training row."""
     values = without_labels(row_hashes(X, np.zeros(len(X))))
     return np.isin(values, without_labels(model.training.hashes))
 
 
 def table_fingerprint(X: Any, labels: NDArray[Any] | None = None) -> str:
-    """One short text for all rows of an encoded table, whatever their order.
+    """A short fingerprint of an encoded table, independent of row order.
 
     Examples
     --------
@@ -424,8 +420,8 @@ def fingerprint_of(hashes: Hashes) -> str:
 
 
 class _Recognised(NamedTuple):
-    """The place of each row among the training rows, -1 for others; which rows count as
-    training rows; and how many of these may be none."""
+    """The index of each row among the training rows (-1 if new), which rows count as
+    training rows, and how many of those are uncertain."""
 
     place: Labels
     of_fit: Mask
@@ -436,15 +432,15 @@ class _Recognised(NamedTuple):
 
 
 def value_hashes(encoded: Any) -> Hashes:
-    """A hash of each encoded row, whatever its label."""
+    """A hash of each encoded row, without its label."""
     return without_labels(row_hashes(encoded, np.zeros(len(encoded))))
 
 
 def _recognise(model: ModelParts, values: Hashes, labels: Labels | None) -> _Recognised:
-    """Which rows are training rows, by their hashes.
+    """Find training rows by their hashes.
 
-    Of a fit on very many rows only a sample is known. Where rows of that are met, all rows
-    that the sample cannot tell count as training rows, without a vote.
+    After a fit on very many rows, only a sample is remembered. If any of those turn up, all
+    rows that cannot be identified count as training rows, without a vote.
     """
     training, step = model.training, FittedVote(model.classifier).remembers
     known = without_labels(training.hashes)
@@ -464,7 +460,7 @@ def _recognise(model: ModelParts, values: Hashes, labels: Labels | None) -> _Rec
 
 
 def _votes(model: ModelParts, blocks: Any, known: _Recognised) -> Floats:
-    """The votes on encoded rows, block by block; stored ones for rows that are known."""
+    """Votes on encoded rows, block by block; the stored ones for training rows."""
     training, start = model.training, 0
     vote = np.full((len(known.place), *training.vote.shape[1:]), np.nan)
     found = np.flatnonzero(known.place >= 0)
@@ -480,34 +476,33 @@ def _votes(model: ModelParts, blocks: Any, known: _Recognised) -> Floats:
 
 
 def _some_are_of_fit(n_found: int, values: Hashes, step: int) -> bool:
-    """Whether there are training rows among these, by those that are remembered."""
+    """Whether any rows are training rows, judging by the remembered sample."""
     if n_found:
         return True
     told = len(kept(values, step))
     if told < LEAST_TOLD:
         raise ValueError(
-            f"the model remembers one in {step} of the rows that it was fitted on, so it "
-            f"can tell for {told} of these {len(values):,} rows whether they are among "
-            f"them, and {LEAST_TOLD} are needed; give it at least "
+            f"the model remembers one in {step} of its training rows, so it can identify "
+            f"only {told} of these {len(values):,} rows, and {LEAST_TOLD} are needed to "
+            f"tell new rows from training rows; give at least "
             f"{2 * step * LEAST_TOLD:,} rows at a time"
         )
     return False
 
 
 def _labelled(values: Hashes, labels: NDArray[Any]) -> Hashes:
-    """Hashes that also tell labels apart."""
+    """Hashes that include the label."""
     labelled: Hashes = values + labels.astype(np.uint64) * STEP
     return labelled
 
 
 def _match(hashes: Hashes, values: Hashes, known: Hashes, known_values: Hashes) -> Labels:
-    """For each row its place among the known ones; -1 for none.
+    """The index of each row among the known ones; -1 if there is none.
 
-    ``hashes`` tell rows with other values or another label apart, ``values`` only the
-    first. Of rows with the same values and label, the first goes with the first training
-    row, and so on. A row with the values of a known one, but another label, or once too
-    often, goes with the first: the model has seen these values, so its own vote would
-    flatter.
+    ``hashes`` depend on values and label, ``values`` on values only. Of rows with the same
+    values and label, the k-th is matched with the k-th training row. A row with the values
+    of a training row but another label, or one copy too many, is matched with the first:
+    the model has seen these values, so its own vote would be optimistic.
     """
     place = _match_in_turn(hashes, known)
     left = np.flatnonzero(place < 0)
@@ -522,12 +517,12 @@ def _match(hashes: Hashes, values: Hashes, known: Hashes, known_values: Hashes) 
 
 
 def _match_in_turn(hashes: Hashes, known: Hashes) -> Labels:
-    """For each print its place among the known, the k-th with the k-th; -1 for none."""
+    """The index of each hash among the known ones, k-th with k-th; -1 if none."""
     order = np.argsort(known, kind="stable")
     ranked = known[order]
     first = np.searchsorted(ranked, hashes, side="left")
     count = np.searchsorted(ranked, hashes, side="right") - first
-    # How many of the same came before each.
+    # How many equal hashes come before each.
     by_print = np.argsort(hashes, kind="stable")
     same = hashes[by_print]
     starts = np.flatnonzero(np.concatenate([[True], same[1:] != same[:-1]]))

@@ -1,4 +1,4 @@
-"""What is asked of a fitted vote, and of its voters: who carries it, how they differ."""
+"""A fitted vote as reports see it, and its voters: their weights and disagreement."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from ..voting import DAMVIVotingClassifier
 
 MAX_ROWS = 20_000
 MOST_WORK = 400_000
-"""Rows times classes that are looked at."""
+"""Limit on rows times classes."""
 MAX_PAIRS = 600
 MAX_LISTED = 20
 MAX_HARD = 40
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
-"""Of classes, or of rows."""
+"""Numbers of classes or rows."""
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class FittedVote:
-    """All that figures, explanations and reports ask of a fitted classifier.
+    """What scores, explanations and reports need of a fitted classifier.
 
-    Labels and decisions are numbers of classes, and of two classes the positive one is 1.
-    Votes and probabilities are as the classifier gives them: (n,) for the positive one of
-    two classes, (n, C) for more.
+    Labels and decisions are class numbers; of two, the positive one is 1. Votes and
+    probabilities have the classifier's shape: (n,) for two classes, (n, C) for more.
 
     Attributes
     ----------
@@ -66,37 +65,37 @@ class FittedVote:
 
     @property
     def calibrates(self) -> bool:
-        """Whether the probabilities are more than the vote on another scale."""
+        """Whether probabilities are calibrated, not just the rescaled vote."""
         return self.classifier.decision_.calibrator is not None
 
     @property
     def remembers(self) -> int:
-        """Of how many training rows one is remembered: 1, unless there were very many."""
+        """One in this many training rows is remembered: 1, unless there were very many."""
         return int(self.classifier.row_hash_step_)
 
     @property
     def threshold(self) -> Any:
-        """Where the vote is cut, or what a vote for each of more classes counts by."""
+        """The threshold of the vote, or the factors of three or more classes."""
         return self.classifier.threshold_
 
     def decide(self, vote: Floats) -> tuple[Floats, Numbers]:
-        """The probabilities and the decisions that votes stand for; none without a vote."""
+        """The probabilities and decisions for these votes; NaN without a vote."""
         chance = self.labels.chances(vote, self.classifier.decision_.calibrator)
         return chance, decide(vote, self.threshold, self.labels.target_order)
 
     def decided_by_each(self, votes: NDArray[Any]) -> Numbers:
-        """The class that each voter alone would decide for, (n, K)."""
+        """The class that each voter alone would predict, (n, K)."""
         return self.labels.decided_by_each(votes, self.threshold)
 
     def training_labels(self) -> Numbers:
-        """Of a model that was fitted just now."""
+        """The labels of the training rows, right after a fit."""
         targets: Numbers = self.classifier.votes_.targets.astype(np.intp)
         return targets
 
     def training_decisions(self, threshold: Any = None) -> tuple[Numbers, Mask]:
-        """Decisions by voters and weights that do not know the row, and where there are.
+        """Out-of-sample decisions on the training rows, and which rows have one.
 
-        By these thresholds, one for each row, or by the model's own.
+        ``threshold`` has one threshold per row; by default the model's own is used.
         """
         vote = self.classifier.decision_.out_of_sample_vote
         has_vote = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
@@ -104,7 +103,7 @@ class FittedVote:
         return decide(vote, cut, self.labels.target_order), has_vote
 
     def training_votes(self, rows: Numbers) -> tuple[NDArray[Any], Mask | None]:
-        """The votes on some training rows, and which of them count; None for all."""
+        """Votes on some training rows, and which are out of sample; None if all are."""
         votes = self.classifier.votes_
         if not votes.in_memory:  # cast again
             return votes.votes_at(rows)
@@ -118,10 +117,10 @@ class FittedVote:
 
 
 def voters_of_fit(classifier: Any, threshold: Any = None) -> dict[str, Any]:
-    """The voters' figures on the training rows, from votes on rows unseen by each.
+    """Voter statistics on the training rows, from out-of-sample votes.
 
-    For a classifier that was fitted just now, since the votes are not saved with it.
-    ``threshold`` is what the vote on each row is cut at, by default the model's own.
+    For a freshly fitted classifier, since the votes are not saved with it. ``threshold``
+    has one threshold per row; by default the model's own is used.
     """
     fitted = FittedVote(classifier)
     labels = fitted.training_labels()
@@ -144,7 +143,7 @@ def voters_of_fit(classifier: Any, threshold: Any = None) -> dict[str, Any]:
 def voters_on(
     classifier: Any, X: Any, labels: Numbers, decided: Numbers, new: Mask
 ) -> dict[str, Any] | None:
-    """The voters' figures on the ``new`` rows of a table; None where these are too few."""
+    """Voter statistics on the ``new`` rows of a table; None if they are too few."""
     fitted = FittedVote(classifier)
     rows = np.flatnonzero(new)
     if 2 * len(rows) <= len(labels) or len(np.unique(labels[rows])) < 2:
@@ -172,28 +171,28 @@ def voter_figures(
     unseen: Mask | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """What the voters' decisions say of them, as plain values.
+    """Voter statistics from their decisions, as plain values.
 
     Parameters
     ----------
     decided : array of int, shape (n, K)
-        The class that each voter alone would decide for.
+        The class that each voter alone would predict.
     labels : array of int, shape (n,)
     weights : array of shape (K,)
     names : list of K str
     n_classes : int
     hard : array of bool, shape (n,)
-        The rows to look at closely: of rare classes, missed by the weighted vote.
+        Rows of rare classes that the weighted vote misses.
     unseen : array of bool, shape (n, K), optional
-        Which of the decisions count: those on rows that the voter was not trained on.
-        None: all.
+        Which decisions count: those on rows that the voter was not trained on. Default:
+        all.
     seed : int, default=0
-        Of the pairs, and the hard cases, that are listed where there are too many.
+        Seed for sampling pairs and hard cases if there are too many.
 
     Notes
     -----
-    Errors are means of the classes' errors, so that each class counts alike: else never
-    naming a rare one would look best.
+    Errors are averaged over the classes; otherwise never predicting a rare class would
+    look best.
     """
     rng = np.random.default_rng(seed)
     hard_rows = np.flatnonzero(hard)
@@ -225,7 +224,7 @@ def voter_figures(
 
 
 def voter_weights(weights: Floats, names: list[str]) -> dict[str, Any]:
-    """The weights alone: who survived, and how few hold half of the vote."""
+    """The weights: how many voters have any, and how few hold half of the vote."""
     order = np.argsort(-weights, kind="stable")
     total = np.cumsum(weights[order])
     return {
@@ -239,7 +238,7 @@ def voter_weights(weights: Floats, names: list[str]) -> dict[str, Any]:
 
 
 def rows_to_look_at(labels: Numbers, n_classes: int, seed: int = 0) -> Numbers:
-    """Rows of every class, of each at most its even share of the room while others wait."""
+    """A sample of rows, shared out evenly between the classes."""
     rng = np.random.default_rng(seed)
     room = min(MAX_ROWS, max(MOST_WORK // n_classes, n_classes))
     groups = [
@@ -253,7 +252,7 @@ def rows_to_look_at(labels: Numbers, n_classes: int, seed: int = 0) -> Numbers:
 
 
 def _errors(right: Mask, labels: Numbers, counts: Mask) -> Floats:
-    """Each voter's error, the mean over the classes of which it was asked."""
+    """Each voter's error, averaged over the classes it has votes on."""
     total, known = np.zeros(right.shape[1]), np.zeros(right.shape[1])
     for c in np.unique(labels):
         here = labels == c
@@ -264,7 +263,7 @@ def _errors(right: Mask, labels: Numbers, counts: Mask) -> Floats:
 
 
 def _kappas(decided: Numbers, labels: Numbers, counts: Mask, n_classes: int) -> Floats:
-    """Cohen's kappa of each pair, each class of rows counting alike.
+    """Cohen's kappa of each pair, with all classes weighted equally.
 
     A pair is compared on the rows that count for both.
     """
@@ -275,7 +274,7 @@ def _kappas(decided: Numbers, labels: Numbers, counts: Mask, n_classes: int) -> 
     agreed, by_chance = np.zeros_like(total), np.zeros_like(total)
     for c in range(n_classes):
         named = (decided == c) & counts
-        # Of many classes, most are named by nobody on most rows.
+        # With many classes, most rows have no votes for a given one.
         rows = np.flatnonzero(named.any(axis=1))
         if not len(rows):
             continue
@@ -294,7 +293,7 @@ def _kappas(decided: Numbers, labels: Numbers, counts: Mask, n_classes: int) -> 
 def _pairs(
     rng: np.random.Generator, kappas: Floats, errors: Floats, weights: Floats
 ) -> dict[str, Any]:
-    """Points of the kappa-error diagram: pairs with weight first, the others drawn."""
+    """Points of the kappa-error diagram: pairs with weight first, others sampled."""
     j, k = np.triu_indices(len(weights), 1)
     both = (weights[j] > 0) & (weights[k] > 0)
     shown = rng.permutation(len(j))
@@ -311,5 +310,5 @@ def _pairs(
 
 
 def _rounded(value: Any) -> float | None:
-    """For the page; None where there is none."""
+    """Rounded for the report; None if missing."""
     return None if value is None or np.isnan(value) else round(float(value), 4)

@@ -1,4 +1,4 @@
-"""From a table to a model: columns judged, voters chosen, and both measured honestly."""
+"""From a table to a fitted model with honest scores."""
 
 from .comparison import Comparison, Metric, as_metric, metric_for, parse_metric
 from .dataset import prepare_dataset

@@ -1,6 +1,6 @@
-"""What a model is judged by, and beside whom: metrics, peers on the same rows, leaderboard.
+"""Metrics, baselines on the same rows, and the leaderboard.
 
-All figures are out of sample.
+All scores are out of sample.
 """
 
 from __future__ import annotations
@@ -43,36 +43,36 @@ from .table import Prepared
 
 KNOWN = "f1, ap, recall@0.9, precision@0.5, flags@200 (or @1%, @200/10000) or cost"
 MACRO = {"macro_f1": "macro F1", "macro_ap": "macro AP"}
-"""Metrics of three or more classes, and what to call them: means over the classes."""
+"""Metrics for three or more classes, and their display names."""
 PEERS = {"forest": "plain forest", "lightgbm": "LightGBM"}
-"""Voters of the strong pool, and what users call them."""
+"""Voters of the strong pool that serve as baselines, and their display names."""
 OURS = "DAMVI"
 BEST = "best single model"
-"""Of a pool, chosen for each fold without it."""
+"""The best voter of a pool, chosen for each fold on the other folds."""
 WEIGHTED, PLAIN = "weighted vote", "plain vote"
-SINGLE_MODEL = "A single model does {} here: --pool best (in Python pool='best') takes it."
-OF_YOURS = "A single model does {} here. The best alone of your voters: "
+SINGLE_MODEL = "A single model does {} here: use --pool best (in Python pool='best')."
+OF_YOURS = "A single model does {} here. The best of your voters: "
 MOST_CLASSES = 30
-"""Beside trees, LightGBM is trained for up to as many classes: it grows a tree for each, in
-every round, which at a hundred classes takes twenty times as long as the fit."""
+"""With more classes, LightGBM is no baseline for trees: it grows a tree per class and
+round, which with a hundred classes takes twenty times as long as the fit."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of the command line.
+    """A metric, as named on the command line.
 
     Attributes
     ----------
     name : str
         As the user wrote it.
     threshold : str or dict
-        What the threshold is tuned for, in the words of
+        What the threshold is tuned for, as for
         :func:`damvi.decision.parse_objective`.
     measure : str
-        The figure by which models are compared, of :data:`damvi.evaluation.MEASURES`.
+        The score by which models are compared, from :data:`damvi.evaluation.MEASURES`.
     words : str
     cost : (float, float) or None
-        Of a false alarm and a miss.
+        Costs of a false alarm and a miss.
     """
 
     name: str
@@ -83,21 +83,20 @@ class Metric:
 
     @property
     def budget(self) -> Flags | None:
-        """How many rows are to be flagged, if it is that."""
+        """The alert budget, if the metric is one."""
         named = isinstance(self.threshold, dict) and "flags" in self.threshold
         aim = parse_objective(self.threshold) if named else None
         return aim if isinstance(aim, Flags) else None
 
 
 def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
-    """The metric that a text stands for.
+    """Parse the name of a metric.
 
-    ``recall@0.9`` is the best precision among thresholds that find 90 % of the positives,
-    ``precision@0.5`` the best recall among those where half of the flagged are positive.
-    ``flags@200`` flags 200 of as many rows as there are, ``flags@200/10000`` of every
-    10,000, and ``flags@1%`` a share.
-    ``ap`` judges the ranking; its threshold is the best for F1. ``macro_f1`` and
-    ``macro_ap`` are their means over three or more classes.
+    ``recall@0.9`` is the best precision at a recall of at least 0.9, ``precision@0.5`` the
+    best recall at a precision of at least 0.5. ``flags@200`` flags 200 rows per table of
+    this size, ``flags@200/10000`` 200 of every 10,000 rows, and ``flags@1%`` a share.
+    ``ap`` scores the ranking; its threshold is tuned for F1. ``macro_f1`` and ``macro_ap``
+    are means over three or more classes.
 
     Examples
     --------
@@ -111,14 +110,14 @@ def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
     if text in MACRO:
         if cost is not None:
             raise ValueError(
-                f"the metric {text} is for three or more classes, and the costs of a miss "
-                f"and a false alarm are for two; leave out one of them"
+                f"the metric {text} is for three or more classes, but costs of a miss and "
+                f"a false alarm are for two; use one or the other"
             )
         return Metric(text, "macro_f1", text, MACRO[text])
     if text == "cost":
         if cost is None or min(cost) <= 0:
             raise ValueError(
-                "the metric cost needs what errors cost, as in --cost-miss 20 "
+                "the metric cost needs the costs of errors, such as --cost-miss 20 "
                 "--cost-false-alarm 1, each above 0"
             )
         return Metric(text, {"cost": cost}, "cost", "cost a row", cost)
@@ -140,13 +139,13 @@ def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
             words = f"{other} at a {rate} of {least:g}"
             return Metric(text, {rate: least}, other, words, cost)
     raise ValueError(
-        f"the metric {text!r} is not known; give {KNOWN}; with three or more classes "
+        f"unknown metric {text!r}; use {KNOWN}, or with three or more classes "
         f"{' or '.join(MACRO)}"
     )
 
 
 def metric_for(target: Target, asked: Metric | None = None) -> Metric:
-    """The metric that was asked for, if it goes with the classes, or the usual one.
+    """The requested metric, checked against the classes, or the default one.
 
     Examples
     --------
@@ -156,7 +155,7 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
     """
     if asked is None:
         return parse_metric(target.usual_metric)
-    named = "or name the class to find with --positive"
+    named = "or name the positive class with --positive"
     if asked.cost is not None:
         costs = "the costs of a miss and a false alarm are"
         target.require_two(costs, f"leave them out, {named}")
@@ -212,8 +211,8 @@ def _as_metric(threshold: Any, target: Target) -> Metric:
             return parse_metric("cost", (alarm, miss))
         case Cost():
             raise ValueError(
-                "costs by row are for the estimators: rows of a table may be left out, and "
-                "scores need one cost; give {'cost': (false_alarm, miss)} of two numbers"
+                "costs per row only work with the estimators; for a table, give two "
+                "numbers: {'cost': (false_alarm, miss)}"
             )
         case FBeta(beta=beta) if beta != 1:
             return replace(usual, name=f"f{beta:g}", threshold=("fbeta", beta))
@@ -224,14 +223,13 @@ def _as_metric(threshold: Any, target: Target) -> Metric:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Figures by model and measure, and words on who is better.
+    """Scores by model, and verdicts on which is better.
 
-    ``by_class`` has those of three or more classes, one after the other, and ``chances``
-    what scores without any skill would have. ``threshold`` and ``probability`` are what our
-    vote on each row was judged by: learned on other rows, in the shape of the vote, NaN
-    where there is none. ``top`` is what a budget of flags finds. ``alike`` are the
-    columns that say which rows are alike, so that the intervals heed it, and ``blocks`` has
-    the number of each row's block then, -1 where there is no vote.
+    ``by_class`` has the scores of each of three or more classes, and ``chances`` the chance
+    levels. ``threshold`` and ``probability`` are the cross-fitted ones of our vote on each
+    row, NaN if it has none. ``top`` is what an alert budget finds. ``alike`` names the
+    columns that define dependent rows, which the intervals account for, and ``blocks`` has
+    the block of each row, -1 if it has no vote.
     """
 
     figures: dict[str, dict[str, Figure]]
@@ -283,12 +281,12 @@ def compare_with_peers(
     ours: str = OURS,
     advice: str = "",
 ) -> Comparison:
-    """Judge the vote and its peers on the same rows, all of them out of sample.
+    """Score the vote and its baselines out of sample on the same rows.
 
-    Thresholds, factors of classes and calibrators are cross-fitted over the same folds for
-    all. For a budget of flags, who is better is told by as many flags for all: thresholds
-    that were learned on other rows flag more or fewer here. Where the rows are not in
-    memory there are no peers. ``advice`` is for where a single model does as well.
+    Thresholds, class factors and calibrators are cross-fitted over the same folds for all.
+    For an alert budget, models are compared at the same number of flags, since thresholds
+    learned on other rows flag more or fewer here. Without the rows in memory, there are no
+    baselines. ``advice`` is given if a single model does as well.
     """
     weighting, order = classifier.decision_.weighting, classifier.labels_.target_order
     folds, forward = weighting.folds, weighting.forward
@@ -302,7 +300,7 @@ def compare_with_peers(
     blocks = alike_blocks(times, groups)
     figures, by_class, decided, learned = {}, {}, {}, {}
     for name, votes_of_all in votes.items():
-        # Rows that have no vote of ours are nobody's, so that all are judged alike.
+        # Score all models on the rows that our vote covers.
         own = votes_of_all[has_vote]
         cuts = crossfit_thresholds(
             own, truth, metric.threshold, some, forward=forward, order=order, smooth=True
@@ -310,7 +308,7 @@ def compare_with_peers(
         decisions = decide(own, cuts, order)
         chance = None
         if name == OURS and len(np.unique(truth)) < n_classes:
-            # A class none of whose rows has a vote: nothing can be learned on other rows.
+            # No votes for one class, so calibration cannot be cross-fitted.
             chance = classifier.labels_.chances(own, classifier.decision_.calibrator)
         elif n_classes == 2 or name == OURS:
             chance = crossfit_probability(own, truth, some, forward=forward)
@@ -334,25 +332,25 @@ def compare_with_peers(
         flagged, asked = int(decided[OURS][1].sum()), round(budget.share * len(truth))
         if flagged != asked:
             verdicts.append(
-                f"Precision, recall and F1 are at thresholds learned from other rows: that "
-                f"of the vote flagged {flagged:,} of {len(truth):,} rows, not {asked:,}. "
-                f"W{'ho is better, and w' if gains else ''}hat is in the highest votes, is "
-                f"told by exactly {asked:,}."
+                f"Precision, recall and F1 use thresholds learned on other rows, which "
+                f"flag {flagged:,} of {len(truth):,} rows instead of {asked:,}. "
+                f"{'The comparisons and h' if gains else 'H'}its use exactly {asked:,}."
             )
-    weights = classifier.decision_.comparison  # of a pool
+    weights = classifier.decision_.comparison  # only for pools
     if weights is not None and weights.plain_kept:
         verdicts.append(
-            f"All voters weigh the same: learned weights had average precision "
-            f"{weights.learned:.3f} out of fold, and equal ones {weights.plain:.3f}."
+            f"All voters have equal weight: the out-of-fold average precision was "
+            f"{weights.learned:.3f} with learned weights and {weights.plain:.3f} with "
+            f"equal ones."
         )
     if peers is not None and n_classes > MOST_CLASSES and PEERS["lightgbm"] not in votes:
         verdicts.append(
-            f"LightGBM is not compared beside trees: with {n_classes} classes it would "
-            f"take far longer than the fit. The strong pool has it."
+            f"Not compared with LightGBM: with {n_classes} classes it would take far "
+            f"longer than the fit. The strong pool includes it."
         )
     if peers is None:
         verdicts.append(
-            "No forest or LightGBM beside it: they would need all rows in memory."
+            "Not compared with a forest or LightGBM: they need all rows in memory."
         )
     several = by_class if n_classes > 2 else None
     top = None
@@ -382,7 +380,7 @@ def compare_with_peers(
 
 
 def promised_figures(scores: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of a model, out of sample, at the threshold that it decides by."""
+    """The out-of-sample scores of a model at the threshold it uses."""
     own = scores.get("models", {}).get(OURS, {})
     found: dict[str, Any] = scores.get("guarantee", {}).get("figures", own)
     return found
@@ -391,12 +389,12 @@ def promised_figures(scores: Mapping[str, Any]) -> dict[str, Any]:
 def leaderboard(
     classifier: Any, peers: Mapping[str, NDArray[np.float64]], metric: Metric
 ) -> list[dict[str, Any]]:
-    """Each voter alone, the votes of all, and peers that were trained beside: plain values.
+    """Scores of each voter, of the votes of all, and of the baselines, as plain values.
 
-    All are out of sample; voters that vote hard are judged on the rows that each was not
-    trained on; those that were left out for their time are there without a weight. Where
-    whole fits judge the rows, no voter of the model itself does. For a
-    budget of flags the rows with the highest votes are flagged, as many of each.
+    All are out of sample. Voters with hard votes are scored on the rows they were not
+    trained on. Voters dropped for their time are listed without weight. If whole fits are
+    used for out-of-sample votes, single voters have no scores. For an alert budget, the
+    same number of highest votes is flagged for all.
     """
     weighting, votes = classifier.decision_.weighting, classifier.votes_
     labels, folds = classifier.labels_, weighting.folds
@@ -406,10 +404,10 @@ def leaderboard(
     def soft(vote: NDArray[np.float64]) -> dict[str, float]:
         some = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1) & (folds >= 0)
         own, truth = vote[some], targets[some]
-        if budget is not None:  # as many flags for all
+        if budget is not None:  # the same number of flags for all
             n_flags = max(1, round(budget.among(len(targets)).share * len(own)))
             decided = np.zeros(len(own), np.intp)
-            chance = np.random.RandomState(0).permutation(len(own))  # of equal votes any
+            chance = np.random.RandomState(0).permutation(len(own))  # break ties at random
             decided[np.lexsort((chance, -own))[:n_flags]] = 1
             return point_figures(truth, own, decided, labels.reported, cost=cost)
         decided = crossfit_decisions(
@@ -473,9 +471,9 @@ def peer_votes(
     seconds: dict[str, float],
     cv: Any = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Votes out of fold: those that the pool took already, or by a training for them.
+    """Out-of-fold votes of the baselines, from the pool or from training them.
 
-    ``cv`` are the splits that the classifier was fitted with, if it was with any.
+    ``cv`` are the splits that the classifier was fitted with, if any.
     """
     voters, folds = classifier.voters_, classifier.votes_.folds
     if isinstance(voters, PoolVoters):
@@ -512,29 +510,28 @@ def peer_votes(
 
 
 def verdict(name: str, metric: Metric, gain: Figure, ours: str = OURS) -> str:
-    """Who is better, by how much our figure is, in words.
+    """Which model is better and by how much, in words.
 
-    Intervals are of the first one's figure less the other's: below 0 for a lower cost.
+    Intervals are for the better score minus the other: below 0 for a lower cost.
     """
-    # A cost a row is tiny where the positives are rare.
+    # A cost per row is tiny if positives are rare.
     form = ".2g" if metric.measure == "cost" else ".3f"
     size = f"{abs(gain.value):{form}}"
     sure, theirs = (
-        f"90 %: {low:+{form}} to {high:+{form}}"
+        f"90% CI: {low:+{form}} to {high:+{form}}"
         for low, high in ((gain.low, gain.high), (-gain.high, -gain.low))
     )
     less = "higher"
-    if metric.measure == "cost":  # the gain is how much better it is, and that is less
+    if metric.measure == "cost":  # the gain is an improvement, so a lower cost
         sure, theirs, less = theirs, sure, "lower"
     article = {"plain forest": "a ", BEST: "the ", WEIGHTED: "the "}.get(name, "")
     peer = f"{article}{name}"
     if gain.low > 0:
-        return (
-            f"{ours} does better than {peer}: its {metric.words} is {size} {less} ({sure})."
-        )
+        return f"{ours} beats {peer}: its {metric.words} is {size} {less} ({sure})."
     if gain.high < 0:
         return (
-            f"{peer[0].upper()}{peer[1:]} does better: its {metric.words} is {size} "
+            f"{peer[0].upper()}{peer[1:]} beats {ours}: its {metric.words} is {size} "
             f"{less} ({theirs})."
         )
-    return f"{ours} and {peer} tie on {metric.words} (difference, {sure})."
+    sure = sure.replace("CI", "CI of the difference")
+    return f"{ours} and {peer} tie on {metric.words} ({sure})."

@@ -1,7 +1,6 @@
-"""A parquet dataset made ready where it is: columns judged by a sample of its rows.
+"""Prepare a parquet dataset on disk; column types are inferred from a sample.
 
-All labels are read. The features are encoded as they are read, a batch at a time, by the
-schema that the sample speaks for.
+All labels are read. Features are encoded batch by batch, by the inferred schema.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLE_ROWS = 100_000
-"""Rows that the columns are judged by; of each class the same number, if it has so many."""
+"""Size of the sample, balanced over the classes as far as possible."""
 MOST_GROUPS = 64
-"""Row groups that they are taken from, and more where a class is rare in these."""
+"""Row groups to sample from; more are read if a class is rare in these."""
 ENOUGH_OF_A_CLASS = 1000
 MOST_LABELS = 2**16 - 1
 MISSING = MOST_LABELS
@@ -66,17 +65,17 @@ def prepare_dataset(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> tuple[Prepared, int]:
-    """Judge a dataset that stays on disk, and count the rows that the columns went by.
+    """Prepare a dataset that stays on disk.
 
     Parameters
     ----------
     path : path
         A file, a folder or a pattern; see :class:`~damvi.ParquetTable`.
     target, positive, shuffle, keep, drop, like
-        See :func:`~damvi.model.prepare`. Rows in the order of time are refused: out of bag
-        they are judged in any order, which promises too much of later ones.
+        See :func:`~damvi.model.prepare`. Rows sorted by time are refused: out-of-bag
+        scores ignore their order and would be too optimistic for later rows.
     seed : int, default=0
-        Of the sample.
+        Seed of the sample.
     n_jobs : int, optional
     verbose : bool, default=False
         Show a progress bar.
@@ -84,9 +83,9 @@ def prepare_dataset(
     Returns
     -------
     table : Prepared
-        ``X`` is an ``EncodedTable``, which reads from disk. Rows without a label are left
-        out.
+        ``X`` is an ``EncodedTable``, which reads from disk. Unlabelled rows are dropped.
     n_judged : int
+        The size of the sample.
     """
     import pandas as pd
 
@@ -132,38 +131,38 @@ def prepare_dataset(
     notes = notes_on(frame, schema, sample, found)
     if not shuffle:
         notes += _note_on_time(frame, schema)
-    # Rare classes are in the sample for more than their share.
+    # Rare classes are over-represented in the sample.
     of_sample = np.bincount(found, minlength=len(counts_by_class))
     per_row = np.array(counts_by_class) / np.maximum(of_sample, 1)
     profile = Profile.learn(schema, sample, frame, per_row[found])
     prepared = Prepared(
         encoded, y, None, schema, classes, warnings, notes=notes, profile=profile
     )
-    # A byte a row: there may be very many.
+    # One byte per row, since there may be very many.
     return replace(prepared, y=prepared.labels), len(frame)
 
 
 def _note_on_time(frame: pd.DataFrame, schema: Schema) -> list[str]:
-    """What to say of dates, where rows cannot be judged in the order of time."""
+    """A note on date columns, since validation in blocks ignores time."""
     name = time_order(frame, schema)
-    cure = "fit on as many rows as the memory holds"
+    cure = "fit on a sample that fits in memory"
     if name is not None:
         raise ValueError(
-            f"the rows are in the order of {name!r}, and in blocks they are judged in any "
-            f"order: their scores would promise too much of later rows; {cure}, or give "
-            f"--shuffle (shuffle=True) to have them judged so all the same"
+            f"the rows are sorted by {name!r}, but validation in blocks ignores time, so "
+            f"scores would be too optimistic for later rows; {cure}, or use --shuffle "
+            f"(shuffle=True) to accept that"
         )
     dates = [column.name for column in schema.used if column.kind == "date"]
     if not dates:
         return []
     return [
-        f"Rows in blocks are judged in any order. If {dates[0]!r} says when each row was, "
-        f"scores may promise too much of later rows: {cure}, with --time."
+        f"Validation in blocks ignores time. If {dates[0]!r} is the time of each row, "
+        f"scores may be too optimistic for later rows: {cure}, with --time."
     ]
 
 
 def _columns(table: ParquetTable) -> list[str]:
-    """The columns of the dataset, without an index that pandas wrote along."""
+    """The columns of the dataset, without a pandas index."""
     schema = table.schema
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     names = [name for name in schema.names if name not in index]
@@ -171,7 +170,7 @@ def _columns(table: ParquetTable) -> list[str]:
         if not name or schema.names.count(name) > 1:
             wrong = f"more than one column named {name!r}" if name else "a nameless column"
             raise ValueError(
-                f"{table.path} has {wrong}; rename it, since a model knows columns by name"
+                f"{table.path} has {wrong}; column names must be unique and not empty"
             )
     return names
 
@@ -179,7 +178,7 @@ def _columns(table: ParquetTable) -> list[str]:
 def _seldom_vary(
     table: ParquetTable, frame: pd.DataFrame, keep: Collection[str], drop: Collection[str]
 ) -> list[str]:
-    """Columns that have one value in the sample, and others elsewhere."""
+    """Columns that are constant in the sample but vary elsewhere."""
     one = [name for name in frame.columns if name not in (*keep, *drop)]
     one = [name for name in one if _is_constant(frame[name])]
     return [name for name in one if varies(table, name)]
@@ -188,7 +187,7 @@ def _seldom_vary(
 def _is_constant(column: pd.Series) -> bool:
     try:
         return bool(column.notna().all() and column.nunique() == 1)
-    except TypeError:  # lists and records, which are no features
+    except TypeError:  # lists and records, which cannot be features
         return False
 
 
@@ -196,7 +195,7 @@ def _check_type(table: ParquetTable, target: str) -> None:
     kind = table.schema.field(target).type
     if not (is_text(kind) or is_number(getattr(kind, "value_type", kind))):
         raise ValueError(
-            f"the target {target!r} holds {kind}; make it a text or a number for each class"
+            f"the target {target!r} has type {kind}; it must be text or numbers"
         )
 
 
@@ -207,7 +206,7 @@ def _each_group(
     what: str,
     work: Callable[[int, RowGroup], Any],
 ) -> Iterator[Any]:
-    """The results of a function of each row group, in order."""
+    """Apply a function to each row group; results are in order."""
     groups = table.groups
     calls = (partial(work, number, group) for number, group in enumerate(groups))
     results = in_threads(calls, n_jobs)
@@ -215,7 +214,7 @@ def _each_group(
 
 
 def _read_labels(target: str, each_group: Any) -> tuple[list[str], NDArray[np.uint16]]:
-    """All distinct labels, and the place of each row's; ``MISSING`` where it has none."""
+    """All distinct labels, and the code of each row's; ``MISSING`` if it has none."""
     places: dict[str, int] = {}
     parts = [np.zeros(0, np.uint16)]
     for batches in each_group("Reading the target", partial(_labels_of, target)):
@@ -225,7 +224,7 @@ def _read_labels(target: str, each_group: Any) -> tuple[list[str], NDArray[np.ui
             if len(places) > MOST_LABELS:
                 raise ValueError(
                     f"the target {target!r} has more than {MOST_LABELS:,} different "
-                    f"values, as an amount or an id has; name a column of classes"
+                    f"values, like an amount or an id; choose a column of classes"
                 )
             numbers = [*(places[text] for text in texts), MISSING]
             parts.append(np.array(numbers, np.uint16)[codes])
@@ -236,7 +235,7 @@ def _labels_of(target: str, _: int, group: RowGroup) -> list[tuple[list[str], An
     found = []
     for batch in group.batches([target]):
         texts, codes = coded_labels(batch.column(0))
-        # Places are few, and parts of many wait for the first.
+        # Small codes, since many batches may be pending.
         found.append((texts, codes.astype(np.int32)))
     return found
 
@@ -248,7 +247,7 @@ def _sample(
     seed: int,
     each_group: Any,
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
-    """Some labelled rows in the order of the table, and their classes."""
+    """A sample of labelled rows, in order, and their classes."""
     import pyarrow as pa
 
     chosen = _choose_rows(table, by_row, seed)
@@ -273,7 +272,7 @@ def _sample(
 def _choose_rows(
     table: ParquetTable, by_row: NDArray[np.int16], seed: int
 ) -> list[NDArray[np.intp]]:
-    """Places of the rows in each row group, spread over these and over the classes."""
+    """Row indices to read in each row group, balanced over groups and classes."""
     ends = np.cumsum([0, *(group.n_rows for group in table.groups)])
     n_classes = int(by_row.max()) + 1
     parts = [by_row[a:b] for a, b in pairwise(ends)]
@@ -295,7 +294,7 @@ def _choose_rows(
 
 
 def _groups_to_read(counts: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Row groups spread evenly, and those that have most of a class that is rare there."""
+    """Evenly spaced row groups, plus those with the most rows of rare classes."""
     read = np.zeros(len(counts), bool)
     read[np.linspace(0, len(counts) - 1, MOST_GROUPS).round().astype(np.intp)] = True
     for c in range(counts.shape[1]):
@@ -308,7 +307,7 @@ def _groups_to_read(counts: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def varies(table: ParquetTable, name: str) -> bool:
-    """Whether a column has more than one value for certain; a gap is one too."""
+    """Whether a column certainly has more than one value; missing counts as one."""
     seen: set[object] = set()
     for footer in table.footers:
         for number in range(footer.num_row_groups):
@@ -329,16 +328,16 @@ def varies(table: ParquetTable, name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """How rows become features and classes.
+    """Encodes rows as features and classes.
 
     Attributes
     ----------
     schema : Schema
     target : str
     numbers : mapping of str to int
-        The class of each label; of two, 1 is the positive one.
+        The class number of each label; of two, 1 is positive.
     dtype : numpy dtype
-        Of the classes as the classifier learns them: of two, bool.
+        The dtype of the classes; bool if there are two.
     """
 
     schema: Schema
@@ -348,12 +347,12 @@ class Encoder:
 
     @cached_property
     def sources(self) -> list[str]:
-        """The columns that are read for the features."""
+        """The columns to read for the features."""
         return [column.name for column in self.schema.used]
 
     @cached_property
     def label(self) -> str:
-        """The name of the classes' column, beside the features."""
+        """The name of the class column, distinct from the features."""
         name = self.target
         while name in self.schema.features:
             name += "'"
@@ -361,18 +360,18 @@ class Encoder:
 
     @cached_property
     def example(self) -> pd.DataFrame:
-        """The encoded table, without rows."""
+        """An empty encoded table."""
         import pandas as pd
 
         return self.schema.encode(pd.DataFrame({name: [] for name in self.sources}))
 
     @property
     def no_labels(self) -> NDArray[Any]:
-        """The classes of no rows."""
+        """An empty array of classes."""
         return np.empty(0, self.dtype)
 
     def labels(self, column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """The class of each value of the target that is one, and which are."""
+        """The class of each labelled row, and which rows are labelled."""
         texts, codes = coded_labels(column)
         known = [self.numbers.get(text, NO_LABEL) for text in texts]
         numbers = np.array([*known, NO_LABEL])[codes]
@@ -381,7 +380,7 @@ class Encoder:
 
 
 def coded_labels(column: Any) -> tuple[list[str], NDArray[np.intp]]:
-    """The distinct labels of an Arrow column, and the place of each row's; -1 for none."""
+    """The distinct labels of an Arrow column, and the code of each row's; -1 for none."""
     import pyarrow.types as t
 
     if not t.is_dictionary(column.type):
@@ -396,7 +395,7 @@ def coded_labels(column: Any) -> tuple[list[str], NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """Some rows; only what the passes of a fit need of an Arrow batch."""
+    """Encoded rows, with as much of the Arrow batch interface as a fit needs."""
 
     frame: pd.DataFrame
 
@@ -409,14 +408,14 @@ class EncodedBatch:
 class EncodedGroup(RowGroup):
     """The labelled rows of a row group.
 
-    ``n_rows`` counts these, ``n_all`` the others too.
+    ``n_rows`` counts these, ``n_all`` all rows.
     """
 
     encoder: Encoder
     n_all: int
 
     def batches(self, names: list[str]) -> Iterator[Any]:
-        """The classes, if only these are wanted, or the features."""
+        """Batches of classes, if only these are requested, or of features."""
         if names == [self.encoder.label]:
             return self._labels()
         return (EncodedBatch(frame) for frame, _ in self.frames())
@@ -429,7 +428,7 @@ class EncodedGroup(RowGroup):
             yield pa.record_batch([pa.array(labels)], [self.encoder.label])
 
     def frames(self, labels: bool = False) -> Iterator[tuple[pd.DataFrame, Any]]:
-        """Encoded rows; with their labels, if these are wanted too."""
+        """Encoded rows, with labels if requested."""
         encoder, gaps = self.encoder, self.n_rows < self.n_all
         names = list(encoder.sources)
         if labels or gaps:
@@ -442,13 +441,13 @@ class EncodedGroup(RowGroup):
             yield encoder.schema.encode(batch.select(encoder.sources).to_pandas()), classes
 
     def read(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """The rows with their labels, as far as asked for: a partition of a cluster."""
+        """The requested columns of features and labels: a partition for a cluster."""
         import pandas as pd
 
         if not os.path.exists(self.file):
             raise FileNotFoundError(
-                f"{self.file} is not there for a worker of the cluster; put the dataset "
-                f"where all workers see it under the same name"
+                f"a worker of the cluster cannot find {self.file}; put the dataset where "
+                f"all workers can read it under the same path"
             )
         encoder = self.encoder
         wanted = [*encoder.schema.features, encoder.label] if columns is None else columns
@@ -466,7 +465,7 @@ class EncodedGroup(RowGroup):
         return whole[list(wanted)]
 
     def kept_rows(self, step: int) -> tuple[NDArray[np.intp], Hashes]:
-        """The places of the rows to remember, and their hashes."""
+        """The indices of the rows to remember, and their hashes."""
         parts = [row_hashes(frame, labels) for frame, labels in self.frames(labels=True)]
         hashes = np.concatenate([np.zeros(0, np.uint64), *parts])
         rows = kept(hashes, step)
@@ -474,14 +473,14 @@ class EncodedGroup(RowGroup):
 
 
 class EncodedTable(ParquetTable):
-    """A dataset whose rows are encoded as they are read.
+    """A dataset whose rows are encoded on reading.
 
     Parameters
     ----------
     path : str or path
     encoder : Encoder
     counts : list of int
-        The labelled rows of each row group.
+        The number of labelled rows in each row group.
     """
 
     def __init__(self, path: Any, encoder: Encoder, counts: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""How good a model is on a table with true answers, for people and programs."""
+"""Evaluate a model on a labelled table."""
 
 from __future__ import annotations
 
@@ -32,23 +32,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """A model's figures on a table. ``print`` it to read it.
+    """A model's scores on a table. ``print`` it to read it.
 
     Attributes
     ----------
     figures : Figures
-        With intervals, over all classes and class by class, and the table of decisions.
+        Scores with intervals, overall and by class, and the confusion table.
     names : tuple of str
-        Of the classes, by their numbers.
+        The class names, in order of their numbers.
     words : str
-        By whom the rows are judged: training rows by what has not seen them.
+        How the rows were scored; training rows are scored out of sample.
     dropped : int
-        Rows without a true answer.
+        Unlabelled rows.
     top : TopFigures or None
-        What is found among the rows with the highest scores, if it was asked for.
+        What is found among the highest scores, if requested.
     promise : str
-        What the model promises, and what became of it here; empty of a model that decides
-        by no guarantee.
+        The model's guarantee and how it held here; empty if it has none.
     """
 
     figures: Figures
@@ -62,7 +61,7 @@ class Evaluation:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The figures, each with its 90 % interval."""
+        """The scores, each with its 90% interval."""
         import pandas as pd
 
         rows = {
@@ -73,23 +72,21 @@ class Evaluation:
 
     @property
     def total_cost(self) -> float | None:
-        """What the errors cost in all, if costs are known."""
+        """The total cost of errors, if costs are known."""
         cost = self.figures.overall.get("cost")
         return None if cost is None else round(cost.value * self.figures.confusion.sum(), 6)
 
     @property
     def remarks(self) -> list[str]:
-        """What is said below the figures: the cost in all, the top rows, the promise."""
+        """Notes below the scores: the total cost, the top rows, the guarantee."""
         cost = (
-            ""
-            if self.total_cost is None
-            else f"The cost is {self.total_cost:,.10g} in all."
+            "" if self.total_cost is None else f"The total cost is {self.total_cost:,.10g}."
         )
         top = "" if self.top is None else self.top.words
         return [text for text in (cost, top, self.promise) if text]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; of two classes, those of the positive one."""
+        """Plain values, ready for JSON; with two classes, scores of the positive one."""
         summary, counts = self.figures.as_dict(), self.figures.confusion
         sizes, named = counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist()
         labels, judged = self._fitted.labels, self._judged
@@ -128,7 +125,7 @@ def evaluate(
     top: int | None = None,
     n_jobs: int | None = None,
 ) -> Evaluation:
-    """Judge a model on a frame, or on rows that are read in blocks; see
+    """Evaluate a model on a frame, or on rows read in blocks; see
     :meth:`damvi.model.Model.evaluate`."""
     names, fitted = class_names(model.target), FittedVote(model.classifier)
     if cost is not None:
@@ -139,7 +136,7 @@ def evaluate(
     cost = cost or tuple(model.scores.get("cost") or ()) or None
     judged, dropped = judge(model, table, target, n_jobs)
     some, labels = judged.has_vote, judged.labels
-    assert labels is not None  # the column is there
+    assert labels is not None  # the table has the target
     figures = measure(
         labels[some],
         judged.vote[some],
@@ -158,7 +155,7 @@ def evaluate(
 
 
 def _promise_here(promised: Any, figures: Figures) -> str:
-    """What a model promises, and its rate on these rows."""
+    """The model's guarantee, and the rate on these rows."""
     if not isinstance(promised, dict) or promised.get("threshold") is None:
         return ""
     rate, level = promised["rate"], promised["level"]
@@ -167,34 +164,34 @@ def _promise_here(promised: Any, figures: Figures) -> str:
         one = Figure.counted(alarms, passed + alarms, figures.effects["recall"][0])
     else:
         one = figures.by_class[-1][rate]
-    told = f"Promised: {str(promised['words']).partition(' (by ')[0]}."
+    told = f"Guaranteed: {str(promised['words']).partition(' (by ')[0]}."
     if one is None:
         return told
-    told += f" Here it is {one.value:.3f} (90 %: {one.low:.3f} to {one.high:.3f})."
-    # A false-alarm rate is promised to be at most its level, the others at least.
+    told += f" Here it is {one.value:.3f} (90% CI: {one.low:.3f} to {one.high:.3f})."
+    # A false-alarm rate is guaranteed to be at most its level, the others at least.
     below = level - np.array([one.value, one.low, one.high])
     value, *ends = below if rate != "false_alarm_rate" else -below
     if min(ends) > 0:
         told += (
-            " That is not what was promised: these rows are not like those that the "
-            "promise comes from; damvi drift (in Python model.drift) says how they differ."
+            " The guarantee does not hold here, so these rows differ from those behind it; "
+            "damvi drift (in Python model.drift) shows how."
         )
     elif value > 0:
         told += (
-            " By so few rows that may be chance, or these rows differ from those that the "
-            "promise comes from: damvi drift (in Python model.drift) says whether they do."
+            " That may be chance, with so few rows, or these rows differ from those behind "
+            "the guarantee; damvi drift (in Python model.drift) can tell."
         )
     return told
 
 
 def _of_promise(model: ModelParts, judged: Judged) -> str:
-    """A word on rows that set the threshold of a guarantee, where there are any."""
+    """A note on rows that were used to set the guarantee's threshold, if any."""
     if "guarantee" not in model.scores or judged.values is None or judged.labels is None:
         return ""
     rows = judged.values | judged.labels.astype(np.uint64)
     known = np.isin(rows, model.classifier.row_hashes_) & ~judged.of_fit
     n = int(known.sum())
-    return f" {n:,} of them set the threshold of its guarantee." if n else ""
+    return f" {n:,} of them were used to set its guaranteed threshold." if n else ""
 
 
 def judge(
@@ -205,7 +202,7 @@ def judge(
     *,
     new: bool = False,
 ) -> tuple[Judged, int]:
-    """What a model says of the rows that have a true answer, and how many have none."""
+    """Score the labelled rows, and count the unlabelled ones."""
     name = target or model.target.name
     if isinstance(table, DatasetRows):
         judged = honest_blocks(model, table.parts(name), name, n_jobs)

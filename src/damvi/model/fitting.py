@@ -1,4 +1,4 @@
-"""A fit of a prepared table, in memory, on disk or on a cluster, measured out of sample."""
+"""Fit a prepared table in memory, on disk or on a cluster, and score it out of sample."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from .table import Prepared, describe_unlabeled
 
 POOLS = ("strong", "trees", "best")
 ADVICE = (
-    "LightGBM is not installed. With it (pip install lightgbm) the strong pool has two "
-    "more voters, and .004 more average precision in the mean over 13 datasets."
+    "LightGBM is not installed. With it (pip install lightgbm) the strong pool gains two "
+    "voters and, averaged over 13 datasets, 0.004 in average precision."
 )
-"""By results/portfolio/pool.md."""
+"""See results/portfolio/pool.md."""
 
 
 def fit_table(
@@ -64,7 +64,7 @@ def fit_table(
     made: dict[str, Any] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> tuple[ModelParts, Comparison]:
-    """Fit a model on a table and measure it out of sample, in one training.
+    """Fit a model on a table and score it out of sample, in a single training.
 
     Parameters
     ----------
@@ -73,24 +73,24 @@ def fit_table(
     metric : Metric
         See :func:`~damvi.model.parse_metric`.
     pool : {"strong", "trees", "best"} or list of (str, classifier), default="strong"
-        Different strong models, or the paper's trees: a fraction of the time; of the
-        strong models the one that is best alone; or models of your own.
+        A vote of strong models, the paper's trees (much faster), the single best of the
+        strong models, or your own models.
     time_limit : float, optional
-        Seconds for the training of a pool; see
-        :class:`~damvi.DAMVIVotingClassifier`. Trees take none.
+        Seconds for training a pool; see :class:`~damvi.DAMVIVotingClassifier`. Ignored for
+        trees.
     prefer : {"speed"}, optional
-        Leave out voters of a pool that are not worth the time they take to answer.
+        Drop voters of a pool that add too little for their prediction time.
     unlabeled_weight : float, optional
-        How much the voters' disagreement on rows without a label counts, from 0 to 1
-        (excluded); by default they are left out.
+        Weight of the voters' disagreement on unlabelled rows, in [0, 1). By default these
+        rows are dropped.
     seed : int, default=0
     n_jobs : int, optional
     verbose : bool, default=False
         Show a progress bar.
     made : dict, optional
-        What else is known about how the model came about.
+        Further provenance to record in the model.
     say : callable
-        Told what was decided on the way.
+        Called with notes on what was decided.
 
     Examples
     --------
@@ -114,12 +114,12 @@ def fit_table(
         common["cv"] = splits
         n = sum(len(test) for _, test in splits)
         say(
-            f"Judged in the order of time: the first {len(table.y) - n:,} rows only train, "
-            f"and {n:,} rows in {len(splits)} windows are judged by what was learned from "
-            f"rows before them."
+            f"Validating forward in time: the first {len(table.y) - n:,} rows are for "
+            f"training only; the other {n:,}, in {len(splits)} windows, are scored by "
+            f"models trained on earlier rows."
         )
     classifier: Any
-    if estimators is None:  # very rare classes must reach every tree
+    if estimators is None:  # so that every tree gets rows of very rare classes
         classifier = DAMVIClassifier(stratified=True, **common)
     else:
         common |= {"time_limit": time_limit, "prefer": prefer}
@@ -137,9 +137,9 @@ def fit_table(
     classifier.fit(table.X, table.y, **more)
     seconds = {WEIGHTED: time.perf_counter() - start, **getattr(classifier, "seconds_", {})}
     left_out = getattr(classifier, "left_out_", {})
-    for why in () if verbose else dict.fromkeys(left_out.values()):  # told already
+    for why in () if verbose else dict.fromkeys(left_out.values()):  # already shown
         names = [name for name, own in left_out.items() if own == why]
-        say(f"Left out {', '.join(names)}: {why}.")
+        say(f"Dropped {', '.join(names)}: {why}.")
     targets = table.y.astype(np.intp)
     peers = peer_votes(classifier, table.X, targets, seed, seconds, splits)
     single = None
@@ -156,7 +156,7 @@ def fit_table(
         advice = f"{OF_YOURS}{classifier.voters_.names[single.voter]}."
     if pool == "best" and single is not None:
         name, advice = classifier.voters_.names[single.voter], ""
-        ours = f"{name}, the best alone,"
+        ours = f"{name} (the best single model)"
         del peers[BEST]
         peers.pop(PEERS.get(name, ""), None)
         peers[WEIGHTED] = classifier.decision_.out_of_sample_vote
@@ -171,7 +171,7 @@ def fit_table(
     how |= {} if name is None else {"best": name}
     if splits is not None:
         how["windows"] = len(splits)
-        classifier.cv = None  # the numbers of these rows, which are no use to others
+        classifier.cv = None  # row indices, useless for other data
     how["pool"] = "trees" if estimators is None else how["pool"]
     model = ModelParts(
         classifier,
@@ -189,7 +189,7 @@ def fit_table(
 
 
 def _doubt(table: Prepared, figures: dict[str, Any]) -> None:
-    """Add a warning of a model that is too good to be true."""
+    """Add a warning if the scores are too good to be true."""
     names = {"f1": "F1", "ap": "AP", "macro_f1": "macro F1", "macro_ap": "macro AP"}
     found = {name: figures[key].value for key, name in names.items() if key in figures}
     warning = too_good(found, table.X, table.y, table.schema)
@@ -200,7 +200,7 @@ def _doubt(table: Prepared, figures: dict[str, Any]) -> None:
 def _parameters(
     table: Prepared, metric: Metric, seed: int, n_jobs: int | None, verbose: bool
 ) -> dict[str, Any]:
-    """What both estimators are given."""
+    """Parameters for both estimators."""
     return {
         "threshold": metric_for(table.target, metric).threshold,
         "pos_label": table.target.pos_label,
@@ -211,15 +211,15 @@ def _parameters(
 
 
 def _calibrated_vote(classifier: Any) -> NDArray[np.float64]:
-    """The vote on each row by voters and weights that do not know it."""
-    # Users of a table are promised a probability, from trees too.
+    """The out-of-sample vote on each row."""
+    # Models of tables always give probabilities, even trees.
     classifier.decision_ = replace(classifier.decision_, calibrates=True)
     vote: NDArray[np.float64] = classifier.decision_.out_of_sample_vote
     return vote
 
 
 def _profile(table: Prepared, classifier: Any) -> Profile | None:
-    """What the columns held, and how many rows of each class to expect."""
+    """The column profile of the training rows, with the expected decisions."""
     decided, judged = FittedVote(classifier).training_decisions()
     if table.profile is None:
         return None
@@ -229,7 +229,7 @@ def _profile(table: Prepared, classifier: Any) -> Profile | None:
 def _scores(
     table: Prepared, metric: Metric, classifier: Any, comparison: Comparison
 ) -> dict[str, Any]:
-    """What was measured of the model, in plain values."""
+    """The scores of the model as plain values."""
     return {
         "rows": len(table.y),
         **table.target.sizes(table.class_counts),
@@ -238,15 +238,15 @@ def _scores(
         "threshold": np.asarray(classifier.threshold_).tolist(),
         "tuning": None if classifier.tuning_ is None else classifier.tuning_.as_dict(),
         **comparison.as_dict(),
-        # For the report: the votes themselves are not kept.
+        # For the report, since the votes are not saved.
         "voters": voters_of_fit(classifier, comparison.threshold),
     }
 
 
 def _choose_pool(pool: str | list[tuple[str, Any]]) -> Any:
-    """The estimators of the pool, None for trees."""
+    """The estimators of the pool; None for trees."""
     if isinstance(pool, str) and pool not in POOLS:
-        raise ValueError(f"pool={pool!r} is not known; give {', '.join(POOLS)} or a list")
+        raise ValueError(f"unknown pool={pool!r}; use {', '.join(POOLS)} or a list")
     if pool == "trees":
         return None
     return "strong" if isinstance(pool, str) else pool
@@ -264,7 +264,7 @@ def fit_dataset(
     made: dict[str, Any] | None = None,
     client: Any = None,
 ) -> tuple[ModelParts, Comparison]:
-    """Fit on a dataset block by block, and measure the model on rows unseen by each voter.
+    """Fit on a dataset block by block, and score the model out of sample.
 
     Parameters
     ----------
@@ -272,20 +272,20 @@ def fit_dataset(
         See :func:`~damvi.model.prepare_dataset`.
     metric : Metric
     pool : {"trees", "strong"} or list of (str, classifier), default="trees"
-        The paper's trees, from all rows; or different models, from a sample of them.
+        The paper's trees, trained on all rows, or different models, on a sample.
     sample_rows : int, optional
-        Rows that different models are trained on; see :class:`~damvi.ParquetTable`.
+        Size of that sample; see :class:`~damvi.ParquetTable`.
     seed : int, default=0
     n_jobs : int, optional
     verbose : bool, default=False
         Show a progress bar for each pass.
     made : dict, optional
-        What else is known about how the model came about.
+        Further provenance to record in the model.
     client : distributed.Client, optional
-        Of the cluster that is to do the work.
+        The client of a Dask cluster to run on.
     """
     if isinstance(pool, str) and pool not in POOLS:
-        raise ValueError(f"pool={pool!r} is not known; give {', '.join(POOLS)} or a list")
+        raise ValueError(f"unknown pool={pool!r}; use {', '.join(POOLS)} or a list")
     encoded: EncodedTable = table.X
     encoded.sample_rows = sample_rows or encoded.sample_rows
     common = _parameters(table, metric, seed, n_jobs, verbose)
@@ -322,9 +322,9 @@ def fit_dataset(
 def _rows_to_remember(
     table: EncodedTable, classifier: Any, n_jobs: int | None, client: Any
 ) -> tuple[NDArray[np.intp], Hashes]:
-    """The numbers of the rows to be remembered, with their hashes."""
+    """The indices of the rows to remember, and their hashes."""
     step = classifier.row_hash_step_
-    if client is None and not classifier.votes_.in_memory:  # trees have read them all
+    if client is None and not classifier.votes_.in_memory:  # hashed while training trees
         hashes = classifier.votes_.blocks.cache.hashes
         rows = kept(hashes, step)
         return rows, np.array(hashes[rows])
@@ -344,12 +344,12 @@ def _rows_to_remember(
 
 
 def _groups_anywhere(table: EncodedTable) -> list[Any]:
-    """The row groups, for workers that run in other folders too."""
+    """The row groups with absolute paths, for workers in other folders."""
     return [replace(group, file=os.path.abspath(group.file)) for group in table.groups]
 
 
 def _fit_on_cluster(classifier: Any, table: EncodedTable, client: Any) -> None:
-    """A partition is a row group, so that rows have the numbers that they have on disk."""
+    """Fit with one partition per row group, so that row numbers are those on disk."""
     import dask.dataframe as dd
 
     from ..distributed import fit

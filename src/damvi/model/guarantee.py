@@ -1,8 +1,8 @@
-"""A model that decides by a promise: rows set aside for it, and a threshold from these.
+"""Models with a guarantee: rows set aside for it, and the threshold they give.
 
-The rows of a promise train, weigh and calibrate nothing. ``fit`` sets some aside before it
-looks at the others, or a table of new rows is given to a model later. What the promise
-rests on is said in words beside it.
+These rows are not used for training, weighting or calibration. ``fit`` sets some aside
+before it looks at the others, or new rows are given to a model later. The words of a
+guarantee say what it assumes.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 GUARANTEE = "guarantee"
-"""Of the scores of a model: what it promises."""
+"""The key of the guarantee in a model's scores."""
 NEIGHBOURS = (
-    "Each row counts on its own: where neighbours in time are alike, as rows of one "
-    "campaign or one fault are, the confidence is lower than stated."
+    "Rows are treated as independent: if rows close in time are similar, as in a campaign "
+    "or an outage, the confidence is lower than stated."
 )
-ONLY_FOR_TWO = "guarantees are", "name the one to find with --positive"
+ONLY_FOR_TWO = "guarantees are", "name the positive class with --positive"
 
 
 def set_aside(
     frame: pd.DataFrame, table: Prepared, rate: Rate, size: float, seed: int
 ) -> Mask:
-    """Which rows of a frame a promise is to come from; ``table`` is what is known of all.
+    """Choose the rows of a frame to set aside for a guarantee.
 
-    In time the last, of groups whole ones (in time those that came last), and otherwise
-    some at random. These have their share of each class, but not for a precision: how
-    frequent the classes are is then part of what the rows must tell.
+    These are the latest ones if rows are ordered in time, whole groups (the latest, if in
+    time) if there are groups, or else random ones. Random rows are stratified by class,
+    except for a precision, which depends on the class rates.
     """
     table.target.require_two(*ONLY_FOR_TWO)
     if not 0 < size < 1:
         raise ValueError(
-            f"guarantee_size={size!r} is the share of the rows that a guarantee comes "
-            f"from; give a number between 0 and 1"
+            f"guarantee_size={size!r} must be between 0 and 1: the share of rows to set "
+            f"aside for the guarantee"
         )
     n, rng = len(table.y), np.random.RandomState([seed, 29])
     if table.groups is not None or table.times is not None:
         units = np.arange(n) if table.groups is None else table.groups
         codes = np.unique(units, return_inverse=True)[1].reshape(-1)
         order = rng.permutation(codes.max() + 1).astype(np.float64)
-        if table.times is not None:  # what begins at the same time stays together
+        if table.times is not None:  # groups that start at the same time stay together
             moments = np.unique(table.times, return_inverse=True)[1].reshape(-1)
             order = np.full(codes.max() + 1, np.inf)
             np.minimum.at(order, codes, moments)
@@ -76,8 +76,8 @@ def set_aside(
     for c, name in enumerate(("negative", "positive")):
         if taken[table.y == c].all():
             raise ValueError(
-                f"all {name} rows would be set aside for the guarantee, and none is left "
-                f"to learn from; give a smaller guarantee_size, or a table to "
+                f"all {name} rows would be set aside for the guarantee, with none left to "
+                f"train on; use a smaller guarantee_size, or give new rows to "
                 f"Model.guarantee later"
             )
     aside = np.zeros(len(frame), np.bool_)
@@ -86,16 +86,16 @@ def set_aside(
 
 
 def basis_of_aside(aside: pd.DataFrame, table: Prepared) -> str:
-    """What a promise from rows that were set aside rests on."""
+    """What a guarantee from rows that were set aside assumes."""
     n, alike = f"{len(aside):,}", table.alike
-    told = f"It is for rows drawn like the {n} that were set aside"
+    told = f"It holds for rows drawn like the {n} that were set aside"
     if table.times is not None:
         told = (
-            f"It comes from the last {n} rows in time ({alike['time']!r}), and rests on "
-            f"rows to come being like these, which nothing here can promise"
+            f"It comes from the latest {n} rows by {alike['time']!r}, and assumes that "
+            f"future rows are like these, which cannot be guaranteed"
         )
     if table.sample_weight is not None:
-        told += ". Each row counts once, whatever its weight in the training"
+        told += ". Each row counts once, whatever its training weight"
     return f"{told}."
 
 
@@ -107,7 +107,7 @@ def promise(
     confidence: float,
     basis: str = "",
 ) -> Guarantee:
-    """A threshold for a model from rows with true answers; training rows are left out."""
+    """A guaranteed threshold from labelled rows; training rows are left out."""
     model.target.require_two(*ONLY_FOR_TWO)
     labels, groups = judged.labels, judged.groups
     assert labels is not None  # the column is there
@@ -115,8 +115,8 @@ def promise(
     n, known = int(new.sum()), int(judged.of_fit.sum())
     if not n:
         raise ValueError(
-            f"all {len(judged):,} rows are training rows, or have the values of one, and a "
-            f"guarantee comes from rows that the model has never seen; give others, or fit "
+            f"all {len(judged):,} rows are training rows (or have the same values), but a "
+            f"guarantee needs rows that the model has never seen; give new rows, or fit "
             f"with guarantee= to set some aside"
         )
     cuts = None
@@ -131,24 +131,23 @@ def promise(
         cuts=cuts,
         groups=None if groups is None else groups[new],
     )
-    if found.flags_all:  # which needs no model
+    if found.flags_all:  # no model needed for that
         return replace(found, threshold=None)
-    told = [basis or f"It is for rows drawn like the {n:,} that it comes from."]
+    told = [basis or f"It holds for rows drawn like the {n:,} it comes from."]
     if known:
         told.append(
-            f"{known:,} more are training rows, or have the values of one, and were left "
-            f"out: it is for rows like the others."
+            f"{known:,} training rows (or rows with the same values) were left out."
         )
     if groups is not None:
         told.append(
-            "Rows of a group are alike: each group counts once, by one row drawn at "
-            "random, and it is for rows of new groups, each of which counts alike."
+            "Each group counts once, by one row drawn at random, and it holds for new "
+            "groups, weighted equally."
         )
     elif "time" in judged.alike:
         if not basis:
             told.append(
-                f"They follow each other in time ({judged.alike['time']!r}): it rests on "
-                f"rows to come being like these, which nothing here can promise."
+                f"The rows are ordered in time ({judged.alike['time']!r}): it assumes that "
+                f"future rows are like these, which cannot be guaranteed."
             )
         told.append(NEIGHBOURS)
     hashes = None
@@ -158,34 +157,32 @@ def promise(
 
 
 def votes_of(model: ModelParts) -> bytes:
-    """A model told from others by its votes on its training rows."""
+    """A hash of a model's votes on its training rows, to tell models apart."""
     vote = np.ascontiguousarray(model.training.vote, np.float64)
     return sha256(vote.tobytes()).digest()
 
 
 def decide_by(model: ModelParts, promised: Guarantee) -> ModelParts:
-    """The same model with the threshold of a promise.
+    """The same model with the threshold of a guarantee.
 
-    What it gives is measured anew out of sample: training rows have no part in this
-    threshold, so all of them are cut at it. These are estimates, and no promise; their
-    intervals heed which rows are alike.
+    Its scores are measured again out of sample. Training rows played no part in this
+    threshold, so it applies to all of them. These scores are estimates, not guarantees.
     """
     if not isinstance(promised, Guarantee):
-        raise TypeError(f"a promise is what Model.guarantee gives, and not {promised!r}")
+        raise TypeError(f"expected a Guarantee from Model.guarantee, not {promised!r}")
     if promised.of is not None and promised.of != votes_of(model):
         raise ValueError(
-            "the promise is for the votes of another model, and not for this one's; "
-            "ask this model for its guarantee"
+            "the guarantee belongs to another model; get one from this model's guarantee()"
         )
     if promised.threshold is None:
-        raise ValueError(f"there is nothing to decide by: {promised.words}")
+        raise ValueError(f"the guarantee has no threshold: {promised.words}")
     fitted, training = FittedVote(model.classifier), model.training
     cut = promised.threshold
     if fitted.labels.flags_above(cut) != cut:  # the positive class wins ties
         cut = float(np.nextafter(cut, np.inf))
     classifier = copy(model.classifier)
     classifier.threshold_ = cut
-    if promised.hashes is not None:  # they chose the threshold, and cannot certify it
+    if promised.hashes is not None:  # they set the threshold, so they cannot certify it
         more = thinned(promised.hashes, fitted.remembers)
         classifier.row_hashes_ = np.sort(np.concatenate([classifier.row_hashes_, more]))
     classifier.decision_ = fitted.classifier.decision_.at(cut)

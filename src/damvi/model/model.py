@@ -1,4 +1,4 @@
-"""One object from a raw table to a decision."""
+"""The model of a table: from raw rows to decisions."""
 
 from __future__ import annotations
 
@@ -42,41 +42,41 @@ if TYPE_CHECKING:
     from ..explanation import Explained
 
 REPORT_ROWS = 100_000
-"""Rows of a large table that a page is made of."""
+"""Rows of a large table to use for a report."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(ModelParts):
-    """A model of a table: what its columns mean, a fitted vote, and how good it is.
+    """A model of a table: its column schema, a fitted vote, and its scores.
 
-    :func:`damvi.fit <damvi.model.fit>` makes it, and :func:`damvi.load <damvi.model.load>`
-    reads it from a file. It is no estimator: it takes tables as they are (of pandas,
-    polars or Arrow, or files), and gives answers in their words. The estimator in it is
+    Create one with :func:`damvi.fit <damvi.model.fit>`, or read it from a file with
+    :func:`damvi.load <damvi.model.load>`. It is not an estimator: it takes raw tables
+    (pandas, polars, Arrow or files) and returns their labels. The estimator inside is
     ``classifier``.
 
     Attributes
     ----------
     classifier : DAMVIClassifier or DAMVIVotingClassifier
-        Fitted on ``schema.encode(table)`` and a target of False and True (the positive
-        class), or of the places of the labels in ``target.classes``.
+        Fitted on ``schema.encode(table)``, with True for the positive class, or with
+        indices into ``target.classes``.
     schema : Schema
     target : Target
     training : Training
     scores : dict
-        What the fit measured out of sample: plain values, ready for JSON. ``"models"`` has
-        by model and measure the ``value``, its 90 % interval (``low``, ``high``) and
-        ``spread``, ``"chances"`` what no skill would have, ``"by_class"`` the same of each
-        of three or more classes, and ``"top"`` what a budget of flags finds;
-        ``"verdicts"`` who is better, in words (:attr:`verdict`); ``"leaderboard"`` and
-        ``"voters"`` each voter; ``"guarantee"`` the promise, with the ``figures`` at its
-        threshold; ``"metric"``, ``"cost"``, ``"threshold"`` and ``"tuning"`` what the
-        decisions rest on; ``"rows"``, ``"positives"`` or ``"classes"``, ``"rows_judged"``,
-        ``"alike"`` and ``"unlabeled"`` the rows; ``"warnings"`` and ``"notes"`` the table;
-        and ``"older"`` the figures of the model that it was fitted like, beside its own.
+        Out-of-sample scores from the fit, as plain values ready for JSON. ``"models"`` has,
+        by model and score, the ``value``, its 90% interval (``low``, ``high``) and
+        ``spread``; ``"by_class"`` the same for each of three or more classes; ``"chances"``
+        the chance levels; ``"top"`` what an alert budget finds; ``"verdicts"`` the
+        comparisons in words (:attr:`verdict`); ``"leaderboard"`` and ``"voters"`` each
+        voter; ``"guarantee"`` the guarantee, with the ``figures`` at its threshold;
+        ``"metric"``, ``"cost"``, ``"threshold"`` and ``"tuning"`` how decisions are made;
+        ``"rows"``, ``"positives"`` or ``"classes"``, ``"rows_judged"``, ``"alike"`` and
+        ``"unlabeled"`` describe the rows; ``"warnings"`` and ``"notes"`` the table; and
+        ``"older"`` compares with the model given as ``like``.
     made : dict
-        How to repeat it: command, seed, data fingerprint, versions, date.
+        Provenance: command, seed, data fingerprint, versions, date.
     profile : Profile or None
-        What the columns held in training, in a few numbers each.
+        A profile of the columns in training.
 
     Examples
     --------
@@ -92,9 +92,9 @@ class Model(ModelParts):
     """
 
     def read(self, table: Any, target: str | None = None) -> pd.DataFrame:
-        """A table as a data frame, a file as the model's columns need it.
+        """Read a table as a data frame, by the model's schema.
 
-        ``target`` is the column of true answers, if it is not the model's own.
+        ``target`` is the column of true labels, if it is not the model's target.
         """
         name = target or self.target.name
         return as_frame(table, self.schema, as_text=[name])
@@ -102,7 +102,7 @@ class Model(ModelParts):
     def read_whole(
         self, table: Any, target: str | None = None, columns: Sequence[str] = ()
     ) -> pd.DataFrame:
-        """The same of folders and patterns of parquet files too, with these columns."""
+        """As :meth:`read`, also for folders and patterns, with further columns."""
         if why_in_blocks(table) is None:
             return self.read(table, target)
         more = [*([] if target is None else [target]), *columns]
@@ -125,28 +125,27 @@ class Model(ModelParts):
         Parameters
         ----------
         table : DataFrame, Arrow table or path
-            Columns may come in any order, and others are ignored.
+            Columns may be in any order; extra ones are ignored.
         id : str, optional
-            A column of the table to stand first.
+            A column of the table to put first, such as an id.
         columns : sequence of str
-            More columns of the table, to stand beside the predictions.
+            More columns of the table to include.
         top : int, optional
-            Only so many rows, those with the highest scores, the highest first.
+            Return only the ``top`` highest-scoring rows, highest first.
         by : str, optional
-            With ``top``: so many rows of each value of this column of the table, which
-            stands beside them; values in the order in which they are met.
+            With ``top``: that many rows for each value of this column, which is included.
+            Values come in order of appearance.
         strict : bool, default=False
-            Whether a table that differs from the training rows is an error
-            (:class:`damvi.drift.DriftError`), instead of a warning
-            (:class:`damvi.drift.DriftWarning`).
+            Raise a :class:`damvi.drift.DriftError` if the table has drifted from the
+            training rows, instead of a :class:`damvi.drift.DriftWarning`.
         n_jobs : int, optional
 
         Returns
         -------
         predictions : DataFrame
             With the columns ``score`` (the vote, from -1 to 1), ``probability`` and
-            ``decision`` (a label, as the target has it). Of three or more classes the
-            decision, and a probability and a score of each class.
+            ``decision`` (a label, as in the target). With three or more classes: the
+            decision, and a probability and a score for each class.
         """
         return predict(
             self,
@@ -160,27 +159,26 @@ class Model(ModelParts):
         )
 
     def predict_row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Score, probability and decision of one row, in about half a millisecond.
+        """Score, probability and decision for one row, in about half a millisecond.
 
-        The same as :meth:`predict` says of a table of this row, to the last bit, but for
-        the comparison with the training rows, of which one row tells nothing. The first
-        call of a model takes longer than the others; threads may share it.
+        The result is identical to :meth:`predict` on a table with this row, but there is no
+        drift check. The first call takes longer. Thread-safe.
 
         Parameters
         ----------
         row : mapping of str to values
-            As a JSON request has it: each column that the model uses, and any others;
-            None where there is no value.
+            Such as a JSON request: a value for each column that the model uses, None if
+            missing. Extra columns are ignored.
 
         Returns
         -------
         prediction : dict
-            What :meth:`predict` has in its columns, as plain Python values.
+            The columns of :meth:`predict`, as plain Python values.
 
         Raises
         ------
         ValueError
-            If a column that the model uses is not there, or holds a list.
+            If a column that the model uses is absent or holds a list.
 
         Examples
         --------
@@ -210,31 +208,31 @@ class Model(ModelParts):
         history: str | os.PathLike[str] | None = None,
         name: str = "",
     ) -> Drift:
-        """What has changed since training, and what the model is worth on such rows.
+        """Data drift since training, and the expected scores on these rows.
 
-        No true answers are needed. Where the table has some, what they lead to is set
-        beside what was expected.
+        No labels are needed. If the table has some, the achieved scores are shown next to
+        the expected ones.
 
         Parameters
         ----------
         table : DataFrame, Arrow table or path
         target : str, optional
-            The column of true answers. Default: the model's, if it is there.
+            The column of true labels. Default: the model's target, if present.
         label_shift : bool, default=False
-            What is expected rests on P(y|x) being that of training. With True it rests on
-            P(x|y) instead: the class rates are estimated from the votes, and probabilities
-            and threshold are corrected for them.
+            By default, P(y|x) is assumed to be as in training. With True, P(x|y) is
+            instead: class rates are estimated from the votes, and probabilities and
+            threshold are corrected for them.
         history : path, optional
-            A file to which what is found is added, as one more batch; the page then shows
-            all of them. The same rows given again take their own place.
+            A history file to add this batch to; the report then shows all batches. The
+            same rows given again replace their earlier entry.
         name : str, optional
-            Of the batch. Default: that of the file.
+            Name of the batch. Default: the file name.
 
         Returns
         -------
         drift : Drift
             With ``expected``, ``worth``, ``as_dict()``, ``as_frame()`` and ``save(path)``,
-            which writes a page.
+            which writes an HTML report.
         """
         return find_drift(
             self, table, target=target, label_shift=label_shift, history=history, name=name
@@ -248,35 +246,34 @@ class Model(ModelParts):
         cost: tuple[float, float] | None = None,
         top: int | None = None,
     ) -> Evaluation:
-        """How good the model is on a table with true answers, with intervals.
+        """Evaluate the model on a labelled table, with confidence intervals.
 
-        Training rows are recognised, and judged as the fit judged them: by voters, weights
-        and thresholds that had not seen them.
+        Training rows are recognised and scored out of sample, as in the fit: by voters,
+        weights and thresholds that never saw them.
 
         Parameters
         ----------
         table : DataFrame, Arrow table or path
-            Rows without an answer are left out. Folders and patterns of parquet files, and
-            files that are large for the memory, are read in blocks.
+            Unlabelled rows are dropped. Folders and patterns of parquet files, and files
+            too large for memory, are read in blocks.
         target : str, optional
-            The column of true answers. Default: the model's.
+            The column of true labels. Default: the model's target.
         cost : (false alarm, miss), optional
-            Default: those that the model was fitted with, if any.
+            Default: the costs that the model was fitted with, if any.
         top : int, optional
-            Also say what is found if so many rows are looked into, those with the highest
-            scores.
+            Also report what is found among the ``top`` highest scores.
 
         Returns
         -------
         evaluation : Evaluation
-            With ``figures``, ``table`` (a DataFrame of the main ones), ``top`` and
+            With ``figures``, ``table`` (a DataFrame of the scores), ``top`` and
             ``as_dict()``.
         """
         rows = self._rows(table, target)
         return evaluate(self, rows, target, cost, top, n_jobs=cpu_count())
 
     def _rows(self, table: Any, target: str | None) -> pd.DataFrame | DatasetRows:
-        """Rows with true answers, in memory or in blocks."""
+        """Labelled rows, in memory or in blocks."""
         if why_in_blocks(table) is None:
             return self.read(table, target)
         name, also = target or self.target.name, alike_columns(self)
@@ -292,25 +289,25 @@ class Model(ModelParts):
         confidence: float = 0.9,
         target: str | None = None,
     ) -> Guarantee:
-        """A threshold with a promise, from rows that the model has never seen.
+        """A threshold that guarantees a rate, from rows that the model has never seen.
 
         Parameters
         ----------
         table : DataFrame, Arrow table or path
-            With true answers. Training rows are recognised, and left out.
+            A labelled table. Training rows are recognised and left out.
         recall, precision, false_alarm_rate : float, optional
-            One of them: what is to be kept on rows to come, at least or (false alarms, the
-            share of the negatives that is flagged) at most.
+            Give exactly one: the minimum recall or precision on new rows, or the maximum
+            share of negatives that are flagged.
         confidence : float, default=0.9
-            How sure the promise is to be.
+            The confidence of the guarantee.
         target : str, optional
-            The column of true answers. Default: the model's.
+            The column of true labels. Default: the model's target.
 
         Returns
         -------
         promise : Guarantee
             ``print`` it to read it. Its ``threshold`` is None if the rows cannot support
-            the promise; if they do, :meth:`with_guarantee` gives the model that keeps it.
+            the guarantee; otherwise :meth:`with_guarantee` gives the model that uses it.
 
         Examples
         --------
@@ -331,18 +328,18 @@ class Model(ModelParts):
         }
         asked = {name: level for name, level in given.items() if level is not None}
         if len(asked) != 1:
-            raise ValueError(f"one promise at a time: give one of {', '.join(given)}")
+            raise ValueError(f"give exactly one of {', '.join(given)}")
         rate, level = parse_guarantee(asked)
         judged, _ = judge(self, self._rows(table, target), target, cpu_count())
         return promise(self, judged, rate, level, confidence)
 
     def with_guarantee(self, promise: Guarantee) -> Model:
-        """The same model, with the threshold of a promise; it is saved with it.
+        """The same model with the threshold of a guarantee, which is saved with it.
 
         Parameters
         ----------
         promise : Guarantee
-            With a threshold, from :meth:`guarantee`.
+            From :meth:`guarantee`, with a threshold.
         """
         return Model(**vars(decide_by(self, promise)))
 
@@ -357,32 +354,31 @@ class Model(ModelParts):
         id: str | None = None,
         columns: Sequence[str] = (),
     ) -> Differences:
-        """What a newer model of the same target does otherwise, on the same rows.
+        """Compare with a newer model of the same target on the same rows.
 
-        Training rows of either are recognised, and judged by voters, weights and thresholds
-        of it that had not seen them.
+        Training rows of either model are recognised and scored out of sample.
 
         Parameters
         ----------
         other : Model
-            The newer one. Differences are its figures less those of this one.
+            The newer model. Differences are its scores minus those of this one.
         table : DataFrame, Arrow table or path
-            With true answers in some rows for AP, F1 and cost; without, the decisions alone
+            With at least some labels for AP, F1 and cost; without any, only the decisions
             are compared.
         target : str, optional
-            The column of true answers. Default: the models', if it is there.
+            The column of true labels. Default: the models' target, if present.
         cost : (false alarm, miss), optional
-            Default: those that the models were fitted with, if they agree.
+            Default: the costs that the models were fitted with, if they agree.
         top : int, optional
-            Also compare the hits among so many rows, those with the highest scores of each
-            model. Default: as many as both were fitted to flag, if they agree.
+            Also compare the hits among each model's ``top`` highest scores. Default: the
+            alert budget that both were fitted for, if they agree.
         id, columns : str and sequence of str, optional
-            Columns of the table to stand beside the rows on which the models differ.
+            Columns to show with the rows on which the models differ.
 
         Returns
         -------
         differences : Differences
-            With ``table`` (figures), ``rows`` (on which they differ), ``agreement`` and
+            With ``table`` (scores), ``rows`` (on which they differ), ``agreement`` and
             ``as_dict()``.
 
         Examples
@@ -398,7 +394,7 @@ class Model(ModelParts):
         (['AP', 'F1', 'flags'], True)
         """
         if not isinstance(other, ModelParts):
-            raise TypeError(f"a model is compared with a model, and not {other!r}")
+            raise TypeError(f"other must be a model, not {other!r}")
         carried = _carried(id, columns)
         pair = (self, Model(**vars(other)))
         one, two = (model.read_whole(table, target, carried) for model in pair)
@@ -415,28 +411,28 @@ class Model(ModelParts):
         id: str | None = None,
         columns: Sequence[str] = (),
     ) -> Review:
-        """Which rows a person should look at, and why.
+        """Pick the rows that are worth a human look, and say why.
 
-        Of rows without a label, the likeliest positives (of three or more classes, the rows
-        that are least likely of the most frequent one): those that are flagged, and then
-        those closest below the threshold. Of rows with one, those whose label the vote
-        contradicts, by the chance that the label is wrong; training rows are recognised,
-        and judged by voters, weights and thresholds that had not seen them. Where a table
-        has both, each kind gets half of the budget.
+        Among unlabelled rows, these are the likeliest positives (with three or more
+        classes, the rows least likely to be of the majority class): flagged rows first,
+        then those just below the threshold. Among labelled rows, these are the ones whose
+        label the vote contradicts, ranked by the chance that the label is wrong. Training
+        rows are recognised and scored out of sample. If a table has both kinds, each gets
+        half of the budget.
 
         Parameters
         ----------
         table : DataFrame, Arrow table or path
         budget : int, default=50
-            How many rows there is time for.
+            How many rows to pick.
         target : str, optional
-            The column of labels. Default: the model's, if it is there.
+            The column of labels. Default: the model's target, if present.
         doubt : {"missed", "any"}, default="missed"
-            Which labels may be wrong: where a rare row was missed, and so has the most
-            frequent label; or any. Who knows how the labels came about knows which. A hard
-            positive looks like a wrong one, so doubt of all labels finds fewer wrong ones.
+            Which labels may be wrong: only the most frequent one (rare rows that were
+            missed), or any. Choose by how the labels came about. A hard positive looks like
+            a wrong label, so "any" finds fewer real errors.
         id, columns : str and sequence of str, optional
-            Columns of the table to stand beside the rows.
+            Columns to show with the rows.
 
         Returns
         -------
@@ -445,10 +441,10 @@ class Model(ModelParts):
 
         Notes
         -----
-        The chance that a label is wrong is Bayes' rule on the calibrated probabilities,
-        with how often rows of each class are labelled as of another, by confident learning
-        (:func:`damvi.review.label_noise`). It takes a label to be wrong by the class of the
-        row alone, whatever else is in it.
+        The chance that a label is wrong comes from Bayes' rule with the calibrated
+        probabilities and label error rates estimated by confident learning
+        (:func:`damvi.review.label_noise`). It assumes that label errors depend only on the
+        class of a row.
 
         Examples
         --------
@@ -460,7 +456,7 @@ class Model(ModelParts):
         >>> model = damvi.fit(table, "late", pool="trees")
         >>> first = model.review(table, budget=3).rows.iloc[0]
         >>> bool(first["row"] == table["size"].argmax() + 1), first["why"]
-        (True, "the vote is for 'yes', not 'no'")
+        (True, "the vote says 'yes'")
         """
         carried = _carried(id, columns)
         frame = self.read_whole(table, target, carried)
@@ -469,18 +465,17 @@ class Model(ModelParts):
     def explain(
         self, table: Any, rows: Sequence[int] | None = None, *, label: Any = None
     ) -> Explained:
-        """What the model looks at, and what makes up the scores of some rows.
+        """Explain what the model relies on, and the scores of some rows.
 
         Parameters
         ----------
         table : DataFrame, Arrow table or path
-            It also gives the rows to compare with.
+            Background rows are drawn from it, too.
         rows : sequence of int, optional
             Counted from 1. Default: the 20 with the highest votes for the positive class,
-            or, of three or more classes, with the least votes for the most frequent.
+            or with three or more classes, the lowest votes for the majority class.
         label : optional
-            The class whose votes to explain, of three or more. Default: the one decided
-            for.
+            With three or more classes, the class to explain. Default: the predicted one.
 
         Returns
         -------
@@ -501,19 +496,19 @@ class Model(ModelParts):
         name: str = "",
         command: str = "",
     ) -> dict[str, Any]:
-        """Write one HTML page about the model on a table, and return what it shows.
+        """Write an HTML report on the model and a table, and return its contents.
 
         Parameters
         ----------
         table : DataFrame, Arrow table or path
-            Of folders and patterns of parquet files, and of files that are large for the
-            memory, a sample of 100,000 rows.
+            Folders and patterns of parquet files, and files too large for memory, are
+            sampled to 100,000 rows.
         path : path
-            Of the page.
+            The HTML file to write.
         target : str, optional
-            The column of true answers. Default: the model's, if it is there.
+            The column of true labels. Default: the model's target, if present.
         name, command : str
-            Of the table, and what the page was made by; both are shown on it.
+            The name of the table and the command, both shown in the report.
         """
         from ..report import write_report
 
@@ -529,30 +524,31 @@ class Model(ModelParts):
 
     @property
     def verdict(self) -> str:
-        """Whether the vote is better than its peers and the best single model, in words.
+        """How the vote compares with the baselines and the best single model, in words.
 
-        What ``damvi fit`` says below the scores, with 90 % intervals of the differences,
-        and ``print(model)`` shows. Nothing was compared with a single voter.
+        This is what ``damvi fit`` prints below the scores, with 90% intervals of the
+        differences. It is empty if there is only one voter.
         """
         return "\n".join(in_python(text) for text in self.scores.get("verdicts", []))
 
     def leaderboard(self) -> pd.DataFrame:
-        """Each voter alone, the plain vote and the weighted one: the best first.
+        """Scores of each voter, the plain vote and the weighted vote, best first.
 
         Returns
         -------
         table : DataFrame
-            Indexed by the names of the voters, with the columns ``AP``, ``F1`` and ``cost``
-            (a row), all out of sample; ``seconds`` that the trainings took, the folds
-            included, and what was compiled for them in a new process; and ``weight``, which
-            is 0 of voters that ``prefer="speed"`` left out. Of
-            three or more classes AP and F1 are macro means. Trees that are judged in the
-            order of time have no figures one by one: whole fits judge the rows there.
-            Without costs any mistake costs 1. A single model that is picked from the top of
-            this table was lucky too; "best single model" counts that, since it is chosen
-            without the rows that it is judged on. Whether the vote is better than that, by
-            more than chance, :attr:`verdict` says. For a budget of flags all but
-            single trees flag as many rows here, those with the highest votes.
+            Indexed by voter, with the columns ``AP``, ``F1`` and ``cost`` (per row), all
+            out of sample; ``seconds`` of training, including folds and compilation; and
+            ``weight``, which is 0 for voters dropped by ``prefer="speed"``. With three or
+            more classes, AP and F1 are macro means. Without costs, every error costs 1.
+            Trees validated forward in time have no scores of their own. For an alert
+            budget, the same number of rows is flagged for all but single trees.
+
+        Notes
+        -----
+        A model picked from the top of this table has an optimistic score. "best single
+        model" has not, since it is chosen without the rows it is scored on; :attr:`verdict`
+        says whether the vote is significantly better.
         """
         import pandas as pd
 
@@ -560,7 +556,7 @@ class Model(ModelParts):
         table = pd.DataFrame(rows, columns=["model", "AP", "F1", "cost", "weight"])
         spent = dict(self.made.get("seconds", {}))
         spent[PLAIN] = spent.get(WEIGHTED, np.nan)
-        if self.made.get("pool") == "trees":  # they are grown together
+        if self.made.get("pool") == "trees":  # trees are grown together
             one = spent[PLAIN] / len(self.classifier.weights_)
             spent = dict.fromkeys(FittedVote(self.classifier).names, one) | spent
         table.insert(4, "seconds", [spent.get(name, np.nan) for name in table["model"]])
@@ -570,24 +566,24 @@ class Model(ModelParts):
         return table.sort_values(by, ascending=by == "cost", kind="stable")
 
     def save(self, path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> None:
-        """Save it in a file that runs no code when loaded; see :func:`damvi.io.save`."""
+        """Save to a file that runs no code when loaded; see :func:`damvi.io.save`."""
         save(self, path, trusted=trusted)
 
     def _headline(self) -> str:
         return f"Model of {self.target.name!r}: {self.target.headline(self.scores)}"
 
     def _judged(self) -> str:
-        """How the figures were come by."""
+        """How the scores were computed."""
         scores = self.scores
         first = scores.get("rows", 0) - scores.get("rows_judged", 0)
         if "windows" not in self.made or first <= 0:
             return "out of sample"
         return (
-            f"out of sample, in the order of time ({first:,} rows first, which only train)"
+            f"out of sample, forward in time (the first {first:,} rows only for training)"
         )
 
     def _figures(self) -> dict[str, dict[str, float]]:
-        """The main figures, out of sample, by what they are called."""
+        """The main out-of-sample scores by display name."""
         own = promised_figures(self.scores)
         return {MEASURES[name]: own[name] for name in headlines(own)}
 
@@ -605,7 +601,7 @@ class Model(ModelParts):
                 told += [promised["price"], promised["basis"]]
                 if verdict:
                     metric = scores.get("metric", "f1")
-                    metric = "f1" if metric == "ap" else metric  # which has no threshold
+                    metric = "f1" if metric == "ap" else metric  # AP has no threshold
                     told.append(f"Compared at thresholds tuned for {metric}:")
         more = [
             one for key in ("warnings", "notes", "older") for one in scores.get(key, [])
@@ -624,7 +620,7 @@ class Model(ModelParts):
             for name, one in self._figures().items()
         )
         notes = "".join(f"<li>{escape(note)}</li>" for note in self._notes())
-        head = f"<tr><th></th><th>{self._judged()}</th><th>90 % interval</th></tr>"
+        head = f"<tr><th></th><th>{self._judged()}</th><th>90% interval</th></tr>"
         return (
             f"<p>{escape(self._headline())}</p>"
             + (f"<table>{head}{rows}</table>" if rows else "")
@@ -633,7 +629,7 @@ class Model(ModelParts):
 
 
 def _carried(id: str | None, columns: Any) -> list[str]:
-    """The columns of a table that stand beside its rows, the id first."""
+    """The columns to include with the rows, the id first."""
     more = [columns] if isinstance(columns, str) else columns
     return [*([] if id is None else [id]), *more]
 
@@ -641,21 +637,21 @@ def _carried(id: str | None, columns: Any) -> list[str]:
 def load(
     path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
 ) -> Model | DAMVIClassifier | DAMVIVotingClassifier:
-    """What a model file holds: a model of a table, or an estimator. It runs no code.
+    """Load a model of a table, or an estimator, without running any code from the file.
 
-    See :func:`damvi.io.save` for an example. A loaded estimator predicts as it did before.
-    The votes on the training rows are not in the file, so ``reweigh`` needs a new ``fit``.
+    See :func:`damvi.io.save` for an example. A loaded estimator predicts as before. The
+    votes on the training rows are not saved, so ``reweigh`` needs a new ``fit``.
 
     Parameters
     ----------
     path : path
     trusted : iterable of str, optional
-        Full names of further types that voters may hold, if you trust the file's source.
+        Full names of further types to allow, if you trust the source of the file.
 
     Raises
     ------
     ModelFileError
-        If the file is damaged, hostile, or of another format.
+        If the file is damaged, malicious or of another format.
     """
     found = load_parts(path, trusted=trusted)
     return Model(**vars(found)) if isinstance(found, ModelParts) else found

@@ -1,7 +1,7 @@
-"""Score, probability and decision for each row of a table, in memory or block by block.
+"""Predictions for the rows of a table, in memory or block by block.
 
-Blocks of rows go from a file through the model, several at a time, in constant memory. What
-their columns hold is counted on the way, and compared with the training rows.
+Blocks are read and scored in parallel, in constant memory. Column statistics are collected
+on the way and compared with the training rows.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_NUMBERS = 1 << 20
-"""Cells that are told of at a time: hundreds of classes make long rows."""
+"""Limit on output cells per piece, since hundreds of classes make long rows."""
 ROWS_OF_FIRST, ROWS_OF_BLOCK = 1 << 16, 1 << 11
-"""Rows of the first block, and of each other, that are compared with training: drawn at
-random where there are more. What they cannot show is too small to be warned of."""
+"""Rows sampled from the first block, and from each other one, for the drift check. What
+they cannot show is too small for a warning."""
 ROW = "row"
 
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Some rows, as they were written, and what is said of them."""
+    """Some rows as given, with votes, probabilities and decisions."""
 
     raw: Any
     vote: Floats
@@ -67,10 +67,10 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What became of a block of rows.
+    """The results for a block of rows.
 
-    ``counts`` has the rows of each decision; of two classes, the second is the positive.
-    ``made`` is what was asked to be made of each piece of it.
+    ``counts`` has the rows per decision; with two classes, the second is positive. ``made``
+    has the output of each piece.
     """
 
     counts: NDArray[np.intp]
@@ -79,15 +79,15 @@ class Block:
 
 
 class Judge:
-    """A model that judges rows, and tells the same of each.
+    """Scores rows with a model and formats the predictions.
 
     Parameters
     ----------
     model : ModelParts
     carried : sequence of str
-        Columns of the table that stand beside the predictions.
+        Columns of the table to include with the predictions.
     n_jobs : int, optional
-        Threads of a vote.
+        Threads per vote.
     """
 
     def __init__(
@@ -102,23 +102,23 @@ class Judge:
         self._fitted = FittedVote(self._classifier)
         self.labels = list(class_names(model.target))
         self.own = model.target.prediction_columns()
-        """Of each column of predictions, what it has and of which class."""
+        """The contents and class of each output column."""
         for name in self.carried:
             if name in (*self.own, ROW):
                 raise ValueError(
-                    f"the predictions have a column {name!r} of their own; rename the "
-                    f"table's, or leave it out"
+                    f"the predictions already have a column {name!r}; rename yours, or "
+                    f"leave it out"
                 )
 
     def __call__(
         self, rows: Rows, make: Callable[[Judged], Any], counted: int | None = None
     ) -> Block:
-        """Judge some rows, and make something of each piece of them.
+        """Score some rows, and apply ``make`` to each piece of them.
 
-        The columns of so many, at most, are ``counted`` to be compared with training.
+        At most ``counted`` rows are sampled for the drift check.
         """
         X, raw = rows
-        # Fewer rows at a time where there is much to tell of each.
+        # Fewer rows at a time if the output is wide.
         step = max(1, MOST_NUMBERS // len(self.own))
         counts, made = np.zeros(len(self.labels), np.intp), []
         for start in range(0, len(X), step):
@@ -142,10 +142,10 @@ class Judge:
 
     @property
     def names(self) -> list[str]:
-        """The columns of the predictions, and before them what is carried along."""
+        """The output columns: included ones first, then predictions."""
         return [*self.carried, *self.own]
 
-    def _told(self, judged: Judged, decisions: Any) -> dict[str, Any]:
+    def _predictions(self, judged: Judged, decisions: Any) -> dict[str, Any]:
         numbers = {
             what: np.ascontiguousarray(values.reshape(len(values), -1).T)
             for what, values in (("score", judged.vote), ("probability", judged.chances))
@@ -156,32 +156,34 @@ class Judge:
         }
 
     def frame(self, judged: Judged) -> pd.DataFrame:
-        """The predictions of rows of a frame, beside the columns that are carried along."""
+        """Predictions for rows of a frame, with the included columns."""
         import pandas as pd
 
         decisions = pd.Series(self.model.target.as_given()).to_numpy()[judged.decided]
         columns = {name: judged.raw[name] for name in self.carried}
-        return pd.DataFrame(columns | self._told(judged, decisions), judged.raw.index)
+        return pd.DataFrame(
+            columns | self._predictions(judged, decisions), judged.raw.index
+        )
 
     def batch(
         self, judged: Judged, labels: Sequence[Any] | None = None, as_text: bool = False
     ) -> Any:
-        """The same as an Arrow batch, of rows of a file.
+        """The same as an Arrow batch, for rows of a file.
 
         Parameters
         ----------
         judged : Judged
         labels : sequence, optional
-            What is written for each decision. By default the labels as the user has them.
+            What to write for each decision. Default: the labels as in the target.
         as_text : bool, default=False
-            Whether what is carried along becomes text, as it is in a CSV.
+            Whether to convert included columns to text, as for CSV.
         """
         import pyarrow as pa
 
         cells = pa.array(self.model.target.as_given() if labels is None else labels)
-        told = self._told(judged, cells.take(pa.array(judged.decided)))
+        columns = self._predictions(judged, cells.take(pa.array(judged.decided)))
         arrays = [_carried(judged.raw, name, as_text) for name in self.carried]
-        return pa.record_batch([*arrays, *map(pa.array, told.values())], self.names)
+        return pa.record_batch([*arrays, *map(pa.array, columns.values())], self.names)
 
     def blocks(
         self,
@@ -189,10 +191,10 @@ class Judge:
         make: Callable[[Judged], Any],
         jobs: int,
     ) -> Iterator[Block]:
-        """Judge blocks of rows, several at a time; the results come in their order.
+        """Score blocks of rows in parallel; results are in order.
 
-        Each is read, voted on and made into something by one thread, while the next ones
-        are read. Few are in memory at a time, whatever the size of the file.
+        Each block is read, scored and formatted by one thread. Only a few are in memory at
+        a time, whatever the size of the file.
         """
         pool = ThreadPoolExecutor(jobs)
         pending: deque[Future[Block]] = deque()
@@ -200,11 +202,11 @@ class Judge:
             for number, rows in enumerate(blocks):
                 counted = ROWS_OF_BLOCK if number else ROWS_OF_FIRST
                 pending.append(pool.submit(self._read, rows, make, counted))
-                if len(pending) > 2 * jobs:  # one each to do, and one in reserve
+                if len(pending) > 2 * jobs:  # one in progress and one waiting per thread
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
-        finally:  # after an error or a Ctrl-C, what has not begun never does
+        finally:  # after an error or Ctrl-C, cancel pending blocks
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _read(
@@ -218,11 +220,11 @@ def _sliced(raw: Any, start: int, n: int) -> Any:
 
 
 def _carried(raw: Any, name: str, as_text: bool) -> Any:
-    """A column as it was written, as Arrow has it."""
+    """A column as given, as an Arrow array."""
     import pyarrow as pa
 
     cells = raw[name]
-    if hasattr(raw, "iloc"):  # of JSON, where any value may be anywhere
+    if hasattr(raw, "iloc"):  # from JSON, where types may be mixed
         return pa.array(
             [None if cell is None or cell != cell else str(cell) for cell in cells]
         )
@@ -239,19 +241,19 @@ def _carried(raw: Any, name: str, as_text: bool) -> Any:
 
 
 class Top:
-    """The rows with the highest scores so far, the highest first; ties as in the file.
+    """Keeps the highest-scoring rows so far, highest first; ties in file order.
 
-    Memory grows with the number of rows that are kept, and not with the file.
+    Memory use depends on the number of rows kept, not on the file.
 
     Parameters
     ----------
     model : ModelParts
-        Of two classes.
+        For two classes.
     n : int
     by : str, optional
-        A column of the batches: so many rows of each of its values.
+        A column of the batches: keep ``n`` rows for each of its values.
     numbered : bool, default=False
-        Whether the number of its row, from 1, stands before each.
+        Whether to prepend row numbers, from 1.
     """
 
     def __init__(
@@ -263,7 +265,7 @@ class Top:
         self._seen = self._kept = 0
 
     def add(self, batch: Any) -> None:
-        """More rows, after those before."""
+        """Add the next rows."""
         import pyarrow as pa
 
         table = pa.table(batch)
@@ -278,7 +280,7 @@ class Top:
 
     @property
     def rows(self) -> Any:
-        """An Arrow table of all of them."""
+        """The rows kept, as an Arrow table."""
         import pyarrow as pa
 
         return self._highest(pa.concat_tables(self._found))
@@ -289,10 +291,10 @@ class Top:
 
 
 def highest(scores: Floats, n: int, groups: Any = None) -> NDArray[np.intp]:
-    """The places of the highest scores, the highest first; ties in their order.
+    """Indices of the highest scores, highest first; ties in order.
 
-    Of rows in groups (a Series), so many of each, group by group as they are met; rows
-    without a group are one.
+    With ``groups`` (a Series), ``n`` of each group, in order of appearance; missing values
+    form one group.
 
     Examples
     --------
@@ -332,13 +334,13 @@ def predict(
     if top is not None:
         require_number_of_rows(top, "top")
     if by is not None and isinstance(by, list | tuple | set | dict):
-        raise TypeError(f"by={by!r}; name one column, as in by='region'")
+        raise TypeError(f"by={by!r} must be one column name, such as by='region'")
     if by is not None and top is None:
-        raise ValueError(f"by={by!r} goes with top, the number of rows of each; give both")
+        raise ValueError(f"by={by!r} needs top, the number of rows for each value")
     if by is not None and by not in carried:
         carried = [*carried, by]
     best = None if top is None else Top(model, top, by)
-    in_memory = not is_path(table)  # and voted on by several threads
+    in_memory = not is_path(table)  # voted on by several threads
     jobs = 1 if in_memory else max(1, effective_n_jobs(n_jobs or -1))
     judge = Judge(model, carried, n_jobs if in_memory else 1)
     tally: Tally | None = None
@@ -371,7 +373,7 @@ def _rows_of(
     carried: Sequence[str] = (),
     also: Sequence[str] = (),
 ) -> Iterable[Callable[[], Rows]]:
-    """The rows of a frame at once, or those of a file block by block."""
+    """The rows of a frame as one block, or those of a file block by block."""
     if is_path(table):
         return rows_in_blocks(table, model.schema, carried, also)
     frame = as_frame(table, model.schema)
@@ -382,17 +384,17 @@ def _rows_of(
 def drift_of(
     model: ModelParts, tally: Tally | None, days: Floats | None = None
 ) -> Drift | None:
-    """What changed since training; None of a model that has no profile."""
+    """The drift since training; None if the model has no profile."""
     if model.profile is None or tally is None:
         return None
     return compare(model.schema, model.profile, tally, model.target, days)
 
 
 def warn_of_drift(drift: Drift | None, strict: bool, stacklevel: int = 2) -> None:
-    """Warn of what is certain and large enough to matter; an error if it is ``strict``."""
+    """Warn of drift that matters, or raise an error if ``strict``."""
     if drift is None or not drift.warnings:
         return
-    text = f"the table differs from the training rows:\n{drift.summary}"
+    text = f"the data have drifted from the training rows:\n{drift.summary}"
     if strict:
         raise DriftError(text)
     warnings.warn(text, DriftWarning, stacklevel=stacklevel)
@@ -407,10 +409,10 @@ def find_drift(
     history: str | os.PathLike[str] | None = None,
     name: str = "",
 ) -> Drift:
-    """What changed since training in a table, all of whose rows are counted, and what the
-    model is worth there; see :meth:`damvi.Model.drift`."""
+    """The drift of a table since training, from all of its rows, and the expected scores;
+    see :meth:`damvi.Model.drift`."""
     if model.profile is None:
-        raise ValueError("the model has no profile of its training rows; fit it again")
+        raise ValueError("the model has no profile of its training rows; fit a new one")
     judge, answers = Judge(model), target or model.target.name
     dates = [column for column in model.schema.used if column.kind == "date"]
 
@@ -446,7 +448,7 @@ def find_drift(
     if answered.any():
         seen = truth[answered], judged.vote[answered], judged.decided[answered]
         achieved = achieved_figures(*seen)
-        if not answered[judged.has_vote].all():  # what was expected of these
+        if not answered[judged.has_vote].all():  # expected scores on the labelled rows
             some = judged.take(answered)
             of_some = expected_of(model, some, label_shift=label_shift)
             beside = None if of_some is None else of_some.overall
@@ -468,20 +470,20 @@ def find_drift(
 
 
 def _digest(model: ModelParts) -> str:
-    """A model told from others by its votes on its training rows, and by its threshold."""
+    """A hash of a model's training votes and threshold, to tell models apart."""
     cut = np.asarray(FittedVote(model.classifier).threshold, np.float64)
     return sha256(votes_of(model) + cut.tobytes()).hexdigest()[:16]
 
 
 def _answers(model: ModelParts, raw: Any, name: str, *, needed: bool) -> NDArray[np.intp]:
-    """The class of each row, -1 where it is not known."""
+    """The class of each row; -1 if unlabelled."""
     names = [str(one) for one in getattr(raw, "column_names", getattr(raw, "columns", ()))]
     if not names:  # an Arrow batch
         names = raw.schema.names
     truth = np.full(len(raw), -1)
     if name not in names:
         if needed:
-            raise ValueError(f"there is no column {name!r} with answers in the table")
+            raise ValueError(f"the table has no column {name!r} of labels")
         return truth
     cells = _series(raw[name]).reset_index(drop=True)
     known = label_texts(cells).notna().to_numpy()

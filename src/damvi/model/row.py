@@ -1,10 +1,10 @@
-"""One row through a model, quickly: what a service asks of it.
+"""Fast predictions for single rows, for services.
 
-A table of one row takes tens of milliseconds: frames are made and checked, voters wait for
-threads, each library validates anew. Here all of that is done once, and a row goes through
-arrays. Only what was seen to be slow is done otherwise, and in the same operations on the
-same numbers, so that the answer is that of :meth:`damvi.Model.predict` to the last bit. A
-voter that is not known here is asked in its own way.
+A table of one row takes tens of milliseconds: frames are built and checked, voters wait for
+threads, and each library validates its input. Here all of that is done once, and a row is
+passed through as arrays. The operations on the numbers are the same, so the result is
+identical to :meth:`damvi.Model.predict`. Voters without a fast path use their own
+``predict_proba``.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from .prediction import Judge
 
 Floats = NDArray[np.float64]
 Labels = Sequence[Sequence[Any] | None]
-"""The categories of each column, whose cells are their codes; None of numbers."""
+"""The categories of each column, whose cells are codes; None for numbers."""
 Step = Callable[[Floats], Any]
 
 
 class Unknown(Exception):
-    """What is only asked in its own way."""
+    """There is no fast path."""
 
 
 class RowPredictor:
-    """A model that waits for rows, one at a time; threads may share it.
+    """Predicts one row at a time. Thread-safe.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class RowPredictor:
         return self._as_table
 
     def _frame(self, row: Mapping[str, Any]) -> Any:
-        """The encoded row as voters have seen it."""
+        """The encoded row as a frame."""
         import pandas as pd
 
         return self._model.schema.encode(pd.DataFrame([dict(row)]))
@@ -92,40 +92,40 @@ class RowPredictor:
 
     @property
     def is_current(self) -> bool:
-        """Whether the model is as it was: its voters can be weighted anew, or pruned."""
+        """Whether the voters and weights are unchanged: not reweighed or pruned."""
         found = self._classifier
         return found.weights_ is self._weights and found.voters_ is self._voters
 
     def __call__(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """What :meth:`damvi.Model.predict` says of the row, as plain values."""
+        """The result of :meth:`damvi.Model.predict` for a row, as plain values."""
         try:
             return self.of_cells(self.encode(row), row)
         except TypeError:
             if hasattr(row, "keys"):
                 raise
             raise TypeError(
-                f"a row is a dictionary of the columns' values, and not {row!r:.60}; for "
-                f"several rows call it for each, or give a table to predict"
+                f"a row must be a dictionary of column values, not {row!r:.60}; for "
+                f"several rows, pass a table to predict"
             ) from None
 
     def of_cells(self, cells: Floats, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The same, of a row that is encoded; as it was, for voters that ask for that."""
+        """The same for an encoded row; ``row`` is for voters without a fast path."""
         vote = self.vote(cells, row)
         vote = np.clip(vote, *self._fitted.labels.vote_limits)
         chances, decided = self._fitted.decide(vote)
-        told = {
+        values = {
             "score": vote.reshape(-1).tolist(),
             "probability": chances.reshape(-1).tolist(),
             "decision": [self._given[int(decided[0])]],
         }
-        return {name: told[what][c] for name, (what, c) in self._own.items()}
+        return {name: values[what][c] for name, (what, c) in self._own.items()}
 
 
-# Cells as the built-in trees and boosters take them.
+# Cells in the form that the built-in trees and boosters expect.
 
 
 class _Numbers:
-    """Codes as the numbers that a voter knows the categories by; numbers as they are."""
+    """Maps category codes to a voter's own numbers; numbers stay as they are."""
 
     def __init__(self, known: Categories | None, labels: Labels) -> None:
         by_column = [None] * len(labels) if known is None else known.by_column
@@ -155,7 +155,7 @@ def _numbers_by_code(
 
 
 class _Hashed:
-    """The same of so many categories that each is looked up when it comes."""
+    """The same for very many categories, each looked up on demand."""
 
     def __init__(self, known: HashedCategories, names: Sequence[Any]) -> None:
         self.known, self.names = known, names
@@ -178,11 +178,11 @@ class _Trees:
         return self.voters.weighted_vote_of_row(self.numbers(cells), self.weights)
 
 
-# A pool: each voter as a chain of steps on cells, and a model at its end.
+# A pool: each voter as a chain of steps on cells, with a model at the end.
 
 
 class _Pool:
-    """The weighted vote of different models, of those alone that have weight."""
+    """The weighted vote of the models that have weight."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class _Pool:
 
 
 class _Chain:
-    """A fitted pipeline on cells: what stands before the model, and its answer."""
+    """A fitted pipeline on cells: the steps before the model, and the model."""
 
     def __init__(self, steps: list[Step], shares: Step, classes: Any) -> None:
         self.steps, self.shares, self.classes_ = steps, shares, classes
@@ -230,13 +230,13 @@ class _Chain:
 
 
 def _model(voter: Any, labels: Labels, names: list[str]) -> _Chain:
-    """A fitted voter on cells; :class:`Unknown` if there is no quick way."""
+    """A fitted voter on cells; raises :class:`Unknown` if there is no fast path."""
     if isinstance(voter, Relabelled):
         found = _model(voter.estimator, labels, names)
         return _Chain(found.steps, found.shares, voter.classes_)
     *before, model = [step for _, step in getattr(voter, "steps", [("", voter)])]
     steps: list[Step] = []
-    plain = False  # whether the cells are numbers by now, without names
+    plain = False  # whether the cells are plain numbers by now
     for step in before:
         kind = type(step).__name__
         if kind == "RateEncoder" and not plain:
@@ -279,7 +279,7 @@ class _Encoded:
 
 
 class _Rates:
-    """A ``RateEncoder``: the columns that it leaves alone, then rates."""
+    """A ``RateEncoder``: columns passed through, then rates."""
 
     def __init__(self, encoder: Any, labels: Labels, names: list[str]) -> None:
         kept = [f for f, name in enumerate(names) if name not in encoder.rates_]
@@ -340,7 +340,7 @@ class _Ranks:
 
 
 class _Indicators:
-    """A ``OneHotEncoder``, asked once of each category."""
+    """A ``OneHotEncoder``, evaluated once for each category."""
 
     def __init__(
         self, encoder: Any, places: list[int], columns: list[str], labels: Labels
@@ -368,7 +368,7 @@ class _Indicators:
 def _every_category(
     encoder: Any, columns: list[str], labels: Labels, n_rows: int
 ) -> Floats:
-    """The indicators of rows that have every category; the last row has none."""
+    """The indicators of all categories; the last row is for missing values."""
     import warnings
 
     import pandas as pd
@@ -385,7 +385,7 @@ def _every_category(
 
 
 class _Boosted:
-    """The trees of a fitted ``LGBMClassifier`` of two classes."""
+    """The trees of a fitted ``LGBMClassifier`` for two classes."""
 
     def __init__(self, model: Any) -> None:
         found = read_lightgbm(model)
@@ -424,7 +424,7 @@ def sum_of_leaves(
     missing_left: Any,
     value: Any,
 ) -> Any:
-    """The values of a row's leaves, tree by tree; a leaf is its own left child."""
+    """The sum of a row's leaf values; a leaf is its own left child."""
     total = 0.0
     for t in range(len(roots)):
         k = roots[t]

@@ -1,4 +1,4 @@
-"""Tables as they are given: frames and files, and what they are recognised by."""
+"""Tables as given by the user: frames and files, and their fingerprints."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MEMORY_SHARE = 1 / 3
-"""Of the memory that a table may take as doubles: voters and their votes need the rest."""
+"""Share of memory that a table may take as floats; voters and votes need the rest."""
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where a container says how much memory it may have."""
+"""Where a container states its memory limit."""
 MOST_GROUPS = 64
-"""Row groups that a sample is taken from."""
+"""Limit on the row groups a sample is taken from."""
 SAMPLE_SEED = 2**31 * 301
 PACKAGES = ("numpy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost")
-"""Whose versions a model file tells."""
+"""Packages whose versions are recorded in a model file."""
 
 
 def is_path(table: Any) -> bool:
-    """Whether a table is given as a file, a folder or a pattern."""
+    """Whether a table is a path: a file, a folder or a pattern."""
     return isinstance(table, (str, os.PathLike))
 
 
 def as_frame(
     table: Any, schema: Schema | None = None, *, as_text: Collection[str] = ()
 ) -> pd.DataFrame:
-    """A table as a data frame whose columns are named by distinct texts.
+    """A table as a data frame with unique column names (str).
 
     Parameters
     ----------
     table : DataFrame, Arrow table or path
-        Of pandas or polars, or anything else that gives its columns to Arrow; a path is
+        A pandas or polars frame, or anything with the Arrow stream interface; a path is
         read by :func:`~damvi.tables.read_table`.
     schema : Schema, optional
-        Of a model, for files.
+        The schema of a model, for reading files.
     as_text : collection of str
-        Columns of text files that stay text.
+        Columns of text files to keep as text.
 
     Examples
     --------
@@ -71,12 +71,11 @@ def as_frame(
         return read_table(table, schema, as_text=as_text)
     if not isinstance(table, pd.DataFrame):
         if type(table).__name__ == "LazyFrame":
-            raise TypeError("a LazyFrame of polars has no rows yet; give table.collect()")
+            raise TypeError("a polars LazyFrame has no rows yet; pass table.collect()")
         if isinstance(table, pd.Series) or not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(
-                f"a table is a DataFrame of pandas or polars, an Arrow table or the path "
-                f"of a file, and not {type(table).__name__}; numpy arrays go to "
-                f"damvi.DAMVIClassifier"
+                f"table must be a pandas or polars DataFrame, an Arrow table or a path, "
+                f"not {type(table).__name__}; for numpy arrays use damvi.DAMVIClassifier"
             )
         import pyarrow as pa
 
@@ -85,8 +84,8 @@ def as_frame(
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
-            f"the table has more than one column named {twice[0]!r}; rename them, since a "
-            f"model knows columns by name"
+            f"the table has more than one column named {twice[0]!r}; column names must be "
+            f"unique"
         )
     if not len(table):
         raise ValueError("the table has no rows")
@@ -94,10 +93,10 @@ def as_frame(
 
 
 def why_in_blocks(data: Any, asked: bool = False) -> str | None:
-    """Why a table is not read as a whole; None if it is.
+    """Why a table is read in blocks; None if it fits in memory.
 
-    Folders and patterns of parquet files are not, and single ones that are large for the
-    memory, or where it is ``asked`` for.
+    Folders and patterns of parquet files are read in blocks, and so are single files that
+    are too large for memory, or if ``asked`` for.
     """
     if not is_path(data):
         return None
@@ -107,34 +106,34 @@ def why_in_blocks(data: Any, asked: bool = False) -> str | None:
     if is_file and data.suffix.lower() != ".parquet":
         return None
     if not is_file and not data.is_dir() and not is_pattern:
-        return None  # the reader says what is wrong
+        return None  # the reader raises a proper error
     table = ParquetTable(data)
     size = table.n_rows * len(table.schema.names) * 8
-    about = f"{table.n_rows:,} rows, {_bytes_in_words(size)} as numbers"
+    about = f"{table.n_rows:,} rows, {_bytes_in_words(size)} in memory"
     if not is_file:
         what = "a folder" if data.is_dir() else "a pattern"
         return f"{data} is {what} of {counted(len(table.files), 'parquet file')} ({about})"
     if asked:
-        return f"as asked ({about})"
+        return f"as requested ({about})"
     there = memory()
     if there is None or size <= MEMORY_SHARE * there:
         return None
-    return f"{about}, and the memory has {_bytes_in_words(there)}"
+    return f"{about}; this machine has {_bytes_in_words(there)}"
 
 
 class DatasetRows:
-    """The rows of a parquet dataset as frames, for a model: few at a time.
+    """The rows of a parquet dataset as frames, a few at a time.
 
     Parameters
     ----------
     path : path
         A file, a folder or a pattern.
     schema : Schema
-        Of the model.
+        The schema of the model.
     more : sequence of str
-        Columns beside those that it uses, such as the target.
+        Further columns, such as the target.
     also : sequence of str
-        More of them, as far as they are there.
+        Optional ones, used if present.
     """
 
     def __init__(
@@ -149,7 +148,7 @@ class DatasetRows:
         for name in more:
             if name not in self.names:
                 raise ValueError(
-                    f"there is no column {name!r} in {path}; it has {listed(self.names)}"
+                    f"no column {name!r} in {path}; it has {listed(self.names)}"
                 )
         try:
             schema.check(self.names)
@@ -162,7 +161,7 @@ class DatasetRows:
             raise ValueError(f"{path} has no rows")
 
     def parts(self, target: str) -> list[Callable[[], Iterator[pd.DataFrame]]]:
-        """Those of each row group that have an answer."""
+        """The labelled rows of each row group."""
         return [partial(self._answered, group, target) for group in self.table.groups]
 
     def _answered(self, group: RowGroup, target: str) -> Iterator[pd.DataFrame]:
@@ -172,7 +171,7 @@ class DatasetRows:
             yield frame if known.all() else frame.loc[known].reset_index(drop=True)
 
     def frame(self) -> pd.DataFrame:
-        """All of the rows, with the columns that were asked for."""
+        """All rows, with the requested columns."""
         import pyarrow as pa
 
         found = [b for group in self.table.groups for b in group.batches(self.columns)]
@@ -180,9 +179,9 @@ class DatasetRows:
         return frame.reset_index(drop=True)
 
     def sample(self, most: int) -> pd.DataFrame:
-        """About so many of the rows at the most, with all columns, in their order.
+        """A sample of about ``most`` rows, in order, with all columns.
 
-        They come from some row groups, which are spread evenly.
+        It is taken from evenly spaced row groups.
         """
         import pyarrow as pa
 
@@ -206,7 +205,7 @@ class DatasetRows:
 def rows_in_blocks(
     path: Any, schema: Schema, carried: Collection[str] = (), also: Collection[str] = ()
 ) -> Iterator[Callable[[], Rows]]:
-    """As :func:`~damvi.tables.read_blocks`, also of folders and patterns of parquet."""
+    """As :func:`~damvi.tables.read_blocks`, also for folders and patterns."""
     for file in files_of(path):
         yield from read_blocks(file, schema, carried, also)
 
@@ -225,7 +224,7 @@ def _bytes_in_words(size: int) -> str:
 
 
 def memory() -> int | None:
-    """Bytes of the machine, or of the container; None where that cannot be known."""
+    """Memory of the machine or container in bytes; None if unknown."""
     found = []
     with suppress(AttributeError, OSError, ValueError):  # not on every system
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -236,7 +235,7 @@ def memory() -> int | None:
 
 
 def provenance(command: str, data: dict[str, Any]) -> dict[str, Any]:
-    """How a model is made: command, fingerprint of the data, versions and date."""
+    """How a model was made: command, data fingerprint, versions and date."""
     versions = {"damvi": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -250,7 +249,7 @@ def provenance(command: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint(table: Any, frame: pd.DataFrame) -> dict[str, Any]:
-    """What a table can be recognised by: a file by its bytes, a frame by its values."""
+    """A fingerprint of a table: of a file's bytes, or of a frame's values."""
     size = {"rows": len(frame), "columns": len(frame.columns)}
     if not is_path(table):
         return {"sha256_of_values": _digest_of_values(frame), **size}
@@ -274,9 +273,9 @@ def _digest_of_values(frame: pd.DataFrame) -> str:
 
 
 def dataset_fingerprint(path: Any, table: ParquetTable) -> dict[str, Any]:
-    """What a parquet dataset can be recognised by, without reading all its bytes.
+    """A fingerprint of a parquet dataset, without reading all of it.
 
-    A footer has the counts, places and extremes of all that is in its file.
+    It uses the footers, which have the counts, offsets and ranges of all columns.
     """
     digest = hashlib.sha256()
     for file, footer in zip(table.files, table.footers, strict=True):

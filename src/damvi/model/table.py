@@ -1,4 +1,4 @@
-"""A table made ready for voters: which rows, which columns, which classes."""
+"""Prepare a table for training: rows, columns and classes."""
 
 from __future__ import annotations
 
@@ -38,36 +38,36 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEW_GROUPS = 6
-"""Below which the models that judge a group have learned from next to no others."""
+"""With fewer groups, scores are based on models trained on very few."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What a classifier is fitted on, and what was decided on the way.
+    """Training data, and what was decided in preparing it.
 
     Attributes
     ----------
     X : DataFrame
-        The rows that have a label, encoded.
+        The labelled rows, encoded.
     y : ndarray
-        Whether each row is positive; of three or more classes, the place of its label in
-        ``target.classes``.
+        Whether each row is positive; with three or more classes, the index of its label
+        in ``target.classes``.
     groups : ndarray or None
     schema : Schema
     target : Target
     warnings : list of str
-        For the user to read.
+        Warnings for the user.
     unlabeled : DataFrame or None
-        The rows that have none, encoded alike.
+        The unlabelled rows, encoded.
     times : ndarray or None
-        Numbers in the order of time, equal where times are equal: float64 or int64.
+        Times as float64 or int64 numbers.
     sample_weight : ndarray of float64 or None
     notes : list of str
-        Advice, a line each.
+        Advice for the user, a line each.
     profile : Profile or None
-        What the columns of the labelled rows hold.
+        The column profile of the labelled rows.
     alike : dict of str to str
-        The columns that say which rows are alike: "time", "group", or none.
+        The columns that define dependent rows: "time", "group" or none.
     """
 
     X: Any
@@ -85,12 +85,12 @@ class Prepared:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """``y`` in a byte a row, as a model file keeps it."""
+        """``y`` in one byte per row, as stored in a model file."""
         return self.y.astype(self.target.label_type, copy=False)
 
     @property
     def class_counts(self) -> list[int]:
-        """The rows of each class; of two, the positive one is the second."""
+        """Rows per class; of two, the positive one is second."""
         return [int(np.count_nonzero(self.y == c)) for c in range(self.target.n_classes)]
 
 
@@ -108,9 +108,9 @@ def prepare(
     drop: Collection[str] = (),
     like: Schema | None = None,
 ) -> Prepared:
-    """Judge a table and encode it.
+    """Infer the columns of a table and encode it.
 
-    Columns are judged by the rows that have a label.
+    Column types are inferred from the labelled rows.
 
     Parameters
     ----------
@@ -118,32 +118,29 @@ def prepare(
         See :func:`~damvi.tables.read_table`.
     target : str
     positive : optional
-        The label to find, against all others. By default the rarer of two; three or more
-        are told apart.
+        The positive class. Default: the rarer of two; with three or more, all are classes.
     group : str, optional
-        The column that says which rows belong together; it is no feature.
+        The column of groups to keep together; not a feature.
     time : str, optional
-        The column that says when each row was: dates, times or numbers. Numbers are no
-        feature then; of dates the parts of the calendar are. By default it is a column of
-        dates that the rows are in the order of, if there is one.
+        The column of times: dates, times or numbers. Numbers are then not a feature; dates
+        give calendar features. Default: a date column that the rows are sorted by, if any.
     sample_weight : str, optional
-        The column that says how much each row counts; it is no feature.
+        The column of sample weights; not a feature.
     merged : bool, default=False
-        Labels that differ in case or blanks alone are one.
+        Treat labels that differ only in case or spaces as one.
     shuffle : bool, default=False
-        Rows are in no order of time, whatever they look like.
+        Treat the rows as unordered, even if they look sorted by time.
     keep, drop : collections of str
-        Columns to use or not to use, whatever they look like.
+        Columns to use or to drop, whatever they look like.
     like : Schema, optional
-        Of an older table, whose columns these are taken as; see
+        The schema of an older table, whose column types to reuse; see
         :meth:`damvi.tables.Schema.infer`.
     """
     import pandas as pd
 
     if time is not None and shuffle:
         raise ValueError(
-            f"rows are judged in the order of {time!r}, or shuffled, and not both; leave "
-            f"out one of time and shuffle"
+            f"time={time!r} and shuffle contradict each other; leave one of them out"
         )
     roles = {"group": group, "time": time, "sample_weight": sample_weight}
     if like is not None:
@@ -206,30 +203,30 @@ def _few_groups(groups: NDArray[Any], name: str) -> list[str]:
     if n >= FEW_GROUPS:
         return []
     return [
-        f"{name!r} has only {counted(n, 'group')}: what judges one of them has learned "
-        f"from few others, so the scores are rough, and more often too low than too high"
+        f"{name!r} has only {counted(n, 'group')}, so the scores are rough and tend to be "
+        f"too low: each group is scored by models trained on few others"
     ]
 
 
 def _refuse_weightless(
     times: NDArray[Any], y: NDArray[Any], groups: Any, weights: NDArray[np.float64]
 ) -> None:
-    """An error if all that comes before some rows weighs nothing."""
+    """An error if a window has no training rows with positive weight."""
     for train, _ in forward_splits(times, y, groups):
         if len(np.unique(y[train][weights[train] > 0])) < 2:
             raise ValueError(
-                "the earliest rows of one class all weigh 0, so there is nothing to learn "
-                "from before the rows that are judged first; give weights above 0, leave "
-                "these rows out, or judge rows in any order with --shuffle"
+                "the earliest rows of one class all have weight 0, so the first window has "
+                "nothing to train on; give weights above 0, drop these rows, or use random "
+                "folds with --shuffle"
             )
 
 
 def _find_times(
     frame: pd.DataFrame, schema: Schema, y: NDArray[Any], groups: Any
 ) -> tuple[str | None, NDArray[Any] | None, list[str]]:
-    """The order of the rows in time, if they are in any, and what to say of it.
+    """The time column that rows are sorted by and its values, if any, and notes on it.
 
-    A column without times has such an order, but rows cannot be judged in it.
+    The column comes without values if forward validation is not possible.
     """
     import pandas as pd
 
@@ -239,48 +236,47 @@ def _find_times(
         return None, None, []
     if name is None:
         told = (
-            f"If {dates[0]!r} says when each row was, give it as --time: rows are then "
-            f"judged by what was learned from earlier ones, as new rows will be."
+            f"If {dates[0]!r} is the time of each row, give it as --time: rows are then "
+            f"scored by models trained on earlier rows, as new rows will be."
         )
         return None, None, [told]
-    # A row without a date goes with the one before it.
+    # A row without a date gets the one before it.
     times = pd.Series(time_values(frame, name)).ffill().bfill().to_numpy()
     try:
         forward_splits(times, y, groups)
     except ValueError as error:
         told = (
-            f"the rows are in the order of {name!r}, but {error}. They are judged in any "
-            f"order, so expect less of rows to come than the scores promise"
+            f"the rows are sorted by {name!r}, but {error}. They are scored with random "
+            f"folds, so expect lower scores on future rows"
         )
         return name, None, [told]
     told = (
-        f"The rows are in the order of {name!r}, so they are judged by what was learned "
-        f"from earlier ones alone, as new rows will be. To judge them in any order, give "
-        f"--shuffle."
+        f"The rows are sorted by {name!r}, so each is scored by models trained on earlier "
+        f"rows only, as new rows will be. For random folds, use --shuffle."
     )
     return name, times, [told]
 
 
 def _filled(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
-    """A column that says something of each row, or an error."""
+    """A column without missing values, or an error."""
     column = frame[name]
     if column.isna().any():
         raise ValueError(
             f"the {role} column {name!r} is missing in "
-            f"{counted(column.isna().sum(), 'row')}; give each row a {role}"
+            f"{counted(column.isna().sum(), 'row')}; every row needs a {role}"
         )
     return column
 
 
 def _read_weights(column: pd.Series, known: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """How much each row counts."""
+    """The sample weights."""
     weights = as_numbers(column)[known]
     odd = ~(weights >= 0)
     if odd.any():
         raise ValueError(
-            f"the column of weights {column.name!r} has "
-            f"{counted(odd.sum(), 'value that is', 'values that are')} no weight, such as "
-            f"{str(column[known][odd].iloc[0])!r}; give numbers of 0 and more"
+            f"the weight column {column.name!r} has "
+            f"{counted(odd.sum(), 'invalid value')}, such as "
+            f"{str(column[known][odd].iloc[0])!r}; weights must be numbers of at least 0"
         )
     return weights
 
@@ -292,30 +288,30 @@ def check_columns(
     drop: Collection[str],
     roles: Mapping[str, str | None] | None = None,
 ) -> None:
-    """An error if a named column is not there, or has two roles."""
+    """An error if a named column is missing or has two roles."""
     given = {role: name for role, name in (roles or {}).items() if name is not None}
     for name in (*keep, *drop):
         pick(frame, name, "such")
     if target in (*keep, *drop, *given.values()):
-        raise ValueError(f"{target!r} is the target, and cannot be a feature or a group")
+        raise ValueError(f"{target!r} is the target and cannot have another role")
     pick(frame, target, "target")
     for role, name in given.items():
         pick(frame, name, role)
         if name in keep:
-            raise ValueError(f"{name!r} says the {role} of rows, and cannot be a feature")
+            raise ValueError(f"{name!r} is the {role} column and cannot be a feature")
 
 
 def dropped_like(
     frame: pd.DataFrame, like: Schema, drop: Collection[str]
 ) -> Collection[str]:
-    """The columns to drop; an error if another column of the older table is not there."""
+    """The columns to drop; an error if another column of the older table is missing."""
     gone = [column.name for column in like.used if column.name not in frame.columns]
     lacking = [name for name in gone if name not in drop]
     if lacking:
-        are = "columns are missing" if len(lacking) > 1 else "column is missing"
+        noun = "columns" if len(lacking) > 1 else "column"
         raise ValueError(
-            f"{are}: {listed(lacking)}, which the older model uses; the table has "
-            f"{listed(list(frame.columns))}. To fit without, name it in --drop"
+            f"missing {noun} used by the older model: {listed(lacking)}; the table has "
+            f"{listed(list(frame.columns))}. To fit without, use --drop"
         )
     return [name for name in drop if name not in gone]
 
@@ -330,25 +326,25 @@ def judge_columns(
     drop: Collection[str],
     like: Schema | None = None,
 ) -> tuple[Schema, list[str]]:
-    """What becomes of each column, and warnings for the user to read."""
+    """The schema of a frame, and warnings for the user."""
     schema = Schema.infer(frame, target, y, keep=keep, drop=drop, like=like)
     if not schema.used:
         reasons = "; ".join(f"{c.name!r}: {c.reason}" for c in schema.columns[:20])
-        raise ValueError(f"no column is left to learn from. {reasons}".rstrip())
+        raise ValueError(f"no columns are left to train on. {reasons}".rstrip())
     return schema, [*amount_warnings(classes), *leak_warnings(schema, target)]
 
 
 def with_unlabeled(table: Prepared, frame: pd.DataFrame, name: str) -> Prepared:
-    """The table, with more rows that have no label.
+    """The table with more unlabelled rows.
 
     Parameters
     ----------
     table : Prepared
     frame : DataFrame
-        As :func:`~damvi.tables.read_table` reads it, with ``schema=table.schema``. Columns
-        may come in any order; what the model does not use is ignored.
+        As from :func:`~damvi.tables.read_table` with ``schema=table.schema``. Columns may
+        be in any order; extra ones are ignored.
     name : str
-        Of the file, for errors.
+        The name of the file, for error messages.
     """
     import pandas as pd
 
@@ -361,46 +357,46 @@ def with_unlabeled(table: Prepared, frame: pd.DataFrame, name: str) -> Prepared:
         n = int(label_texts(frame[target]).notna().sum())
         if n:
             warnings.append(
-                f"{name} has a {target!r} in {counted(n, 'row')}, which is ignored. Rows "
-                f"with a label belong in the table that is fitted"
+                f"{name} has {counted(n, 'row')} with a {target!r}, which is ignored. Put "
+                f"labelled rows in the training table"
             )
     for column in table.schema.used:
         read = more[list(column.features)].notna().to_numpy().any()
         if not read and frame[column.name].notna().any():
             warnings.append(
-                f"{name}: no value of {column.name!r} could be read, so all count as "
-                f"missing. Is it written as in the table that is fitted?"
+                f"{name}: no value in {column.name!r} could be read, so all are treated as "
+                f"missing. Is the column written as in the training table?"
             )
     parts = [more] if table.unlabeled is None else [table.unlabeled, more]
     return replace(table, unlabeled=pd.concat(parts, ignore_index=True), warnings=warnings)
 
 
 def describe_unlabeled(table: Prepared, weight: float | None) -> str | None:
-    """What becomes of the rows without a label, for the user to read.
+    """How unlabelled rows are used, in words.
 
-    An error, before the work, if they cannot be used as asked.
+    Fails early if they cannot be used as requested.
     """
     if weight and table.unlabeled is None:
         raise ValueError(
-            f"--unlabeled-weight {weight:g} needs rows without a label, and all have one; "
-            f"name a file with --unlabeled, or leave it out"
+            f"--unlabeled-weight {weight:g} needs unlabelled rows, but there are none; "
+            f"give a file with --unlabeled, or leave it out"
         )
     if weight:
         table.target.require_two(
             f"--unlabeled-weight {weight:g} is, so far,",
-            "leave it out, or name the one to find with --positive",
+            "leave it out, or name the positive class with --positive",
         )
     if table.unlabeled is None:
         return None
-    rows = f"{counted(len(table.unlabeled), 'row has', 'rows have')} no label: "
+    rows = counted(len(table.unlabeled), "unlabelled row")
     if weight:
         return (
-            f"{rows}how the voters disagree on them counts with a weight of at most "
-            f"{weight:g}. All scores are of rows with a label."
+            f"Using {rows}: the voters' disagreement on them has a weight of at most "
+            f"{weight:g}. All scores are on labelled rows."
         )
     if weight is not None:
-        return f"{rows}left out, as asked."
+        return f"Dropped {rows}, as requested."
     return (
-        f"{rows}left out, since no use of them has been seen to help reliably. To try and "
-        f"compare, with two classes: --unlabeled-weight 0.5."
+        f"Dropped {rows}: using them does not reliably help. With two classes you can try "
+        f"--unlabeled-weight 0.5."
     )

@@ -1,4 +1,4 @@
-"""From a table as it is given to a model: read, judged, fitted, and with its promise."""
+"""From a table as given to a fitted model: reading, validation and guarantee."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from .source import (
 from .table import Prepared, prepare, with_unlabeled
 
 ELSEWHERE = ("pos_label", "merge_labels", "drop", "pool", "threshold", "random_state")
-"""Options of a fit that the model tells itself, by what became of them."""
+"""Options of a fit that are recorded elsewhere in the model."""
 OF_THIS_FIT = ("n_jobs", "like")
 NEED_MEMORY = (
     *("time_limit", "prefer", "unlabeled", "unlabeled_weight", "time", "group"),
     *("sample_weight", "guarantee", "merge_labels"),
 )
-"""Options of a fit that are not for tables that are read in blocks."""
+"""Options of a fit that do not work on tables read in blocks."""
 MOST_NAMED = 20
 COMPARED = ("f1", "ap", "macro_f1", "macro_ap", "cost")
-"""Figures of an older model that are told beside those of a new one."""
+"""Scores of an older model that are shown next to those of a new one."""
 
 
 def fit(
@@ -72,74 +72,70 @@ def fit(
     n_jobs: int | None = None,
     random_state: int | None = None,
 ) -> Model:
-    """Fit a model on a table as it is, and measure it out of sample.
+    """Fit a model on a table and score it out of sample.
 
     ``damvi fit`` does the same, and gives the same model.
 
     Parameters
     ----------
     table : DataFrame, Arrow table or path
-        Of pandas or polars, or a file of any kind that ``damvi fit`` reads. Folders and
-        patterns of parquet files, and files that are large for the memory, are read in
-        blocks; the voters are trees then, unless ``pool`` says otherwise.
+        A pandas or polars frame, or any file that ``damvi fit`` reads. Folders and patterns
+        of parquet files, and files too large for memory, are read in blocks; the voters are
+        then trees, unless ``pool`` says otherwise.
     target : str
-        The column to predict. Rows without a label are left out.
+        The column to predict. Unlabelled rows are dropped.
     like : Model, optional
-        An older model, whose target, settings, columns and threshold rule are those of this
-        one, as far as nothing else is given here. What differs between the tables is said.
+        An older model whose target, settings, columns and threshold rule to reuse; other
+        arguments take precedence. Differences between the tables are reported.
     pos_label : optional
-        The label to find, against all others. By default the rarer of two; three or more
-        are told apart.
+        The positive class; all other labels are negative. Default: the rarer of two labels,
+        or a multiclass model if there are more.
     time : str, optional
-        The column that says when each row was. Each row is then judged by what was learned
-        from earlier rows alone. By default it is a column of dates that the rows are in the
-        order of, if there is one.
+        The column with the time of each row. Rows are then scored by models trained on
+        earlier rows only. Default: a date column that the rows are sorted by, if any.
     group : str, optional
-        The column that says which rows belong together, so that no row is judged by what
-        was learned from others of its group; it is no feature.
+        The column of groups. Rows are scored by models trained on other groups. It is not a
+        feature.
     sample_weight : str, optional
-        The column that says how much each row counts in training; it is no feature. In the
-        scores each row counts once.
+        The column of sample weights for training; not a feature. Scores are unweighted.
     drop, keep : collections of str
-        Columns not to use, or to use whatever they look like.
+        Columns to drop, or to use even if they would be dropped.
     pool : {"strong", "trees", "best"} or list of (str, classifier), optional
-        Strong models of several kinds, weighted; or the paper's trees, in seconds instead
-        of minutes; or of the strong models the one that is best alone; or models of your
-        own. By default strong ones, and trees for tables that are read in blocks: other
-        models learn from a sample of their rows.
+        A weighted vote of strong models of several kinds; the paper's trees, which take
+        seconds instead of minutes; the single best of the strong models; or your own
+        models. Default: "strong", or "trees" for tables read in blocks, where other models
+        are trained on a sample.
     sample_rows : int, optional
-        Of tables in blocks, the rows that strong models learn from; 200,000 by default.
+        Rows to train strong models on when a table is read in blocks. Default: 200,000.
     threshold : optional
-        What to be good at: "f1" (the default), "ap", "recall@0.9" (the best precision that
-        finds 90 %), "precision@0.5", "flags@200" or ``{"flags": 200}`` (flag 200 of as many
-        rows as the table has; also "flags@1%", "flags@200/10000"),
-        ``{"cost": (false_alarm, miss)}``, or any other
-        ``threshold`` of the estimators; with three or more classes "macro_f1" (the default)
-        or "macro_ap".
+        What to optimise: "f1" (default), "ap", "recall@0.9" (best precision at 90% recall),
+        "precision@0.5", "flags@200" or ``{"flags": 200}`` (flag 200 rows per table of this
+        size; also "flags@1%", "flags@200/10000"), ``{"cost": (false_alarm, miss)}``, or any
+        other ``threshold`` of the estimators. With three or more classes: "macro_f1"
+        (default) or "macro_ap".
     guarantee : dict, optional
-        A promise that the threshold is to keep on rows to come: ``{"recall": 0.9}``,
+        A rate that the threshold must guarantee on new rows: ``{"recall": 0.9}``,
         ``{"precision": 0.5}`` or ``{"false_alarm_rate": 0.01}``. It comes from rows that
-        are set aside and train, weigh and calibrate nothing: the last ones of rows in the
-        order of time, whole groups, or else some at random. Where they are too few, the
-        model warns of it and keeps the threshold that ``threshold`` asks for.
+        are set aside and not used for training: the latest ones if rows are ordered in
+        time, whole groups, or else random ones. If they are too few, you are warned, and
+        ``threshold`` applies instead.
     confidence : float, default=0.9
-        How sure the promise is to be.
+        The confidence of the guarantee.
     guarantee_size : float, default=0.3
-        The share of the rows that is set aside for it.
+        The share of rows to set aside for it.
     merge_labels : bool, default=False
-        Take labels that differ in case or blanks alone, as Fraud and fraud, as one.
+        Treat labels that differ only in case or spaces (Fraud, fraud) as one.
     shuffle : bool, default=False
-        Judge rows by folds at random even if the rows are in the order of time.
+        Use random folds even if the rows are sorted by time.
     time_limit : float, optional
-        Seconds for the training: voters are tried in the order of what they add for their
-        price, as many as there is time for. Trees take no heed of it.
+        Seconds for training: the most useful voters for their time are trained first, as
+        many as fit. Ignored for trees.
     prefer : {"speed"}, optional
-        Leave out voters that are not worth the time they take to answer. Trees take no
-        heed of it.
+        Drop voters that add too little for their prediction time. Ignored for trees.
     n_jobs : int, optional
-        Threads; by default all cores.
+        Threads. Default: all cores.
     random_state : int, optional
-        By default 0: the same table gives the same model.
+        Default: 0, so that the same table gives the same model.
 
     Returns
     -------
@@ -156,58 +152,58 @@ def fit(
 
 
 def options_like(like: ModelParts | None, given: dict[str, Any]) -> dict[str, Any]:
-    """The options of :func:`train`: those of an older model, where none are given."""
+    """The options of :func:`train`, with defaults from an older model."""
     if like is None:
         return given
     if not isinstance(like, ModelParts):
-        raise TypeError(f"like is a model, as damvi.load reads it, and not {like!r}")
+        raise TypeError(f"like must be a model, as from damvi.load, not {like!r}")
     return repeated(like, given, _usual()) | {"like": like}
 
 
 def _usual() -> dict[str, Any]:
-    """What the options of a fit are by default."""
+    """The default options of a fit."""
     return (fit.__kwdefaults__ or {}) | {"unlabeled_weight": None}
 
 
 def _command(table: Any, given: dict[str, Any]) -> str:
-    """The call, with what is not as usual."""
+    """The call of :func:`fit`, with all non-default arguments."""
     usual = fit.__kwdefaults__ or {}
-    told = [repr(os.fspath(table)) if is_path(table) else "table"]
-    told += [] if given["target"] is None else [repr(given["target"])]
+    arguments = [repr(os.fspath(table)) if is_path(table) else "table"]
+    arguments += [] if given["target"] is None else [repr(given["target"])]
     for name, value in given.items():
         if name == "like":
-            told += [] if value is None else ["like=model"]
+            arguments += [] if value is None else ["like=model"]
         elif name in usual and value != usual[name]:
             own = name == "pool" and not isinstance(value, str)
-            told.append(f"{name}={'[...]' if own else repr(value)}")
-    return f"damvi.fit({', '.join(told)})"
+            arguments.append(f"{name}={'[...]' if own else repr(value)}")
+    return f"damvi.fit({', '.join(arguments)})"
 
 
 class Watch:
-    """What is told while a fit goes on: warnings of the table, and nothing else."""
+    """Receives messages during a fit; by default it only issues warnings."""
 
     verbose = False
 
     def table(self, found: Prepared, aside: int = 0) -> None:
-        """Before the work; so many more rows are set aside for a guarantee."""
+        """The table is ready; ``aside`` more rows are set aside for a guarantee."""
         for text in found.warnings:
             warnings.warn(self.worded(text), UserWarning, stacklevel=4)
 
     def say(self, text: str) -> None:
-        """Of what was decided on the way."""
+        """A note on what was decided."""
 
     def no_guarantee(self, text: str) -> None:
-        """The rows that were set aside cannot support the promise."""
+        """The rows that were set aside cannot support the guarantee."""
         warnings.warn(text, UserWarning, stacklevel=4)
 
     def worded(self, text: str) -> str:
-        """A message in the words of whoever is told."""
+        """A message in terms of Python parameters instead of command-line options."""
         return in_python(text)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A model, and what it was fitted on and compared with."""
+    """A model, its training data, and the comparison with baselines."""
 
     model: Model
     table: Prepared
@@ -227,43 +223,43 @@ def train(
     watch: Watch | None = None,
     **options: Any,
 ) -> Fit:
-    """As :func:`fit`, with all that the command line has beyond it.
+    """As :func:`fit`, with the further options of the command line.
 
     Parameters
     ----------
     source : DataFrame, Arrow table or path
     target : str
     unlabeled : DataFrame, Arrow table or path, optional
-        More rows, without a label.
+        More rows without labels.
     unlabeled_weight : float, optional
-        How much the voters' disagreement on rows without a label counts.
+        Weight of the voters' disagreement on unlabelled rows.
     in_blocks : bool, default=False
         Read a parquet file in blocks, whatever its size.
     client : distributed.Client, optional
-        Of the cluster that is to do the work.
+        The client of a Dask cluster to run on.
     command : str
-        What the model is made by, for its file.
+        The command to record in the model.
     watch : Watch, optional
-        Told what goes on.
+        Receives messages.
     **options
-        Those of :func:`fit`, with its defaults. Of ``like`` only the columns are taken
-        here; :func:`options_like` are its settings.
+        As for :func:`fit`. Only the columns of ``like`` are used here; its settings come
+        from :func:`options_like`.
     """
     usual = _usual()
     unknown = sorted(options.keys() - usual.keys())
     if unknown:
-        raise TypeError(f"{unknown[0]!r} is no option of a fit")
+        raise TypeError(f"unknown option {unknown[0]!r}")
     asked = SimpleNamespace(**usual | options | {"unlabeled_weight": unlabeled_weight})
     like, pool, guarantee = asked.like, asked.pool, asked.guarantee
     if target is None:
-        raise ValueError("name the column to predict with --target (target='...')")
+        raise ValueError("give the column to predict with --target (target='...')")
     watch = watch or Watch()
     how: dict[str, Any] = {
         "seed": _seed(asked.random_state),
         "n_jobs": asked.n_jobs or cpu_count(),
         "verbose": watch.verbose,
     }
-    target = str(target)  # as all names of columns are
+    target = str(target)  # like all column names
     columns: dict[str, Any] = {
         role: (names,) if isinstance(names, str) else names
         for role, names in (("keep", asked.keep), ("drop", asked.drop))
@@ -272,11 +268,11 @@ def train(
     why = why_in_blocks(source, in_blocks or client is not None)
     promised = None if guarantee is None else parse_guarantee(guarantee)
     if promised is not None and not 0 < asked.confidence < 1:
-        raise ValueError(f"confidence={asked.confidence!r}; give a number between 0 and 1")
+        raise ValueError(f"confidence={asked.confidence!r} must be between 0 and 1")
     if asked.sample_rows is not None and (why is None or pool in (None, "trees")):
         raise ValueError(
-            "sample_rows is for strong models of a table that is read in blocks, as "
-            "folders of parquet files are; other fits use all rows: leave it out"
+            "sample_rows only applies to strong models on a table read in blocks, such as "
+            "a folder of parquet files; leave it out"
         )
     if why is None:
         frame = as_frame(source, as_text=[target])
@@ -291,21 +287,21 @@ def train(
         }
         table, aside = prepare(frame, target, asked.pos_label, **columns), None
         n_rows, whole = len(table.y), table
-        if promised is not None:  # before anything is learned of the rows
+        if promised is not None:  # before anything is learned
             taken = set_aside(frame, table, promised[0], asked.guarantee_size, how["seed"])
             aside = frame.loc[taken].reset_index(drop=True)
             rest = frame.loc[~taken].reset_index(drop=True)
             table = prepare(rest, target, asked.pos_label, **columns)
             if table.target != whole.target:
                 raise ValueError(
-                    "the rows that are left to learn from have other classes than the "
-                    "table; name the positive one with --positive, or give a smaller "
+                    "without the rows set aside for the guarantee, the table has other "
+                    "classes; name the positive one with --positive, or use a smaller "
                     "guarantee_size"
                 )
         made = provenance(command, fingerprint(source, frame))
         if unlabeled is not None:
             more = as_frame(unlabeled, table.schema)
-            name = str(unlabeled) if is_path(unlabeled) else "the table without labels"
+            name = str(unlabeled) if is_path(unlabeled) else "the unlabelled table"
             table = with_unlabeled(table, more, name)
             made["unlabeled"] = fingerprint(unlabeled, more)
         metric = as_metric(asked.threshold, table.target, n_rows)
@@ -347,11 +343,11 @@ def train(
         n = len(table.y)
         left_out = sum(group.n_all for group in table.X.groups) - n
         if left_out:
-            watch.say(f"Left out {counted(left_out, 'row')} whose {target!r} is missing.")
+            watch.say(f"Dropped {counted(left_out, 'row')} with a missing {target!r}.")
         if n_judged < n:
             watch.say(
-                f"Columns were judged by a sample of {n_judged:,} rows, some of each "
-                f"class; --keep and --drop overrule it."
+                f"Column types were inferred from a sample of {n_judged:,} rows of all "
+                f"classes; override them with --keep and --drop."
             )
         how |= {"pool": "trees" if pool is None else pool, "sample_rows": asked.sample_rows}
         parts, comparison = fit_dataset(table, metric, made=made, client=client, **how)
@@ -362,7 +358,7 @@ def train(
 
 
 def _is_text_file(source: Any) -> bool:
-    """Whether all that is in a table was text to begin with."""
+    """Whether a table comes from a text file, without types."""
     return is_path(source) and bool({".csv", ".tsv"} & set(Path(source).suffixes))
 
 
@@ -373,28 +369,27 @@ def _seed(random_state: Any) -> int:
     if is_number and 0 <= random_state < 2**31:
         return int(random_state)
     raise ValueError(
-        f"random_state={random_state!r} is not a whole number from 0 to {2**31 - 1:,}; the "
-        f"same one gives the same model"
+        f"random_state={random_state!r} must be a whole number from 0 to {2**31 - 1:,}"
     )
 
 
-# Options: what users call them, and those of an older fit.
+# Options of an older fit.
 #
-# What a fit was asked for is in the model's file as ``made["settings"]``. The rest is known
-# from the model: what its columns are, its classes, its seed, its pool, its threshold rule.
+# The model file has the options as ``made["settings"]``. The others follow from the model:
+# its columns, classes, seed, pool and threshold rule.
 
 
 def refuse_in_blocks(
     options: Mapping[str, Any], called: Callable[[str], str] = str
 ) -> None:
-    """An error if options of a fit need all rows in memory.
+    """Raise an error if an option needs all rows in memory.
 
     Parameters
     ----------
     options : mapping of str to object
-        Of :func:`~damvi.model.train`.
+        The options of :func:`~damvi.model.train`.
     called : callable
-        What the user calls an option.
+        Gives the user's name of an option.
     """
     given = {name: options.get(name) for name in NEED_MEMORY}
     asked = [
@@ -405,21 +400,21 @@ def refuse_in_blocks(
     cure = "leave it out"
     if options.get("pool") == "best":
         asked.append(f"{called('pool')} best")
-        cure = cure if asked[1:] else f"give {called('pool')} strong or trees"
+        cure = cure if asked[1:] else f"use {called('pool')} strong or trees"
     if asked:
         raise ValueError(
-            f"{' and '.join(asked)} need{'s' * (len(asked) == 1)} all rows in memory, and "
-            f"these are read in blocks; {cure}, or fit on a sample in one file"
+            f"{' and '.join(asked)} need{'s' * (len(asked) == 1)} all rows in memory, but "
+            f"this table is read in blocks; {cure}, or fit on a sample in one file"
         )
 
 
 def settings(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the options of a fit, those to be kept in the model's file.
+    """The options of a fit to record in the model file.
 
     Parameters
     ----------
     given, usual : mapping of str to object
-        The options, and what they are by default.
+        The options and their defaults.
 
     Examples
     --------
@@ -435,7 +430,7 @@ def settings(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, An
 
 
 def _plain(value: Any) -> Any:
-    """A value without numpy's kinds of numbers."""
+    """A value without numpy scalars."""
     if isinstance(value, dict):
         return {str(name): _plain(one) for name, one in value.items()}
     return value.item() if isinstance(value, np.generic) else value
@@ -444,22 +439,22 @@ def _plain(value: Any) -> Any:
 def repeated(
     like: ModelParts, given: Mapping[str, Any], usual: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options of a new fit: those given, and for the others those of the older model.
+    """The options of a new fit: those given, and otherwise those of the older model.
 
-    Columns to keep are those of both, but for those that are to be dropped now. Columns
-    that the older model dropped are known by its schema.
+    Columns to keep are merged, minus those to drop now. Columns that the older model
+    dropped follow from its schema.
 
     Parameters
     ----------
     like : ModelParts
     given, usual : mapping of str to object
-        As for :func:`settings`. What is as usual is not given.
+        As for :func:`settings`. Default values count as not given.
     """
     kept = like.made.get("settings")
     if not isinstance(kept, dict):
         raise ValueError(
-            "the older model does not say how it was fitted, as those of damvi fit do; "
-            "give the options themselves instead of --like"
+            "the older model has no record of its options, unlike models from damvi fit; "
+            "give the options instead of --like"
         )
     before = {name: value for name, value in kept.items() if name in usual}
     before |= {
@@ -494,17 +489,17 @@ def _names(given: Any) -> list[str]:
 
 
 def _threshold(like: ModelParts) -> Any:
-    """What the threshold was tuned for, and the metric of the figures beside it."""
+    """What the threshold was tuned for, as a metric if possible."""
     rule, cost = like.classifier.threshold, like.scores.get("cost")
     try:
         metric = parse_metric(like.scores["metric"], tuple(cost) if cost else None)
-    except (KeyError, ValueError):  # a rule of the estimators, which have more of them
+    except (KeyError, ValueError):  # a rule that only the estimators have
         return rule
     return metric if metric.threshold == rule else rule
 
 
 def changes(like: ModelParts, table: Prepared) -> list[str]:
-    """What differs between the tables of two fits, for the user to read."""
+    """How the tables of two fits differ, in words."""
     said = []
     before = {column.name: column for column in like.schema.columns}
     for column in table.schema.columns:
@@ -513,9 +508,9 @@ def changes(like: ModelParts, table: Prepared) -> list[str]:
             continue
         name, kind = column.name, IN_WORDS[old.kind]
         if column.kind == "dropped" and column.reason != "as asked":
-            said.append(f"{name!r} was {kind}, and is not used now: {column.reason}")
+            said.append(f"{name!r} was {kind} and is now dropped: {column.reason}")
         elif column.kind not in (old.kind, "dropped"):
-            said.append(f"{name!r} was {kind}, and is {IN_WORDS[column.kind]} now")
+            said.append(f"{name!r} was {kind} and is now {IN_WORDS[column.kind]}")
         elif column.reason.startswith(AS_BEFORE) and column.reason != old.reason:
             said.append(f"{name!r} is {kind} {column.reason}")
     new = [column.name for column in table.schema.columns if column.reason == NEW.reason]
@@ -523,15 +518,15 @@ def changes(like: ModelParts, table: Prepared) -> list[str]:
         more = f" and {len(new) - MOST_NAMED:,} more" if len(new) > MOST_NAMED else ""
         are = "columns are" if len(new) > 1 else "column is"
         said.append(
-            f"new {are} not used: {', '.join(map(repr, new[:MOST_NAMED]))}{more}. To use "
-            f"one, give --keep"
+            f"new {are} not used: {', '.join(map(repr, new[:MOST_NAMED]))}{more}. Use "
+            f"--keep to add them"
         )
     return said + _changes_of_rows(like, table)
 
 
 def promises(like: ModelParts, scores: Mapping[str, Any]) -> list[str]:
-    """What an older model promised, and what the new one does, for the user to read."""
-    # What errors cost is compared at the same prices alone.
+    """The scores of an older model and of the new one, in words."""
+    # Costs are only comparable at the same prices.
     same = like.scores.get("cost") == scores.get("cost")
     before, now = (
         {
@@ -553,16 +548,16 @@ def promises(like: ModelParts, scores: Mapping[str, Any]) -> list[str]:
     if not told[0]:
         return []
     return [
-        f"The older model, out of sample: {'; '.join(told[0])}.",
-        f"This one: {'; '.join(told[1]) or 'nothing of the kind'}. Each is told by its own "
-        f"rows; damvi compare (in Python old.compare(new, table)) judges both on the same.",
+        f"Older model, out of sample: {'; '.join(told[0])}.",
+        f"New model: {'; '.join(told[1]) or 'no such scores'}. Each is scored on its own "
+        f"rows; damvi compare (in Python old.compare(new, table)) scores both on the same.",
     ]
 
 
 def _figure(name: str, one: Mapping[str, Any]) -> str:
-    form = ".2g" if name == "cost" else ".3f"  # which is tiny where positives are rare
+    form = ".2g" if name == "cost" else ".3f"  # tiny if positives are rare
     value, low, high = (format(one[key], form) for key in ("value", "low", "high"))
-    return f"{MEASURES[name]} {value} (90 %: {low} to {high})"
+    return f"{MEASURES[name]} {value} (90% CI: {low} to {high})"
 
 
 def _guaranteed(scores: Mapping[str, Any]) -> list[str]:
@@ -579,23 +574,22 @@ def _changes_of_rows(like: ModelParts, table: Prepared) -> list[str]:
         more = [label for label in new.classes if label not in old.classes]
         parts = {"new": more, "gone": gone}
         words = [f"{what}: {listed(some)}" for what, some in parts.items() if some]
-        said.append(f"{new.name!r} has other classes than it had ({'; '.join(words)})")
+        said.append(f"the classes of {new.name!r} have changed ({'; '.join(words)})")
     elif old.negative and old.negative != new.negative:
         others = repr(new.negative) if new.negative else "several other labels"
         said.append(
-            f"{new.positive!r} stands against {others} in {new.name!r}, and stood against "
-            f"{old.negative!r}"
+            f"the negative class of {new.name!r} was {old.negative!r} and is now {others}"
         )
     known = like.scores.get("alike")
     time = known.get("time") if isinstance(known, dict) else None
     if time is not None and table.times is None:
         said.append(
-            f"the rows of the older model were judged in the order of {time!r}, and these "
-            f"are judged in any order; give --time to judge them so too"
+            f"the older model was validated forward in time by {time!r}, but this one uses "
+            f"random folds; give --time to match"
         )
     elif time is None and table.times is not None and "time" in table.alike:
         said.append(
-            f"these rows are judged in the order of {table.alike['time']!r}, and those of "
-            f"the older model were judged in any order"
+            f"this model is validated forward in time by {table.alike['time']!r}, but the "
+            f"older one used random folds"
         )
     return said

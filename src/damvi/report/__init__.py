@@ -1,7 +1,7 @@
-"""One self-contained HTML page about a model on a table.
+"""A self-contained HTML report on a model and a table.
 
-A summary of plain values (:func:`summarise`) goes through a template to a page that loads
-nothing from anywhere (:func:`write_report`).
+:func:`summarise` collects the contents as plain values, and :func:`write_report` renders
+them with a template.
 """
 
 from .page import render, write_report

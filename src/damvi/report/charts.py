@@ -1,4 +1,4 @@
-"""The page's charts as inline SVG, each from its part of the summary."""
+"""The charts of the page as inline SVG."""
 
 from __future__ import annotations
 
@@ -181,20 +181,20 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def of_model(summary: dict[str, Any], yes: str) -> dict[str, str]:
-    """What the model looks at, and its voters; ``yes`` is what speaks for a missed row."""
+    """Charts of importances and voters; ``yes`` describes a vote for a missed row."""
     found, voters = summary["importances"], summary["voters"]
     heaviest = voters["weights"][:20]
     drawn = {
         "importances": bars(
             "importances",
-            "What the model looks at",
+            "Column importance",
             found["names"][:MOST_BARS],
             found["values"][:MOST_BARS],
             "importance",
         ),
         "weights": bars(
             "weights",
-            "The voters' weights",
+            "Voter weights",
             [each["name"] for each in heaviest],
             [each["weight"] for each in heaviest],
             "weight",
@@ -206,7 +206,7 @@ def of_model(summary: dict[str, Any], yes: str) -> dict[str, str]:
 
 
 def effects(found: list[dict[str, Any]], of: int) -> list[str]:
-    """Which way the columns push a class: its mean probability by their values."""
+    """Partial dependence: the mean probability of a class by a column's values."""
     drawn = []
     for k, one in enumerate(found):
         place = 0 if len(one["chance"][0]) == 1 else of
@@ -265,21 +265,21 @@ def precision_recall(view: dict[str, Any]) -> str:
     drawing = Drawing(
         f"chart-pr-{of}",
         "Precision and recall",
-        f"From left to right more of the real ones are found, and fewer of the flagged are "
-        f"real. Without any skill {percent(rate)} of the flagged would be real.",
+        f"From left to right, recall rises and precision falls. By chance, precision would "
+        f"be {percent(rate)}.",
         x=(0, 1),
         y=(0, 1),
     )
     drawing.axes(
-        "found, of all real ones (recall)",
-        "real, of all flagged (precision)",
+        "recall",
+        "precision",
         TENTHS,
         TENTHS,
         percent,
         percent,
     )
     drawing.line([(0, rate), (1, rate)], "chance").line(points, "main")
-    # With nothing flagged the dot is where the curve starts.
+    # With nothing flagged, the dot is where the curve starts.
     start, recall = points[0][1], view["recall"]["value"] or 0.0
     precision = view["precision"]["value"]
     precision = start if precision is None else precision
@@ -291,14 +291,13 @@ def roc(view: dict[str, Any]) -> str:
     drawing = Drawing(
         f"chart-roc-{of}",
         "ROC curve",
-        "From left to right more of the others are flagged by mistake, and more of the "
-        "real ones are found.",
+        "From left to right, the false-alarm rate and recall rise.",
         x=(0, 1),
         y=(0, 1),
     )
     drawing.axes(
-        "flagged by mistake, of all others",
-        "found, of all real ones (recall)",
+        "false-alarm rate",
+        "recall",
         TENTHS,
         TENTHS,
         percent,
@@ -311,16 +310,16 @@ def roc(view: dict[str, Any]) -> str:
 
 
 def calibration(view: dict[str, Any]) -> str:
-    """On a scale that gives small probabilities room: the square root."""
+    """On a square-root scale, to give small probabilities room."""
     bins = view["calibration"]
     high = max([b["high"] or 0.0 for b in bins] + [b["said"] for b in bins])
     marks = [t for t in (0.0, 0.01, 0.05, 0.2, 0.4, 0.6, 1.0) if t <= high * 1.15]
     top = high**0.5 * 1.04
     drawing = Drawing(
         f"chart-calibration-{view['class']}",
-        "Probability said and share that came true",
-        "Each dot is a group of rows: across the mean probability said, up the share that "
-        "came true, with a 90 % interval. On the dashed line both are the same.",
+        "Predicted and observed probability",
+        "Each dot is a group of rows: its mean predicted probability (x) and its share of "
+        "positives (y), with a 90% interval. On the dashed line both are equal.",
         x=(0, top),
         y=(0, top),
     )
@@ -329,7 +328,7 @@ def calibration(view: dict[str, Any]) -> str:
     def squared(root: float) -> str:
         return percent(round(root * root, 6))
 
-    drawing.axes("probability said", "share that came true", roots, roots, squared, squared)
+    drawing.axes("predicted probability", "share positive", roots, roots, squared, squared)
     drawing.line([(0, 0), (top, top)], "chance")
     for b in bins:
         x = b["said"] ** 0.5
@@ -339,7 +338,7 @@ def calibration(view: dict[str, Any]) -> str:
 
 
 def distribution(view: dict[str, Any]) -> str:
-    """Counts on a logarithmic scale, or the few would not be seen beside the many."""
+    """Counts on a log scale, so that small bars are visible next to large ones."""
     found, cut = view["distribution"], view["threshold"]
     edges = found["edges"]
     groups = [name for name in ("negative", "positive", "all") if name in found]
@@ -348,14 +347,14 @@ def distribution(view: dict[str, Any]) -> str:
     drawing = Drawing(
         f"chart-distribution-{view['class']}",
         "Scores of the rows",
-        "How many rows have each score, on a logarithmic scale"
-        + (f"; a score above {cut:.3g} flags the row." if cut is not None else "."),
+        "Number of rows by score, on a log scale"
+        + (f". Rows above {cut:.3g} are flagged." if cut is not None else "."),
         x=(edges[0], edges[-1]),
         y=(0, top),
     )
     drawing.axes(
-        "score: the weighted vote",
-        "rows (logarithmic)",
+        "score (weighted vote)",
+        "rows (log scale)",
         ticks(edges[0], edges[-1], 6),
         [decade + 0.1 for decade in range(int(top) + 1)],
         y_text=lambda height: f"{round(10 ** (height - 0.1)):,}",
@@ -383,7 +382,7 @@ def bars(
     what: str,
     text: Callable[[float], str] = plain,
 ) -> str:
-    """A bar for each name, with the name on it."""
+    """A horizontal bar chart with labels on the bars."""
     top = max([*values, 0.0]) or 1.0
     n = len(names)
     drawing = Drawing(
@@ -395,7 +394,7 @@ def bars(
         height=66 + 28 * n,
         left=6,
     )
-    # Names stand above the bars' own ground, so that long ones fit.
+    # Labels are drawn on the bars, so that long ones fit.
     drawing.axes(what, "", ticks(0, top, 4)[1:], [], text)
     for place, (label, value) in enumerate(zip(names, values, strict=True)):
         drawing.bar(
@@ -428,13 +427,13 @@ def kappa_error(voters: dict[str, Any]) -> str:
     drawing = Drawing(
         "chart-kappa",
         "Kappa-error diagram",
-        "Each dot is a pair of voters: to the left pairs that differ more, at the bottom "
-        "pairs that err less. Both voters of the strong dots have weight.",
+        "Each dot is a pair of voters. Pairs further left differ more; pairs further down "
+        "make fewer errors. In the strong dots, both voters have weight.",
         x=(low, high),
         y=(0, top),
     )
     drawing.axes(
-        "agreement beyond chance (kappa)",
+        "agreement (Cohen's kappa)",
         "mean error of the pair",
         ticks(low, high),
         ticks(0, top),
@@ -452,10 +451,10 @@ def hard_cases(hard: dict[str, Any], yes: str) -> str:
         return ""
     drawing = Drawing(
         "chart-hard",
-        "What the voters say of the missed",
-        "A line for each voter, the heaviest at the top; a column for each missed row. "
-        f"Strong squares are votes {yes}, faint ones that it is not; gaps are rows that "
-        "the voter was trained on.",
+        "Votes on missed rows",
+        "One line per voter, the heaviest at the top, and one column per missed row. "
+        f"Strong squares are votes {yes}, faint ones against it. Gaps are rows that the "
+        "voter was trained on.",
         x=(0, n_columns),
         y=(n_rows, 0),
         height=66 + 22 * n_rows,
@@ -467,5 +466,5 @@ def hard_cases(hard: dict[str, Any], yes: str) -> str:
             if vote is not None:
                 kind = "cell-yes" if vote else "cell-no"
                 drawing.bar(column + 0.08, column + 0.92, place + 0.9, place + 0.1, kind)
-    drawing.axes("missed rows, one a column", "", [], [])
+    drawing.axes("missed rows", "", [], [])
     return drawing.svg()

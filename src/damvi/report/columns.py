@@ -1,4 +1,4 @@
-"""What a column does: which way its values push the vote, and where decisions err by it."""
+"""Effects of columns on the vote, and errors by segment."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 MOST_EFFECTS = 6
-"""Features whose effect is drawn: those that matter most."""
+"""Number of features whose effect is drawn, the most important first."""
 ASKED_ROWS = 150
-"""Rows in which a feature is set to each of its values."""
+"""Rows used for the partial dependence."""
 MOST_POINTS = 9
 MOST_LEVELS = 8
-"""Categories that are told apart; the others are one group."""
+"""Categories with a group of their own; the others share one."""
 N_QUANTILES = 5
 LEAST_COVERED = 0.2
-"""Of the rows, what the groups of a text must hold: ids and free text have none."""
+"""Share of rows that the groups of a text column must cover; ids and free text do not."""
 MOST_COLUMNS = 40
-"""Columns whose segments are on the page."""
+"""Number of columns with segments on the page."""
 MISSING, OTHERS = "missing", "all others"
 
 
 def effects(
     fitted: FittedVote, X: Any, schema: Schema, ranked: list[str], seed: int = 0
 ) -> list[dict[str, Any]]:
-    """How the probabilities move with the values of the columns that matter most.
+    """Partial dependence of the probabilities on the most important columns.
 
-    In a sample of rows a feature is set to one of its values, and all else stays: the mean
-    probability, value by value, is its partial dependence.
+    In a sample of rows, a feature is set to each of its values in turn, and the
+    probabilities are averaged.
 
     Parameters
     ----------
@@ -47,16 +47,16 @@ def effects(
         Encoded rows.
     schema : Schema
     ranked : list of str
-        Columns, the most important first.
+        Columns, most important first.
     seed : int, default=0
-        Of the sample.
+        Seed of the sample.
 
     Returns
     -------
     effects : list of dict
         ``name`` of the feature, its ``values`` (numbers or texts), whether it
-        ``is_number``, and ``chance``: for each value the mean probabilities of the classes
-        looked for.
+        ``is_number``, and ``chance``: for each value, the mean probabilities of the
+        reported classes.
     """
     by_name = {column.name: column for column in schema.used}
     known = [by_name[name] for name in ranked if name in by_name]
@@ -110,7 +110,7 @@ def _as_category(column: Any, texts: list[str]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Rows by what a column holds: the group of each, and what the groups are called."""
+    """Rows grouped by a column: the group of each row, and the group names."""
 
     codes: Labels
     names: list[str]
@@ -119,35 +119,35 @@ class Groups:
 def segments(
     schema: Schema, frame: Any, X: Any, decided: Labels, labels: Labels, usual: int | None
 ) -> list[dict[str, Any]]:
-    """Decisions by the values of each column, those first by which they differ most.
+    """Scores by segment of each column; columns with the largest differences first.
 
     Parameters
     ----------
     schema : Schema
     frame, X : DataFrames
-        The rows as they are in the file, and as the model sees them.
+        The rows as in the file, and encoded.
     decided, labels : ndarrays of int
     usual : int or None
-        The class that is not looked for, if there is one: of two, the negative.
+        The negative class, if there are two.
 
     Returns
     -------
     segments : list of dict
-        ``name`` of the column and its ``groups``: ``name``, ``rows``, and for one class
-        that is looked for ``precision`` and ``recall``, for several ``right``, as
-        :func:`damvi.evaluation.share` gives them.
+        ``name`` of the column and its ``groups``: ``name``, ``rows``, and ``precision``
+        and ``recall`` for two classes or ``right`` for more, as from
+        :func:`damvi.evaluation.share`.
     """
     found: list[dict[str, Any]] = []
     for column in schema.columns:
         for name, groups in _groups(column, frame, X):
-            told = [
+            parts = [
                 {"name": group, **_shares(groups.codes == k, decided, labels, usual)}
                 for k, group in enumerate(groups.names)
             ]
-            told = [group for group in told if group["rows"]]
-            if len(told) > 1:
-                found.append({"name": name, "groups": told, "by_chance": _by_chance(told)})
-    # By how unlikely such differences are among segments that are alike.
+            parts = [group for group in parts if group["rows"]]
+            if len(parts) > 1:
+                by_chance = _by_chance(parts)
+                found.append({"name": name, "groups": parts, "by_chance": by_chance})
     found.sort(key=lambda one: one["by_chance"])
     return found[:MOST_COLUMNS]
 
@@ -169,7 +169,7 @@ def _shares(
 
 
 def _by_chance(groups: list[dict[str, Any]]) -> float:
-    """How likely rates that lie as far apart are, if all segments are alike."""
+    """The p-value of a chi-squared test for equal rates in all segments."""
     from scipy.stats import chi2_contingency
 
     likely = []
@@ -185,7 +185,7 @@ def _by_chance(groups: list[dict[str, Any]]) -> float:
 
 
 def _groups(column: Column, frame: Any, X: Any) -> list[tuple[str, Groups]]:
-    """The rows by a column, or by each feature that it gives."""
+    """The rows grouped by a column, or by each of its features."""
     from pandas.api import types
 
     encoded = [name for name in column.features if name in X.columns]
@@ -222,7 +222,7 @@ def _of_values(values: Any) -> Groups | None:
 
 
 def _of_numbers(values: Any, is_date: bool) -> Groups:
-    """Fifths of the rows, or the values themselves where they are few."""
+    """Quintiles, or the values themselves if there are few."""
     missing = values.isna().to_numpy()
     if is_date:
         numbers = values.to_numpy(dtype="datetime64[ns]").astype(np.int64).astype(float)

@@ -1,4 +1,4 @@
-"""What the page moves and draws: thresholds, weights of classes, curves, bins, bars."""
+"""Data for sliders and charts: thresholds, class weights, curves and histograms."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..evaluation import confusion, share
 
 MAX_CUTS = 2000
-"""Thresholds that end at a positive, and as many again evenly over all rows."""
+"""Limit on thresholds at positives, and on evenly spaced ones."""
 N_BINS = 10
 N_BARS = 40
 TIMES = (1.2, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
 STEPS = (*(1 / times for times in TIMES[::-1]), 1.0, *TIMES)
-"""How much more than in the model a vote for a class may count."""
+"""Weights of a class, relative to the model, that the slider offers."""
 OWN = STEPS.index(1.0)
 
 Floats = NDArray[np.float64]
@@ -28,17 +28,17 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Thresholds, from the one that flags no row to the one that flags all.
+    """Thresholds, from flagging no row to flagging all.
 
     Attributes
     ----------
     threshold : ndarray of float
-        Rows with a vote above it, strictly, are flagged. Falling.
+        Decreasing. Rows with a vote strictly above it are flagged.
     found, alarms : ndarrays of int
-        Positives and negatives flagged: exact counts, whatever was left out.
+        Exact counts of flagged positives and negatives.
     positives, negatives : int
     own : int
-        Where the model's own threshold is among them.
+        The index of the model's own threshold.
     """
 
     threshold: Floats
@@ -56,7 +56,7 @@ class Cuts:
     def curves(self) -> dict[str, Any]:
         """Points of the precision-recall and ROC curves, one for each cut.
 
-        Where nothing is flagged, the precision is that of the first rows that are.
+        With nothing flagged, precision is that of the first flagged rows.
         """
         precision = self.found[1:] / (self.found + self.alarms)[1:]
         return {
@@ -73,14 +73,13 @@ def offer_cuts(
     most: int = MAX_CUTS,
     also: ArrayLike = (),
 ) -> Cuts:
-    """The cuts to offer; the best for any costs is always among them.
+    """The cuts to offer; the best one for any costs is always among them.
 
-    A cut between two neighbouring positives is never better than the higher one, which
-    finds as many with fewer alarms. So one cut for each number found is enough for any
-    costs and any floor of recall. Of more than ``most`` such cuts, all corners of
-    their convex hull stay (the best for some costs), and the others are thinned evenly.
-    Cuts spread evenly over the rows are added, for a threshold moved by hand, and those at
-    the thresholds ``also``.
+    A cut between two neighbouring positives is never better than one at the higher
+    positive, which finds as many with fewer false alarms. So one cut per number found is
+    enough for any costs and any recall floor. If there are more than ``most`` such cuts,
+    the corners of their convex hull are kept (each is best for some costs), and the others
+    are thinned evenly. Evenly spaced cuts, and those at the thresholds ``also``, are added.
 
     Examples
     --------
@@ -119,12 +118,11 @@ def offer_cuts(
 def offer_weights(
     vote: Floats, labels: Labels, factors: Floats, order: Labels
 ) -> list[list[Ints]]:
-    """What is decided when the votes for one class count for more, or for less.
+    """Confusion tables when the votes for one class count for more, or less.
 
-    For each class, and each of ``STEPS``, the table of decisions, by truth and decision;
-    the other classes count as they do in the model, and ties go by ``order``. The page
-    then shows exact counts and need not hold the votes. ``factors`` are (C,), or (n, C)
-    where rows were decided by factors of their own.
+    There is one for each class and each of ``STEPS``; the other classes keep their factors,
+    and ties go by ``order``. The page then has exact counts without holding the votes.
+    ``factors`` are (C,), or (n, C) if rows have their own.
 
     Examples
     --------
@@ -151,26 +149,26 @@ def offer_weights(
 
 
 def standing(vote: Floats, factors: Floats, order: Labels, c: int) -> Floats:
-    """How near each row is to being given class ``c``, from 0 to 1: above one half, it is.
+    """How close each row is to class ``c``, from 0 to 1; above one half, it is predicted.
 
-    Its share of what it and its strongest rival have, by votes times factors. A row is
-    given the class at ``step`` times its factor if its standing is above 1 / (1 + step),
-    so the curve of these thresholds is what the slider of a class moves along.
+    The class's share of the votes times factors that it and its strongest rival have. With
+    its factor times ``step``, a row gets the class if its standing is above
+    1 / (1 + step), so these are the thresholds along the slider of a class.
     """
     _, against, wins_ties = _rivals(vote, factors, order, c)
     own = vote[:, c] * factors[..., c]
     both = own + against
     share = np.divide(own, both, out=np.full(len(vote), 0.5), where=both > 0)
     turned = (own > against) | ((own == against) & wins_ties)
-    # Whatever the rounding, the rows above one half are those that are given the class.
+    # Despite rounding, exactly the rows with that class are above one half.
     return np.where(turned, np.maximum(share, np.nextafter(0.5, 1)), np.minimum(share, 0.5))
 
 
 def _rivals(
     vote: Floats, factors: Floats, order: Labels, c: int
 ) -> tuple[Labels, Floats, Mask]:
-    """Of each row the class that is decided for without ``c``, its votes times factor, and
-    whether ``c`` goes before it in a tie."""
+    """For each row, the best class other than ``c``, its votes times factor, and whether
+    ``c`` wins a tie against it."""
     scores = vote * factors
     scores[:, c] = -np.inf
     rival = order[scores[:, order].argmax(axis=1)]
@@ -179,10 +177,10 @@ def _rivals(
 
 
 def calibration(chance: Floats, positive: Mask) -> list[dict[str, Any]]:
-    """Bins of equally many rows: mean probability said, and the share that came true.
+    """Bins of equal size: the mean predicted probability and the share of positives.
 
-    With rare positives most rows share a bin near 0, so the highest bin is split again
-    and again until it holds a tenth of the positives or so.
+    With rare positives most bins are near 0, so the highest bin is split repeatedly until
+    it has about a tenth of the positives.
 
     Examples
     --------
@@ -198,7 +196,7 @@ def calibration(chance: Floats, positive: Mask) -> list[dict[str, Any]]:
     while n - edges[-2] > 2 * max(20.0, n_positive / N_BINS) and 2 * n_positive < n:
         edges = np.append(edges[:-1], [(edges[-2] + n) / 2, n])
     edges = np.unique(edges.round().astype(np.intp))
-    # Rows of the same probability stay together.
+    # Rows with the same probability stay together.
     inner = np.searchsorted(ranked, ranked[edges[1:-1]], side="left")
     edges = np.unique(np.concatenate([[0], inner, [n]]))
     bins = []
@@ -223,7 +221,7 @@ def calibration(chance: Floats, positive: Mask) -> list[dict[str, Any]]:
 def distribution(
     vote: Floats, positive: Mask | None, span: tuple[float, float] = (-1.0, 1.0)
 ) -> dict[str, Any]:
-    """How many rows of each class have their vote in each of 40 bars over their range."""
+    """A histogram of the votes, with 40 bars, by class."""
     low, high = min(float(vote.min()), span[0]), max(float(vote.max()), span[1])
     edges = np.linspace(low, high, N_BARS + 1)
     groups = {"all": np.ones(len(vote), dtype=bool)}
@@ -237,7 +235,7 @@ def distribution(
 
 
 def _between(votes: Floats) -> Floats:
-    """A threshold for each cut: midway between two votes, just outside at the ends."""
+    """A threshold for each cut: midway between two votes, or just outside the ends."""
     below, above = votes[:-1], votes[1:]
     middle = below / 2 + above / 2
     middle = np.where((below <= middle) & (middle < above), middle, below)
@@ -252,7 +250,7 @@ def _spread(places: Labels, most: int) -> Labels:
 
 
 def _hull(found: Ints, alarms: Ints) -> list[int]:
-    """Corners of the upper hull of found over alarms, both rising."""
+    """Corners of the upper hull of found over alarms, both increasing."""
     hull: list[int] = []
     points = list(zip(alarms.tolist(), found.tolist(), strict=True))
     for k, (x, y) in enumerate(points):

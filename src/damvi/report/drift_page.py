@@ -1,4 +1,4 @@
-"""The page of a drift: what changed, what is expected of the model, batches over time."""
+"""The drift report: what changed, expected scores, and batches over time."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 MOST_CHARTS = 30
 MOST_BARS = 12
 MOST_DRAWN = 60
-"""Batches in a chart, the last ones."""
+"""The most recent batches shown in a chart."""
 MOST_NAMED = 6
 LONGEST = 12
-"""Letters of a name below a chart."""
+"""Longest name below a chart, in characters."""
 
 
 def drift_page(drift: Drift, name: str = "", command: str = "") -> str:
-    """One HTML page that loads nothing from anywhere."""
+    """A self-contained HTML page."""
     changed = [column for column in drift.columns if column.changed]
     drawn = [column for column in changed if len(column.labels) > 1][:MOST_CHARTS]
     return fill(
@@ -46,7 +46,7 @@ def drift_page(drift: Drift, name: str = "", command: str = "") -> str:
 
 
 def _class_rows(found: Expected | None, labels: tuple[str, ...]) -> list[list[str]]:
-    """A line for each of three or more classes."""
+    """A row per class, if there are three or more."""
     if found is None or len(found.by_class) == 1:
         return []
     return [
@@ -73,7 +73,7 @@ def _row(column: ColumnDrift) -> list[str]:
     return [
         column.name,
         column.kind,
-        "yes" if column.matters else "a little" if column.changed else "no",
+        "yes" if column.matters else "slightly" if column.changed else "no",
         *column.figures,
         f"{percent(column.missing[0])} → {percent(column.missing[1])}",
         f"{percent(column.unread[0])} → {percent(column.unread[1])}",
@@ -87,7 +87,7 @@ def _dates(column: ColumnDrift) -> str:
     first, last, new_first, new_last = (
         np.datetime64(int(day), "D").astype(str) for day in column.days
     )
-    return f"{new_first} to {new_last}, in training {first} to {last}"
+    return f"{new_first} to {new_last} (training: {first} to {last})"
 
 
 def _chart(name: str, column: ColumnDrift) -> str:
@@ -96,20 +96,19 @@ def _chart(name: str, column: ColumnDrift) -> str:
 
 
 def _lines(name: str, column: ColumnDrift) -> str:
-    """Shares of the rows up to each of the stored values, which stand side by side."""
+    """Cumulative shares of rows at the stored values, evenly spaced."""
     n = len(column.labels)
     drawing = Drawing(
         name,
         f"{column.name}: values in training and now",
-        "For values from small to large, the share of the rows that have at most that "
-        "much: dashed in training, drawn through now.",
+        "The share of rows up to each value: dashed for training, solid for now.",
         x=(0, n - 1),
         y=(0, 1),
     )
     shown = sorted({0, n // 4, n // 2, 3 * n // 4, n - 1})
     drawing.axes(
-        "value (of training rows, at equal shares)",
-        "rows with at most that",
+        "value (quantiles of training)",
+        "share of rows up to it",
         shown,
         [0.0, 0.2, 0.4, 0.6, 0.8, 1.0],
         lambda k: plain(float(column.labels[int(k)].replace(",", ""))),
@@ -127,15 +126,15 @@ def _bars(name: str, column: ColumnDrift) -> str:
     drawing = Drawing(
         name,
         f"{column.name}: categories in training and now",
-        "Two bars for each category: its share in training, in blue, and now, in orange.",
+        "The share of each category: blue for training, orange for now.",
         x=(0, top * 1.02),
         y=(len(order), 0),
         height=62 + 54 * len(order),
         left=6,
     )
-    drawing.axes("share of the rows", "", [top / 2, top], [], percent)
+    drawing.axes("share of rows", "", [top / 2, top], [], percent)
     for place, c in enumerate(order):
-        # Names stand above their bars, so that long ones fit.
+        # Labels are above their bars, so that long ones fit.
         label = column.labels[c]
         short = label if len(label) <= 40 else label[:39] + "…"
         drawing.words(0, place + 0.36, short)
@@ -149,51 +148,51 @@ def _bars(name: str, column: ColumnDrift) -> str:
 
 
 def _batch_rows(batches: list[Batch]) -> list[list[str]]:
-    """A line for each batch, the last one first: what is in the page's table."""
+    """The rows of the table of batches, latest first."""
     found = []
     for batch in reversed(batches):
-        told = []
+        cells = []
         for name in _drawn(batches):
             if name not in batch.expected:
-                told.append("–")
+                cells.append("–")
                 continue
             value, low, high = batch.expected[name]
             text = f"{value:.2f} ({low:.2f} to {high:.2f})"
             if name in batch.achieved:
                 outside = "" if batch.within(name) else ", outside"
                 text += f" → {batch.achieved[name]:.2f}{outside}"
-            told.append(text)
+            cells.append(text)
         rows = [batch.name, batch.date[:10], f"{batch.rows:,}", f"{batch.flagged:,}"]
-        found.append([*rows, *told, f"{len(batch.warnings)}"])
+        found.append([*rows, *cells, f"{len(batch.warnings)}"])
     return found
 
 
 def _batch_headings(batches: list[Batch]) -> list[str]:
-    """Of these columns."""
+    """The headings of the table of batches."""
     names = [MEASURES[name] for name in _drawn(batches)]
     return ["Batch", "Seen", "Rows", "Flagged", *names, "Warnings"]
 
 
 def _drawn(batches: list[Batch]) -> list[str]:
-    """The figures of any of the batches, in the usual order."""
+    """The scores that any of the batches has, in the usual order."""
     there = {name for batch in batches for name in batch.expected}
     return [name for name in MEASURES if name in there]
 
 
 def history_charts(batches: list[Batch]) -> list[tuple[str, str]]:
-    """A chart of each figure over the batches: its name, and an SVG."""
+    """A chart of each score over the batches: its name and an SVG."""
     last = batches[-MOST_DRAWN:]
     return [(MEASURES[name], _history_chart(name, last)) for name in _drawn(last)]
 
 
 def _history_chart(name: str, batches: list[Batch]) -> str:
-    """Expected as a line with its intervals, achieved as dots."""
+    """Expected scores as a line with intervals, achieved ones as dots."""
     n, title = len(batches), MEASURES[name]
     drawing = Drawing(
         f"history-{name}",
         f"{title}, batch by batch",
-        f"For each batch the expected {title}, with a 90 % interval; dots are what came "
-        f"true, where labels are known.",
+        f"The expected {title} of each batch, with a 90% interval. Dots are achieved "
+        f"scores, if labels are known.",
         x=(-0.5, n - 0.5),
         y=(0, 1),
     )

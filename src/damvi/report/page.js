@@ -42,12 +42,12 @@
     }));
   }
 
-  // So many rows count as one, where they are alike.
+  // effect: how many dependent rows count as one.
   const wilson = (part, whole, effect) => {
     const n = whole / effect, z = 1.6448536269514722, p = part / whole, s = z * z / n;
     const middle = (p + s / 2) / (1 + s);
     const half = z * Math.sqrt(p * (1 - p) / n + s / (4 * n)) / (1 + s);
-    // At 0 and 1 it ends there, whatever the rounding.
+    // At 0 and 1 the interval ends there, despite rounding.
     return [Math.min(Math.max(0, middle - half), p), Math.max(Math.min(1, middle + half), p)];
   };
   const count = (value) => value.toLocaleString("en");
@@ -56,9 +56,9 @@
     return value > 0 && value < 1 ? "<1" : value > 99 && value < 100 ? ">99" : String(Math.round(value));
   };
   const range = (part, whole, effect) => {
-    if (!whole) return "no rows to count";
+    if (!whole) return "no rows";
     const [low, high] = wilson(part, whole, effect);
-    return `${hundred(low)} to ${hundred(high)}, with 90 % confidence`;
+    return `90% interval: ${hundred(low)} to ${hundred(high)}`;
   };
   const short = (value) => value === 0 ? "0" : Math.abs(value) < 1000
     ? String(Number(value.toPrecision(3))) : count(Math.round(value));
@@ -72,7 +72,7 @@
     mark.setAttribute("cx", x0 + x * (x1 - x0));
     mark.setAttribute("cy", y0 + y * (y1 - y0));
   };
-  // Nothing is spoken before something was moved.
+  // Screen readers hear nothing until something is moved.
   let spoken, moved = false;
   const speak = (text) => {
     clearTimeout(spoken);
@@ -80,7 +80,7 @@
   };
   for (const each of all(".needs-script")) each.classList.remove("needs-script");
 
-  // All lists name the same class, as far as they know it: one without rows has no charts.
+  // Keep all class selectors in sync; a class without rows has no charts.
   const lists = ["weighed", "shown"].map(by).filter((list) => list);
   const choose = (value) => {
     for (const list of lists) {
@@ -99,7 +99,7 @@
 
   const { confusion, effects, cuts, weights, budget, download } = JSON.parse(by("live-data").textContent);
 
-  // Rows as a file. Text that a spreadsheet would run as a formula gets an apostrophe.
+  // Rows as a CSV file. Text that looks like a formula gets an apostrophe.
   let threshold = -Infinity;
   const isFlagged = (place) => !download.near || download.near[place] > threshold;
   const cell = (value) => {
@@ -119,17 +119,17 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
     const asked = number(by("n-found").textContent);
-    put("downloaded", rows < asked ? `${count(rows)} rows: more do not fit on the page; damvi predict writes all.` : `${count(rows)} rows.`);
+    put("downloaded", rows < asked ? `${count(rows)} rows, as many as fit on the page; damvi predict writes all.` : `${count(rows)} rows.`);
   });
   const list = () => {
     const found = cuts.found[state.at] + cuts.alarms[state.at], rows = all("#rows-flagged tbody tr");
     for (const row of rows) row.hidden = !isFlagged(Number(row.dataset.place));
     put("n-found", count(found));
-    put("n-shown", found > rows.length ? `; the ${rows.length} surest are listed` : "");
+    put("n-shown", found > rows.length ? `; the top ${rows.length} are listed` : "");
   };
   if (!confusion) return;
 
-  // Every figure of the page that follows from a table of decisions, line by line.
+  // Update every number on the page that follows from the confusion table.
   const heats = [0.02, 0.1, 0.25, 0.5, 0.75];
   const show = (table) => {
     const n = Math.round(Math.sqrt(table.length));
@@ -169,26 +169,26 @@
     if (n > 2) put("lead", ofClasses(there, right / total, (c) => at(c, c) / sizes[c]));
     return { at, sizes, named, total, macro: mean(f1) };
   };
-  // The sentence on top: words.py says the same.
+  // The lead sentence; words.py has the same.
   const ofClasses = (there, right, recall) => {
     const label = (c) => `"${by("classes").querySelector(`#r-${c}`).parentElement.cells[0].textContent}"`;
-    const words = `of 100 rows about ${hundred(right)} are given their right class.`;
-    if (there.length < 2) return `${words} All of them are ${label(there[0])}, so little can be said.`;
+    const words = `out of 100 rows, about ${hundred(right)} are classified correctly.`;
+    if (there.length < 2) return `${words} All of them are ${label(there[0])}, so this says little.`;
     const hardest = there.reduce((a, c) => recall(c) < recall(a) ? c : a);
     const easiest = there.reduce((a, c) => recall(c) > recall(a) ? c : a);
     const mean = there.reduce((all, c) => all + recall(c), 0) / there.length;
-    return `${words} Class by class, of 100 rows about ${hundred(mean)} are found on average: `
-      + `most of ${label(easiest)} (${hundred(recall(easiest))} of 100), `
-      + `fewest of ${label(hardest)} (${hundred(recall(hardest))} of 100).`;
+    return `${words} Averaged over the classes, about ${hundred(mean)} in 100 are found: `
+      + `most of ${label(easiest)} (${hundred(recall(easiest))}), `
+      + `fewest of ${label(hardest)} (${hundred(recall(hardest))}).`;
   };
   const ofOne = (found, flagged, real) => {
-    if (!real) return `${count(flagged)} rows are flagged, and none of all is real.`;
-    if (!flagged) return `nothing is flagged, and all ${count(real)} real ones are missed.`;
-    return `of 100 flagged rows about ${hundred(found / flagged)} are real; `
-      + `of 100 real ones about ${hundred(found / real)} are found.`;
+    if (!real) return `${count(flagged)} rows are flagged, but there are no positives.`;
+    if (!flagged) return `nothing is flagged, so all ${count(real)} positives are missed.`;
+    return `out of 100 flagged rows, about ${hundred(found / flagged)} are positive; `
+      + `out of 100 positives, about ${hundred(found / real)} are found.`;
   };
 
-  // Two classes: a threshold, chosen by what errors cost or by how many must be found.
+  // Two classes: a threshold, chosen by the costs of errors or by recall.
   const state = { mode: "own", at: 0 };
   const cheapest = (miss) => {
     let best = 0, least = Infinity;
@@ -208,7 +208,7 @@
     }
     return best;
   };
-  // The share flagged on a square-root scale: what matters happens among the first few.
+  // Share flagged on a square-root scale, since the first few rows matter most.
   const across = (share) => 84 + 402 * Math.sqrt(share);
   const drawCosts = (cost, total) => {
     const costs = cuts.found.map((found, i) => cost(cuts.positives - found, cuts.alarms[i]));
@@ -231,53 +231,53 @@
     put("lead", ofOne(found, flagged, cuts.positives));
     list();
     put("which", { own: "As the model decides",
-      cost: `At the threshold that costs least when a miss costs ${short(miss)} false alarms`,
-      recall: `At the most precise threshold that finds ${floor} % of the real ones` }[state.mode]);
+      cost: `At the cheapest threshold if a miss costs ${short(miss)} false alarms`,
+      recall: `At the most precise threshold that finds ${floor}% of positives` }[state.mode]);
     put("c-threshold", String(Number(threshold.toPrecision(4))));
     by("c-threshold").dataset.exact = String(threshold);
     put("o-precision", flagged ? hundred(found / flagged) : "–");
     put("o-precision-range", range(found, flagged, effects.precision[1]));
     put("o-recall", cuts.positives ? hundred(found / cuts.positives) : "–");
     put("o-recall-range", range(found, cuts.positives, effects.recall[1]));
-    put("o-flagged", `${short(100 * flagged / total)} %`);
+    put("o-flagged", `${short(100 * flagged / total)}%`);
     put("o-flagged-count", `${count(flagged)} of ${count(total)}`);
     const cost = (m, a) => unit * (miss * m + a) * 1000 / total;
     put("o-cost", short(cost(missed, alarms)));
-    put("o-cost-none", `if a miss costs ${short(miss * unit)} (flagging none: ${short(cost(cuts.positives, 0))})`);
+    put("o-cost-none", `if a miss costs ${short(miss * unit)} (flagging nothing: ${short(cost(cuts.positives, 0))})`);
     drawCosts(cost, total);
     put("v-cost", short(miss));
     by("s-cost").setAttribute("aria-valuetext", `A miss costs ${short(miss)} false alarms`);
-    put("v-recall", `${floor} %`);
+    put("v-recall", `${floor}%`);
     by("s-recall").setAttribute("aria-valuetext", `${floor} percent`);
     for (const radio of all("input[name=mode]")) radio.checked = radio.value === state.mode;
     speak(`${count(found)} found, ${count(missed)} missed, ${count(alarms)} false alarms; `
-      + `of 100 flagged ${flagged ? hundred(found / flagged) : "none"} are real. `
+      + `of 100 flagged, ${flagged ? hundred(found / flagged) : "none"} are positive. `
       + `Cost per 1,000 rows: ${short(cost(missed, alarms))}.`);
   };
 
-  // More classes: what a vote for one of them counts.
+  // More classes: the weight of a vote for one of them.
   const means = all(".of-mean").map((each) => [each, each.textContent]);
   const showWeight = () => {
     const slider = by("s-weight"), step = Number(slider.value), own = step === weights.own;
     const k = Number(by("weighed").value), times = short(weights.steps[step]);
     const label = by("weighed").selectedOptions[0].textContent;
     const { at, sizes, named, macro } = show(weights.tables[k][step]);
-    // Intervals of means are known for the model's own decisions only.
+    // Intervals of means are only known for the model's own decisions.
     for (const [each, text] of means) each.textContent = own ? text : "\u00a0";
     put("which", own ? "As the model decides" : `If votes for "${label}" counted ${times} times as much as in the model`);
     put("v-weight", times);
     put("v-factor", short(weights.steps[step] * weights.factors[k]));
     slider.setAttribute("aria-valuetext", `Votes for ${label} count ${times} times as much`);
     speak(`${label}: ${count(at(k, k))} of ${count(sizes[k])} found, `
-      + `${count(named[k] - at(k, k))} others taken for it. Macro F1 ${macro.toFixed(2)}.`);
+      + `${count(named[k] - at(k, k))} false alarms. Macro F1 ${macro.toFixed(2)}.`);
   };
 
-  // How many rows can be checked: what is found among the highest scores.
+  // What is found by checking the highest scores.
   const showTop = () => {
     const slider = by("s-top"), { rows, hits, precision, recall } = budget[Number(slider.value)];
     const of = ([value, low, high], form) => `${form(value)} (${form(low)} to ${form(high)})`;
-    const words = `About ${of(hits, short)} of them are real, with 90 % confidence: of 100 checked rows `
-      + `${of(precision, hundred)}; of 100 real ones ${of(recall, hundred)} are found.`;
+    const words = `About ${of(hits, short)} are positive: ${of(precision, hundred)} of 100 checked rows, `
+      + `and ${of(recall, hundred)} of 100 positives (90% intervals).`;
     put("v-top", count(rows));
     put("o-top", words);
     slider.setAttribute("aria-valuetext", `${count(rows)} rows`);
@@ -296,7 +296,7 @@
       const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
       const at = { class: "tick", "text-anchor": "middle", x: across(share), y: 182 };
       for (const [key, value] of Object.entries(at)) text.setAttribute(key, value);
-      text.textContent = `${100 * share} %`;
+      text.textContent = `${100 * share}%`;
       return text;
     }));
     by("s-cost").max = String(cuts.ratios.length - 1);

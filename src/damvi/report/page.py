@@ -1,4 +1,4 @@
-"""From the summary to one self-contained page: escaped, and allowed to load nothing."""
+"""Render the summary as a self-contained, escaped HTML page that loads nothing."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ RATIOS = (
     *(0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70),
     *(100, 150, 200, 300, 500, 700, 1000, 2000, 5000, 10_000),
 )
-"""What a miss may cost, in false alarms: the steps of the slider."""
+"""Costs of a miss, in false alarms: the steps of the slider."""
 HEATS = (0.02, 0.1, 0.25, 0.5, 0.75)
-"""From which share of a class's rows on a cell is darker; the script has the same."""
+"""Shares of a class's rows at which a cell gets darker; page.js has the same."""
 MOST_CELLS = 30
-"""Classes whose table of decisions is shown whole."""
+"""With more classes, the confusion table is left out."""
 MOST_COLUMNS = 200
 MOST_POINTS = 20
 SHARES = {"precision", "recall", "balanced_accuracy", "accuracy"}
 SCORE = (("score", "Score"), ("probability", "Probability"))
 DECIDED = (
-    ("decided", "Taken for"),
-    ("score", "Votes for that"),
-    ("probability", "Probability of that"),
+    ("decided", "Predicted"),
+    ("score", "Score"),
+    ("probability", "Probability"),
 )
 BUDGET = ("hits", "precision", "recall")
 FOUND = ("flagged", "named")
-"""Tables of rows that are found; the others are of errors."""
+"""Tables of rows found; the others list errors."""
 ROW_TABLES = {
     "missed": (
-        "Missed: real ones with a low score",
-        "Missed real ones, the lowest score first",
+        "Missed positives",
+        "Missed positives, lowest score first",
         SCORE,
     ),
     "false_alarms": (
-        "Costliest false alarms: others with a high score",
-        "False alarms, the highest score first",
+        "False alarms",
+        "False alarms, highest score first",
         SCORE,
     ),
     "mistakes": (
-        "The worst mistakes",
-        "Wrong decisions: missed rows of the rarer classes first, then the surest",
-        (("truth", "Really"), *DECIDED, ("score_of_truth", "Votes for the truth")),
+        "The worst errors",
+        "Wrong predictions: missed rows of rare classes first, then the most confident",
+        (("truth", "Label"), *DECIDED, ("score_of_truth", "Score of the label")),
     ),
     "flagged": (
         "",
-        "Flagged rows, the surest first",
-        (("truth", "Really"), *SCORE),
+        "Flagged rows, highest score first",
+        (("truth", "Label"), *SCORE),
     ),
     "named": (
         "",
-        "Rows of all classes but the most frequent, the surest first",
-        (("truth", "Really"), *DECIDED),
+        "Rows not predicted as the most frequent class, highest score first",
+        (("truth", "Label"), *DECIDED),
     ),
 }
-"""Heading and caption of a table of rows, and what is told of each row."""
+"""Heading, caption and columns of each table of rows."""
 BOUNDS = {"twice_gibbs": "2 x Gibbs risk", "tandem": "tandem", "c_bound": "C-bound"}
 
 Rows = list[list[str]]
@@ -82,7 +82,7 @@ def write_report(
     name: str = "",
     command: str = "",
 ) -> dict[str, Any]:
-    """Write the page about ``model`` on the rows of ``frame``, whole or not at all.
+    """Write the report on ``model`` and the rows of ``frame``.
 
     Parameters
     ----------
@@ -90,29 +90,27 @@ def write_report(
     frame : DataFrame
         See :func:`summarise`.
     path : path
-        Of the HTML file.
+        The HTML file.
     target, name, command
         See :func:`summarise`.
 
     Returns
     -------
     summary : dict
-        What the page shows, as plain values.
+        The contents of the page, as plain values.
     """
     summary = summarise(model, frame, target, name=name, command=command)
     write_whole(Path(path), render(summary))
-    # The rows to download are in the table that was given.
+    # The rows to download are in the user's table already.
     return {key: value for key, value in summary.items() if key != "download"}
 
 
 def render(summary: dict[str, Any]) -> str:
-    """The page of a summary."""
+    """The HTML page of a summary."""
     script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
     filters = {
         "per100": words.per_hundred,
         "range100": words.range_of_hundred,
-        # A figure does not break before its percent sign.
-        "steady": lambda text: text.replace(" %", "\u00a0%"),
         "small": small,
     }
     return fill(
@@ -128,11 +126,11 @@ def render(summary: dict[str, Any]) -> str:
 
 
 def fill(template: str, filters: dict[str, Any], **values: Any) -> str:
-    """The page of a template of this folder, in the style of all of them, escaped."""
+    """Render a template of this folder, with the common style and autoescaping."""
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
-        raise ImportError("reports need jinja2; pip install 'damvi[report]'") from error
+        raise ImportError("reports need jinja2: pip install 'damvi[report]'") from error
     text, style = (
         files(__package__).joinpath(file).read_text(encoding="utf-8")
         for file in (template, "page.css")
@@ -146,17 +144,17 @@ def fill(template: str, filters: dict[str, Any], **values: Any) -> str:
 
 
 def _values(summary: dict[str, Any]) -> dict[str, Any]:
-    """What the template needs beside the summary and the tables."""
+    """What the template needs besides the summary and the tables."""
     voters, labelled, say = summary["voters"], summary["labelled"], words.wording(summary)
     order = _order(summary)
     drawn = charts.of_model(summary, say.speaks)
     frequent = [summary["classes"][c] for c in order[::-1]][: charts.MOST_BARS]
     drawn["classes"] = charts.bars(
         "classes",
-        "How frequent the classes are",
+        "Class frequencies",
         [one["name"] for one in frequent],
         [one["rate"] if labelled else one["named"]["value"] for one in frequent],
-        "share of the rows",
+        "share of rows",
     )
     says = voters["hard"]["says"] if voters["known"] else []
     promised = labelled and not summary["certificate"]["why"]
@@ -207,21 +205,21 @@ def _values(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row_table(name: str, found: dict[str, Any]) -> tuple[Any, ...]:
-    """Heading, caption, what is told of each row where it is known, and the rows."""
-    heading, caption, told = ROW_TABLES[name]
+    """Heading, caption, the available columns, and the rows."""
+    heading, caption, columns = ROW_TABLES[name]
     known = found["rows"][0] if found["rows"] else {}
-    return heading, caption, [one for one in told if one[0] in known], found
+    return heading, caption, [one for one in columns if one[0] in known], found
 
 
 def _live(summary: dict[str, Any]) -> dict[str, Any]:
-    """What the script moves (thresholds of one class, or weights of several) and writes."""
+    """Data for the script: thresholds or class weights to move, and rows to download."""
     live: dict[str, Any] = {"download": summary["download"]}
     if not summary["labelled"]:
         return live
     table = [n for row in summary["decision"]["confusion"] for n in row]
     cuts = next((view["cuts"] for view in summary["views"]), None)
     if cuts:
-        # The slider starts at the costs that the model was fitted for, if these are known.
+        # The slider starts at the costs the model was fitted for, if known.
         cost = summary["cost"]
         alarm, miss = cost if cost and cost[0] > 0 else (1.0, 10.0)
         ratios = sorted({*RATIOS, miss / alarm})
@@ -237,7 +235,7 @@ def _live(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _order(summary: dict[str, Any]) -> list[int]:
-    """The classes as the page lists them: those that matter most first, then the rarest."""
+    """The classes in the order of the page: rare ones first, then by size."""
     return sorted(
         range(len(summary["classes"])),
         key=lambda c: (not summary["classes"][c]["rare"], _size(summary["classes"][c]), c),
@@ -245,7 +243,7 @@ def _order(summary: dict[str, Any]) -> list[int]:
 
 
 def _size(one: dict[str, Any]) -> int:
-    """How many rows are of a class or, where that is not known, are given it."""
+    """The rows of a class or, without labels, those predicted as it."""
     rows: int = one["named"]["part"] if one["rows"] is None else one["rows"]
     return rows
 
@@ -262,7 +260,7 @@ def heat(part: int, whole: int) -> int:
 
 
 def small(value: float | None) -> str:
-    """Three digits, and one at least of what is smaller.
+    """Three decimals, or one significant digit for tiny values.
 
     Examples
     --------
@@ -275,7 +273,7 @@ def small(value: float | None) -> str:
 
 
 def json_for_script(value: Any) -> str:
-    """JSON that cannot end the script element it stands in.
+    """JSON that cannot close the script element around it.
 
     Examples
     --------
@@ -289,7 +287,7 @@ def json_for_script(value: Any) -> str:
 
 
 def digest(text: str) -> str:
-    """What a Content-Security-Policy knows an inline style or script by."""
+    """The Content-Security-Policy hash of an inline style or script."""
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
@@ -365,7 +363,7 @@ def _columns(columns: list[dict[str, Any]]) -> Rows:
     rows = [
         [
             column["name"],
-            "not used" if column["kind"] == "dropped" else column["kind"],
+            "dropped" if column["kind"] == "dropped" else column["kind"],
             percent(column["missing"]),
             column["values"],
             column["reason"],
@@ -378,13 +376,13 @@ def _columns(columns: list[dict[str, Any]]) -> Rows:
 
 def _shown(key: str, value: float) -> str:
     if key in SHARES:
-        return f"{100 * value:.1f} %"
-    # Squared errors and costs a row are tiny where the positives are rare.
+        return f"{100 * value:.1f}%"
+    # Squared errors and costs per row are tiny if positives are rare.
     return f"{value:.3f}" if abs(value) >= 0.005 or not value else f"{value:.2g}"
 
 
 def _between(figure: list[float]) -> str:
-    """A figure, and its interval."""
+    """A score and its interval."""
     value, low, high = (f"{one:,.3g}" for one in figure)
     return f"{value} ({low} to {high})"
 
@@ -402,10 +400,10 @@ def _view_tables(view: dict[str, Any], caption: str) -> dict[str, Any]:
     """The numbers of the charts of one class."""
     found = view["distribution"]
     groups = [name for name in ("positive", "negative", "all") if name in found]
-    called = {"positive": "real", "negative": "not", "all": "rows"}
+    called = {"positive": "positive", "negative": "negative", "all": "rows"}
     edges, curve = found["edges"], view.get("curves")
     if "positive" in found:
-        caption += " Orange: real ones; blue: the others."
+        caption += " Orange: positives; blue: negatives."
     last = len(curve["recall"]) - 1 if curve else -1
     steps = sorted({round(k * last / MOST_POINTS) for k in range(MOST_POINTS + 1)})
     points = {
@@ -439,7 +437,7 @@ def _view_tables(view: dict[str, Any], caption: str) -> dict[str, Any]:
 
 
 def _promise(summary: dict[str, Any]) -> dict[str, Any]:
-    """The certificate's rates, class by class, and its bounds."""
+    """The certificate's rates by class, and its bounds."""
     found, say = summary["certificate"], words.wording(summary)
     if found["why"]:
         return {"promise_rows": [], "bound_headings": [], "bound_rows": []}
@@ -452,7 +450,7 @@ def _promise(summary: dict[str, Any]) -> dict[str, Any]:
             f"{rate['errors']:,}",
             percent(rate["errors"] / rate["rows"] if rate["rows"] else None),
             percent(rate["upper"]),
-            "says nothing: vacuous" if rate["vacuous"] else "",
+            "vacuous" if rate["vacuous"] else "",
         ]
         for name, rate in say.rates(summary, _order(summary)).items()
     ]

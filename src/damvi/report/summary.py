@@ -1,4 +1,4 @@
-"""All that the page says, as plain values: one entry a section."""
+"""The contents of the report as plain values."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ Labels = NDArray[np.intp]
 
 MAX_ROWS = 50
 MOST_DOWNLOADED = 5000
-"""Rows that the page can write to a file, within as many characters of their values."""
+"""Rows offered for download, within a limit on the characters of their values."""
 MOST_CHARACTERS = 400_000
 MAX_COLUMNS = 12
 MOST_PAIRS = 10
 MOST_VIEWS = 20
-"""Classes that have charts of their own: the rarest, if there are more."""
+"""Classes with their own charts; if there are more, the rarest."""
 
-UNLABELLED = "Without the true classes nobody can say which voter is right."
+UNLABELLED = "Without labels, the voters cannot be evaluated."
 KNOWN_ROWS = (
-    "The voters were trained on rows of this table, and what they say of rows they know "
-    "is no measure. Make the report on other rows to see how they differ."
+    "The voters were trained on rows of this table, so they cannot be evaluated here. Run "
+    "the report on new rows to compare them."
 )
 NO_PROMISE = (
-    "No promise can be made from rows that the model was fitted on. Keep some labelled "
-    "rows apart, use them for nothing else, and make the report on these."
+    "Training rows cannot support a guarantee. Set some labelled rows aside, use them for "
+    "nothing else, and run the report on those."
 )
 
 
@@ -62,20 +62,20 @@ def summarise(
     name: str = "",
     command: str = "",
 ) -> dict[str, Any]:
-    """Everything that the page shows, ready for JSON and for the template.
+    """The contents of the page, ready for JSON and for the template.
 
     Parameters
     ----------
     model : ModelParts
     frame : DataFrame
-        As :func:`damvi.tables.read_table` reads it. Training rows are judged by their
-        stored out-of-sample votes.
+        As from :func:`damvi.tables.read_table`. Training rows are scored by their stored
+        out-of-sample votes.
     target : str, optional
-        The column of the truth. By default the model's own, if it is there.
+        The column of true labels. Default: the model's target, if the table has it.
     name : str, optional
-        What to call the data, such as the file's name.
+        The name of the data, such as the file name.
     command : str, optional
-        The command that made the page.
+        The command that made the report.
     """
     table = JudgedTable.of(model, frame, target)
     features = [column.name for column in model.schema.used for _ in column.features]
@@ -110,17 +110,17 @@ def summarise(
 
 
 def _data(table: JudgedTable) -> dict[str, Any]:
-    """How many rows there are, and what the columns hold."""
+    """The number of rows, and what is in the columns."""
     judged = table.judged
     known, judgeable = int(judged.of_fit.sum()), int(judged.has_vote.sum())
     if not judgeable:
-        raise ValueError("no row has an honest vote; give the model other rows")
+        raise ValueError("no row has an out-of-sample vote; give other rows")
     return {
         "rows": len(judged),
         "judged": judgeable,
         "of_fit": known,
         "new": len(judged) - known,
-        # Of training rows one in so many is judged; of the others nothing is remembered.
+        # Only one in ``step`` training rows is remembered, and can be scored.
         "step": judged.step if judged.untold else 1,
         "words": judged.words,
         "alike": alike_words(judged.alike),
@@ -138,7 +138,7 @@ def _data(table: JudgedTable) -> dict[str, Any]:
 
 
 def _values(frame: Any, name: str) -> dict[str, Any]:
-    """Gaps of a column, and its values in a few words."""
+    """The share of missing values of a column, and a summary of the others."""
     if name not in frame.columns:
         return {"missing": None, "values": "not in this table"}
     column = frame[name]
@@ -151,7 +151,7 @@ def _values(frame: Any, name: str) -> dict[str, Any]:
             f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
             for value in np.quantile(there.to_numpy(), [0, 0.5, 1])
         )
-        return {"missing": missing, "values": f"{low} to {high}, half below {middle}"}
+        return {"missing": missing, "values": f"{low} to {high}, median {middle}"}
     if there.dtype.kind == "M":
         return {"missing": missing, "values": f"{there.min()} to {there.max()}"}
     counts = there.astype(str).value_counts()
@@ -206,7 +206,7 @@ def _with_truth(table: JudgedTable, labels: Labels, ranked: list[str]) -> dict[s
         "decision": {
             "confusion": counts.tolist(),
             "right": share(int(np.trace(counts)), int(counts.sum()), *effects["accuracy"]),
-            # How many rows count as one, since they are alike: for the script.
+            # Design effects of dependent rows, for the script.
             "effects": {name: list(each) for name, each in effects.items()},
             **{
                 name: overall[key].as_dict() if key in overall else None
@@ -237,11 +237,11 @@ def _with_truth(table: JudgedTable, labels: Labels, ranked: list[str]) -> dict[s
 
 
 def _guaranteed(promise: Any) -> str:
-    """The promise that the model was made with, in a line; empty without one."""
+    """The model's guarantee in a line; empty if it has none."""
     if not isinstance(promise, dict) or promise.get("threshold") is None:
         return ""
-    told = [f"{promise.get('words')}.", promise.get("price"), promise.get("basis")]
-    return f"It decides by a guarantee: {' '.join(map(str, told))}"
+    parts = [f"{promise.get('words')}.", promise.get("price"), promise.get("basis")]
+    return f"The threshold comes from a guarantee: {' '.join(map(str, parts))}"
 
 
 def _classes(
@@ -250,7 +250,7 @@ def _classes(
     figures: Figures | None,
     effects: dict[str, tuple[float, ...]],
 ) -> list[dict[str, Any]]:
-    """Each class: how frequent it is, and how well it is found."""
+    """Each class: its frequency, and how well it is found."""
     labels, total = table.fitted.labels, int(counts.sum())
     rare = labels.rare(counts.sum(axis=1))
     by_class = () if figures is None else figures.by_class
@@ -280,7 +280,7 @@ def _classes(
 
 
 def _scores(figures: Figures | None) -> list[dict[str, Any]]:
-    """The figures, with their intervals and what chance would give."""
+    """The scores, with intervals and chance levels."""
     if figures is None:
         return []
     return [
@@ -302,9 +302,9 @@ def _views(
     chance: Floats | None,
     effects: dict[str, tuple[float, ...]],
 ) -> list[dict[str, Any]]:
-    """For each class what its charts show, the rarest first; of two, the positive one.
+    """The chart data of each class, rarest first; with two, of the positive one.
 
-    ``truth`` and ``chance`` are those of the rows with a vote.
+    ``truth`` and ``chance`` are for the rows with a vote.
     """
     judged, labels = table.judged, table.fitted.labels
     known, reported = judged.has_vote, labels.reported
@@ -342,7 +342,7 @@ def _views(
 
 
 def _peers(scores: dict[str, Any]) -> dict[str, Any] | None:
-    """How plain models did beside this one when it was fitted, if that was measured."""
+    """Scores of the baselines when the model was fitted, if measured."""
     if not scores.get("models"):
         return None
     return {
@@ -356,7 +356,7 @@ def _peers(scores: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _voters(table: JudgedTable, labels: Labels) -> dict[str, Any]:
-    """The voters' figures on rows that they have not seen, or why there are none."""
+    """Voter statistics on rows they have not seen, or why there are none."""
     judged, fitted = table.judged, table.fitted
     classifier = table.model.classifier
     found = voters_on(classifier, table.X, labels, judged.decided, ~judged.of_fit)
@@ -367,7 +367,7 @@ def _voters(table: JudgedTable, labels: Labels) -> dict[str, Any]:
 
 
 def _mixed_up(counts: NDArray[Any], names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The most frequent mistakes: rows of one class that were taken for another."""
+    """The most frequent confusions between classes."""
     wrong = counts - np.diag(np.diagonal(counts))
     order = np.argsort(-wrong.reshape(-1), kind="stable")[:MOST_PAIRS]
     pairs = [divmod(int(at), len(names)) for at in order]
@@ -384,7 +384,7 @@ def _mixed_up(counts: NDArray[Any], names: tuple[str, ...]) -> list[dict[str, An
 
 
 def _rows_to_look_at(table: JudgedTable, ranked: list[str]) -> dict[str, Any]:
-    """Wrong decisions, and what was found."""
+    """Tables of errors, and of rows found."""
     judged, some = table.judged, {}
     if judged.labels is not None:
         wrong = np.flatnonzero(judged.has_vote & (judged.decided != judged.labels))
@@ -394,7 +394,7 @@ def _rows_to_look_at(table: JudgedTable, ranked: list[str]) -> dict[str, Any]:
 
 
 def _download(table: JudgedTable) -> dict[str, Any]:
-    """The rows that the page can write to a file: what was found, whole."""
+    """The rows offered for download, with all columns."""
     judged, names, frame = table.judged, table.names, table.frame
     rows = table.found()[:MOST_DOWNLOADED]
     columns = [str(name) for name in frame.columns]
@@ -418,10 +418,10 @@ def _download(table: JudgedTable) -> dict[str, Any]:
 
 
 def _rows(table: JudgedTable, rows: Labels, ranked: list[str]) -> dict[str, Any]:
-    """Rows for the eye: their scores, their classes, their values.
+    """Rows to list, with scores, classes and values.
 
-    Row numbers count from 1, as in the file below its header. The columns that matter
-    most come first; others, such as ids, follow while there is room.
+    Row numbers count from 1, below the header. The most important columns come first, then
+    others, such as ids, while there is room.
     """
     frame, judged, names = table.frame, table.judged, table.names
     others = [str(name) for name in frame.columns if name != table.target]
@@ -446,7 +446,7 @@ def _rows(table: JudgedTable, rows: Labels, ranked: list[str]) -> dict[str, Any]
     if judged.labels is not None:
         truth = judged.labels[shown]
         told["truth"] = [names[c] for c in truth]
-        # None for a class that nobody votes for: the negative one of two.
+        # None for the negative class of two, which gets no votes.
         known = np.isin(truth, table.fitted.labels.reported).tolist()
         scores = zip(table.score(shown, truth).tolist(), known, strict=True)
         told["score_of_truth"] = [score if voted else None for score, voted in scores]
@@ -462,10 +462,9 @@ def _rows(table: JudgedTable, rows: Labels, ranked: list[str]) -> dict[str, Any]
 
 
 def _promise(table: JudgedTable, labels: Labels) -> dict[str, Any]:
-    """What can be promised on rows to come: the certificate, or a reason.
+    """The certificate for new rows, or why there is none.
 
-    Whether rows are training rows, or merely look like some of them, is for
-    :func:`damvi.certificate.certify` to judge.
+    :func:`damvi.certificate.certify` finds out which rows are training rows.
     """
     if table.judged.of_fit.all():
         return {"why": NO_PROMISE}

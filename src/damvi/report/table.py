@@ -1,7 +1,7 @@
-"""The table of a report, and what the model says of it out of sample.
+"""The table of a report, with the model's out-of-sample votes on it.
 
-What differs between one class that is looked for, the positive one of two, and several is
-here: how near rows are to it, what a slider moves, and which rows are shown.
+The differences between two classes and more are handled here: scores relative to the
+threshold, what the slider moves, and which rows are listed.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 BUDGETS = 80
-"""Numbers of rows to look into, from one to all."""
+"""Steps of the alert-budget slider, from one row to all."""
 POINTS = 150
-"""Of a curve of one class of many; the corners of its hull are kept beside."""
+"""Points of a one-vs-rest curve; the corners of its hull are added."""
 MOST_WEIGHED = 16
-"""Of more classes the tables of the slider would take too much of the page."""
+"""With more classes, the tables for the slider would be too large."""
 
 UNCALIBRATED = (
-    "This model's score ranks rows and is no probability: here it is put on a scale from 0 "
-    "to 1. A pool of models (damvi fit --pool strong) gives probabilities."
+    "This model's scores are not calibrated probabilities, just rescaled to 0 to 1. "
+    "A pool of models (damvi fit --pool strong) gives calibrated ones."
 )
-PLAIN = "The model's probabilities on these rows."
-CROSSFITTED = "Training rows have theirs from a calibration that was learned on other rows."
+PLAIN = "These are the model's probabilities."
+CROSSFITTED = "Training rows are calibrated out of sample, on other rows."
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedTable:
-    """A table, and what the model says of it out of sample.
+    """A table, with the model's out-of-sample votes on it.
 
     Attributes
     ----------
     model : ModelParts
     fitted : FittedVote
     target : str
-        The column of the truth, where the table has it.
+        The column of true labels, if the table has it.
     frame : DataFrame
-        The user's table, as it was read, without the rows whose truth is missing.
+        The user's table as read, without unlabelled rows.
     numbers : ndarray of int, shape (n,)
-        Which row of the file each is, from 1.
+        The row numbers in the file, from 1.
     without_truth : int
-        How many rows were left out since their truth is missing.
+        How many unlabelled rows were left out.
     X : DataFrame
-        The same rows as the classifier sees them.
+        The encoded rows.
     judged : Judged
     """
 
@@ -74,7 +74,7 @@ class JudgedTable:
         if name in frame.columns:
             kept = label_texts(frame[name]).notna().to_numpy()
         if not kept.any():
-            raise ValueError(f"the target {name!r} has no value in any row")
+            raise ValueError(f"the target {name!r} is missing in all rows")
         rows, fitted = frame[kept].reset_index(drop=True), FittedVote(model.classifier)
         kind = FlaggedTable if len(fitted.labels.reported) == 1 else cls
         return kind(
@@ -93,59 +93,59 @@ class JudgedTable:
         return class_names(self.model.target)
 
     def score(self, rows: Labels, classes: Labels) -> Floats:
-        """The vote on each of the rows for its class; of two classes, for the positive."""
+        """The vote on each row for its class; with two classes, for the positive one."""
         return _of_classes(self.judged.columns, rows, classes)
 
     def chance(self, rows: Labels, classes: Labels) -> Floats:
-        """The probability of each of the rows for its class, likewise."""
+        """The probability of each row for its class, likewise."""
         columns = self.judged.probability.reshape(self.judged.columns.shape)
         return _of_classes(columns, rows, classes)
 
     @property
     def calibration_words(self) -> str:
-        """What the probabilities are."""
+        """How the probabilities were calibrated."""
         if not self.fitted.calibrates:
             return UNCALIBRATED
         learned = self.model.training.probability is not None
         return CROSSFITTED if learned and self.judged.of_fit.any() else PLAIN
 
-    # What differs where one class of two is looked for: see FlaggedTable.
+    # FlaggedTable overrides what follows for two classes.
 
     found_as: ClassVar[str] = "named"
-    """What the rows are called that are not of the usual class."""
+    """The key of the rows not predicted as the majority class."""
     most_cuts: ClassVar[int] = POINTS
     usual: ClassVar[int | None] = None
-    """The class that nobody is looking for, if all others are one."""
+    """The negative class, if there are two."""
 
     def standing(self, at: int) -> tuple[Floats, float, Floats]:
-        """How near each row is to the class in column ``at`` of the votes.
+        """How close each row is to the class in column ``at`` of the votes.
 
-        Also the cut above which it is given that class, and those of the slider. Training
-        rows are as near to it as to the thresholds that they were judged by.
+        Also returns the cut above which a row gets that class, and those of the slider.
+        Training rows are measured against their own thresholds.
         """
         judged, order = self.judged, self.fitted.labels.target_order
         near = standing(judged.vote, judged.threshold, order, at)
         return near, 0.5, 1 / (1 + np.array(STEPS))
 
     def near(self, rows: Labels) -> Any:
-        """How near rows are to be flagged; the decision follows the slider."""
+        """How close rows are to being flagged, for the slider."""
         return None
 
     def slider(self, cuts: Any) -> Any:
-        """The thresholds that the slider moves to."""
+        """The thresholds of the slider."""
         return None
 
     def charted(self, sizes: NDArray[Any], least: int) -> list[int]:
-        """The columns with charts, the rarest first: a class needs rows, and others."""
+        """The columns to chart, rarest first; a class needs rows, and not all of them."""
         order = np.argsort(sizes, kind="stable").tolist()
         return [at for at in order if least <= sizes[at] < sizes.sum()]
 
     def budget(self, truth: Labels) -> list[dict[str, Any]]:
-        """What is found if so many rows are looked into, from one to all."""
+        """What is found by checking the top rows, from one row to all."""
         return []
 
     def weights(self, truth: Labels) -> dict[str, Any] | None:
-        """What is decided where one of the classes counts for more, for the slider."""
+        """Confusion tables when one class counts for more or less, for the slider."""
         labels, judged = self.fitted.labels, self.judged
         if len(labels.reported) > MOST_WEIGHED:
             return None
@@ -161,9 +161,9 @@ class JudgedTable:
         }
 
     def mistakes(self, wrong: Labels, labels: Labels) -> dict[str, Labels]:
-        """Wrong decisions, missed rows of the rarer classes first, then the surest.
+        """Wrong predictions: missed rows of rare classes first, then the most confident.
 
-        Sure is one with many votes for the wrong class and few for the right one.
+        Confident means many votes for the wrong class and few for the right one.
         """
         classes, truth = self.fitted.labels, labels[wrong]
         sure = self.score(wrong, self.judged.decided[wrong]) - self.score(wrong, truth)
@@ -171,7 +171,7 @@ class JudgedTable:
         return {"mistakes": wrong[np.lexsort((-sure, ~rare))]}
 
     def found(self) -> Labels:
-        """Rows of all classes but the usual one, as they are decided, the surest first."""
+        """Rows not predicted as the majority class, highest votes first."""
         judged = self.judged
         taken = judged.decided != self.fitted.labels.usual
         rows = np.flatnonzero(judged.has_vote & taken)
@@ -179,7 +179,7 @@ class JudgedTable:
 
 
 class FlaggedTable(JudgedTable):
-    """The same where one class of two is looked for: its rows are flagged, or missed."""
+    """The same for two classes, where rows are flagged or not."""
 
     found_as = "flagged"
     most_cuts = MAX_CUTS
@@ -221,7 +221,7 @@ class FlaggedTable(JudgedTable):
         return None
 
     def mistakes(self, wrong: Labels, labels: Labels) -> dict[str, Labels]:
-        """The misses, and apart from them the false alarms, the surest first."""
+        """Missed positives and false alarms, the most confident first."""
         missed = labels[wrong] != self.usual
         score = self.score(wrong, self.judged.decided[wrong])
         low = wrong[missed][np.argsort(score[missed], kind="stable")]
@@ -229,7 +229,7 @@ class FlaggedTable(JudgedTable):
         return {"missed": low, "false_alarms": high}
 
     def found(self) -> Labels:
-        """All rows, of which a slider moves the threshold, or those that are flagged."""
+        """All rows, for the slider to select from, or without labels the flagged ones."""
         judged = self.judged
         rows = np.flatnonzero(judged.has_vote)
         taken = judged.decided[rows] != self.usual

@@ -1,4 +1,4 @@
-"""The summary in sentences, for those who read nothing else."""
+"""The sentences of the report."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 from ..messages import counted
 
 MEANINGS = {
-    "precision": "share of the flagged rows that are real",
-    "recall": "share of the real ones that are flagged",
-    "f1": "one figure for both: their harmonic mean",
-    "ap": "average precision: how well the scores rank real ones first, at any threshold",
-    "roc_auc": "how often a real one scores above another row; flatters rare classes",
-    "macro_f1": "precision and recall of a class in one figure, the mean over the classes",
-    "balanced_accuracy": "share of a class's rows that are found, mean over the classes",
-    "macro_ap": "how well the votes rank rows of a class first, the mean over the classes",
-    "macro_roc_auc": "how often a row of a class has more votes for it than another row",
-    "accuracy": "share of all rows given their right class; large classes count most",
-    "mcc": "correlation of decisions and truth; 0 is chance, 1 is perfect",
-    "brier": "squared error of the probabilities; lower is better",
+    "precision": "share of flagged rows that are positive",
+    "recall": "share of positives that are flagged",
+    "f1": "harmonic mean of precision and recall",
+    "ap": "average precision: how well the scores rank positives first, at any threshold",
+    "roc_auc": "how often a positive scores above a negative; optimistic for rare classes",
+    "macro_f1": "F1 averaged over the classes",
+    "balanced_accuracy": "recall averaged over the classes",
+    "macro_ap": "average precision averaged over the classes",
+    "macro_roc_auc": "ROC AUC averaged over the classes",
+    "accuracy": "share of rows classified correctly; large classes dominate",
+    "mcc": "correlation of predictions and labels; 0 is chance, 1 is perfect",
+    "brier": "mean squared error of the probabilities; lower is better",
 }
 MOST_LISTED = 5
 AS_IT_DECIDES = "As the model decides"
 
 
 def per_hundred(share: float | None) -> str:
-    """A share as a number out of 100 that hides neither a few nor a rest.
+    """A share as a number out of 100, with "<1" and ">99" at the ends.
 
     Examples
     --------
@@ -41,15 +41,15 @@ def per_hundred(share: float | None) -> str:
 
 
 def range_of_hundred(rate: dict[str, Any]) -> str:
-    """The interval of a share."""
+    """The interval of a share, out of 100."""
     if rate["value"] is None:
-        return "no rows to count"
+        return "no rows"
     low, high = per_hundred(rate["low"]), per_hundred(rate["high"])
-    return f"{low} to {high}, with 90 % confidence"
+    return f"90% interval: {low} to {high}"
 
 
 def of_hundred(rate: dict[str, Any]) -> tuple[str, str]:
-    """A share out of 100, and its interval; blank where there are no rows."""
+    """A share out of 100 and its interval; blank if there are no rows."""
     if rate["value"] is None:
         return "–", ""
     low, high = per_hundred(rate["low"]), per_hundred(rate["high"])
@@ -57,25 +57,27 @@ def of_hundred(rate: dict[str, Any]) -> tuple[str, str]:
 
 
 def percent(share: float | None, digits: int = 3) -> str:
-    """A share in percent, with digits enough for rare things."""
-    return "–" if share is None else f"{100 * share:.{digits}g} %"
+    """A share in percent, with enough digits for rare classes."""
+    return "–" if share is None else f"{100 * share:.{digits}g}%"
 
 
 def basis(summary: dict[str, Any]) -> str:
-    """Which rows this is about, in one short line that nobody can miss."""
+    """Which rows the report is about, in one short line."""
     data, n = summary["data"], f"{summary['data']['judged']:,}"
     if not summary["labelled"]:
-        return f"No true answers: what the model {wording(summary).acts}, not how well."
+        return (
+            f"No labels: this shows what the model {wording(summary).acts}, not how well."
+        )
     if data["of_fit"] == 0:
-        return f"Judged on {n} rows that are new to the model."
+        return f"Evaluated on {n} rows that are new to the model."
     some = f" (one in {data['step']})" if data["step"] > 1 else ""
     if data["new"] == 0:
-        return f"Judged on {n} training rows{some}, out of sample."
-    return f"Judged on {n} rows, training rows{some} out of sample."
+        return f"Evaluated out of sample on {n} training rows{some}."
+    return f"Evaluated on {n} rows, training rows{some} out of sample."
 
 
 def effect_words(effect: dict[str, Any], of: int) -> str:
-    """Which way a column pushes a class, in a sentence."""
+    """The effect of a column on the probability of a class, in a sentence."""
     place = 0 if len(effect["chance"][0]) == 1 else of
     chances = [each[place] for each in effect["chance"]]
     low, high = (effect["values"][pick(chances)] for pick in (_least, _most))
@@ -100,16 +102,16 @@ def _most(values: list[float]) -> int:
 def _shared_out(classes: list[dict[str, Any]]) -> str:
     by_number = sorted(classes, key=lambda one: -one["named"]["part"])
     parts = [
-        f"{one['named']['part']:,} of {one['named']['whole']:,} rows "
-        f"({percent(one['named']['value'])}) to {_quoted(one)}"
+        f"{_quoted(one)} for {one['named']['part']:,} of {one['named']['whole']:,} rows "
+        f"({percent(one['named']['value'])})"
         for one in by_number[:MOST_LISTED]
     ]
     left = sum(one["named"]["part"] for one in by_number[MOST_LISTED:])
-    return ", ".join([*parts, *([f"{left:,} to the others"] if left else [])])
+    return ", ".join([*parts, *([f"other classes for {left:,}"] if left else [])])
 
 
 def _quoted(one: dict[str, Any]) -> str:
-    """A class by its name, which may be any word of the sentence."""
+    """A quoted class name."""
     return f'"{one["name"]}"'
 
 
@@ -125,24 +127,22 @@ def data_words(summary: dict[str, Any]) -> str:
     if summary["labelled"]:
         words += wording(summary).extent(summary)
     kinds = [column["kind"] for column in data["columns"]]
-    words += (
-        f"; {counted(len(kinds) - kinds.count('dropped'), 'column is', 'columns are')} used"
-    )
+    words += f"; {counted(len(kinds) - kinds.count('dropped'), 'column')} used"
     if kinds.count("dropped"):
-        words += f" and {counted(kinds.count('dropped'), 'is', 'are')} not"
+        words += f", {kinds.count('dropped')} dropped"
     words += f". {data['words']}"
     if data["without_truth"]:
-        left = "row without a truth is", "rows without a truth are"
+        left = "unlabelled row was", "unlabelled rows were"
         words += f" {counted(data['without_truth'], *left)} left out."
     return words
 
 
 def voter_words(summary: dict[str, Any]) -> str:
-    """Who carries the vote, and how much they agree."""
+    """How the weight is spread over the voters, and how much they agree."""
     voters = summary["voters"]
     words = (
         f"The score is a weighted vote of {voters['voters']:,} models. "
-        f"{voters['survived']:,} of them have weight; {voters['half']:,} "
+        f"{voters['survived']:,} of them have nonzero weight; the top {voters['half']:,} "
         f"{'holds' if voters['half'] == 1 else 'hold'} half of it."
     )
     if not voters["known"]:
@@ -150,37 +150,37 @@ def voter_words(summary: dict[str, Any]) -> str:
     pairs = voters["pairs"]
     if pairs["mean_kappa"] is not None:
         mean = f"{pairs['mean_kappa']:.2f}"
-        words += f" Their agreement beyond chance (kappa) is {mean} on average"
+        words += f" Their mean agreement (Cohen's kappa) is {mean}"
         among = pairs["mean_kappa_weighted"]
         if among is not None and voters["survived"] < voters["voters"]:
-            words += f", and {among:.2f} among those with weight"
+            words += f", and {among:.2f} among voters with weight"
         words += "."
-    where = "training rows that each had not seen" if voters.get("of_fit") else "new rows"
+    where = "out-of-sample training rows" if voters.get("of_fit") else "new rows"
     return f"{words} Measured on {voters['rows']:,} {where}."
 
 
 def hard_words(summary: dict[str, Any]) -> str:
-    """What the voters say of the rows that the vote misses."""
+    """What individual voters say about missed rows."""
     hard, say = summary["voters"].get("hard"), wording(summary)
     if not hard or not hard["total"]:
-        return f"The vote misses none of the {say.hard}."
+        return f"The vote misses no {say.hard}."
     total, none = hard["total"], hard["found_by_none"]
     return (
-        f"Of the {total:,} {say.hard} that the vote misses, {total - none:,} {say.found} "
-        f"by at least one voter alone, and {none:,} by none: for these the columns, or the "
-        f"label, should be looked at."
+        f"The vote misses {total:,} {say.hard}. {total - none:,} of them {say.found} by at "
+        f"least one voter. The other {none:,} are missed by all: check their labels, or "
+        f"whether a column is missing."
     )
 
 
 def promise_words(summary: dict[str, Any]) -> str:
-    """The certificate's headline."""
+    """The headline of the certificate."""
     found = summary["certificate"]
     words = f"With {percent(1 - found['delta'])} confidence, on new rows drawn like these "
     return words + wording(summary).promise(summary)
 
 
 def lead(summary: dict[str, Any]) -> str:
-    """What a manager wants to know, in two or three sentences."""
+    """The main result, in two or three sentences."""
     say = wording(summary)
     if not summary["labelled"]:
         return say.decisions(summary)
@@ -188,47 +188,45 @@ def lead(summary: dict[str, Any]) -> str:
 
 
 class OneClass:
-    """How a page speaks of one class that is looked for: what is flagged is it, or not."""
+    """Wording for two classes: rows are flagged as positive, or not."""
 
     several = False
     acts = "flags"
     thresholds = "thresholds"
-    hard = "real ones"
+    hard = "positives"
     found = "would be flagged"
-    speaks = "that it is real"
+    speaks = "for the positive class"
     would = "flagged it."
     classes = "both"
     curve = (
-        "Each point is a threshold you could set. The dot is the one chosen above; the "
-        "dashed line is what chance would give."
+        "Each point is a possible threshold. The dot is the one chosen above; the dashed "
+        "line is chance."
     )
     roc = (
-        "The same thresholds, by how many of the others are flagged by mistake. With rare "
-        "real ones this curve flatters; trust the one before."
+        "The same thresholds, by false-alarm rate. For rare classes this curve looks too "
+        "good; trust the precision-recall curve."
     )
-    distribution = (
-        "How many rows have each score. The dashed line is the model's own threshold."
-    )
+    distribution = "Number of rows by score. The dashed line is the model's threshold."
     covered = (
-        "They are for rows drawn like these, if they were used for nothing before: not to "
-        "train, tune, calibrate or choose. They are about how often decisions are wrong at "
-        "the model's own threshold, not at one chosen above."
+        "The bounds hold for rows drawn like these, provided these were not used before: "
+        "not to train, tune, calibrate or select a model. They are for the model's own "
+        "threshold, not for one chosen above."
     )
-    bound_headings = ("at most", "missed", "false alarms", "all decisions")
+    bound_headings = ("bound", "missed", "false alarms", "all errors")
     segment_headings = (
         "segment",
         "rows",
-        "real",
+        "positive",
         "flagged",
-        "found, of 100 real",
-        "90 % interval",
-        "real, of 100 flagged",
-        "90 % interval",
+        "recall, %",
+        "90% interval",
+        "precision, %",
+        "90% interval",
     )
 
     def decided(self, summary: dict[str, Any]) -> str:
         if summary["data"]["of_fit"]:
-            return "As the model decides, with thresholds tuned on other rows"
+            return "At thresholds tuned on other rows"
         return f"At the model's own threshold (score above {summary['threshold']:.4g})"
 
     def decisions(self, summary: dict[str, Any]) -> str:
@@ -239,25 +237,25 @@ class OneClass:
         )
 
     def found_of(self, summary: dict[str, Any]) -> str:
-        """What is found; the script says the same of other thresholds."""
+        """What is found; ``page.js`` has the same sentences for other thresholds."""
         real = summary["classes"][1]
         flagged = real["named"]["part"]
         if not real["rows"]:
             rows = counted(flagged, "row is", "rows are")
-            return f"{rows} flagged, and none of all is real."
+            return f"{rows} flagged, but there are no positives."
         if not flagged:
-            return f"nothing is flagged, and all {real['rows']:,} real ones are missed."
+            return f"nothing is flagged, so all {real['rows']:,} positives are missed."
         return (
-            f"of 100 flagged rows about {per_hundred(real['precision']['value'])} are "
-            f"real; of 100 real ones about {per_hundred(real['recall']['value'])} are "
-            f"found."
+            f"out of 100 flagged rows, about {per_hundred(real['precision']['value'])} are "
+            f"positive; out of 100 positives, about "
+            f"{per_hundred(real['recall']['value'])} are found."
         )
 
     def meaning(self, summary: dict[str, Any]) -> str:
         target, real = summary["target"], summary["classes"][1]
         return (
-            f"Real means that '{target['name']}' is '{target['positive']}', as in "
-            f"{percent(real['rate'])} of these rows."
+            f"Positive means that '{target['name']}' is '{target['positive']}' "
+            f"({percent(real['rate'])} of these rows)."
         )
 
     def segment(self, group: dict[str, Any]) -> list[str]:
@@ -274,24 +272,24 @@ class OneClass:
 
     def extent(self, summary: dict[str, Any]) -> str:
         real = summary["classes"][1]
-        return f", {real['rows']:,} of them real ({percent(real['rate'])})"
+        return f", {real['rows']:,} of them positive ({percent(real['rate'])})"
 
     def promise(self, summary: dict[str, Any]) -> str:
         found = summary["certificate"]
         missed, alarms = found["missed_by_class"][1], found["flagged_by_class"][1]
         words = (
-            f"at most {percent(missed['upper'])} of the real ones are missed and at most "
-            f"{percent(alarms['upper'])} of the others are flagged."
+            f"at most {percent(missed['upper'])} of positives are missed and at most "
+            f"{percent(alarms['upper'])} of negatives are flagged."
         )
         return words + _if_vacuous(missed, "flagging at random")
 
     def rates(self, summary: dict[str, Any], order: list[int]) -> dict[str, Any]:
-        """The promised rates, by what they are of."""
+        """The guaranteed rates, by name."""
         found = summary["certificate"]
         return {
-            "real ones missed": found["missed_by_class"][1],
-            "others flagged": found["flagged_by_class"][1],
-            "all decisions": found["overall"],
+            "positives missed": found["missed_by_class"][1],
+            "negatives flagged": found["flagged_by_class"][1],
+            "all errors": found["overall"],
         }
 
     def bound(self, made: dict[str, Any]) -> list[str]:
@@ -306,61 +304,58 @@ class OneClass:
 
 
 class EachClass:
-    """How a page speaks of several classes, each of which is looked for."""
+    """Wording for three or more classes."""
 
     several = True
-    acts = "decides"
-    thresholds = "the factors of the classes"
-    hard = "rows of rarer classes"
-    found = "are given their class"
-    speaks = "for its true class"
-    would = "given it its class."
+    acts = "predicts"
+    thresholds = "class factors"
+    hard = "rows of rare classes"
+    found = "are classified correctly"
+    speaks = "for the true class"
+    would = "classified it correctly."
     classes = "all"
     curve = (
-        "Each point is what votes for this class could count, the other classes counting "
-        "as in the model. The dot is what is decided; the dashed line is what chance would "
-        "give."
+        "Each point is a possible weight of this class, with the others as in the model. "
+        "The dot is the current choice; the dashed line is chance."
     )
     roc = (
-        "The same, by how many of the others are taken for it. For a rare class this curve "
-        "flatters; trust the one before."
+        "The same, by the share of other rows predicted as this class. For a rare class "
+        "this curve looks too good; trust the precision-recall curve."
     )
     distribution = (
-        "How many rows have each share of the vote for this class. The class with the "
-        "largest share, times its factor, is decided for."
+        "Number of rows by share of the vote for this class. The class with the largest "
+        "share times factor is predicted."
     )
     covered = (
-        "The promises for the classes hold together. They are for rows drawn like these, "
-        "if they were used for nothing before: not to train, tune, calibrate or choose. "
-        "They are about how often decisions are wrong as the model decides, not with a "
-        "weight chosen above."
+        "The bounds for all classes hold together. They hold for rows drawn like these, "
+        "provided these were not used before: not to train, tune, calibrate or select a "
+        "model. They are for the model's own decisions, not for a weight chosen above."
     )
-    bound_headings = ("bound", "all decisions")
-    segment_headings = ("segment", "rows", "right, of 100", "90 % interval")
+    bound_headings = ("bound", "all errors")
+    segment_headings = ("segment", "rows", "correct, %", "90% interval")
 
     def decided(self, summary: dict[str, Any]) -> str:
         return "As the model decides"
 
     def decisions(self, summary: dict[str, Any]) -> str:
-        return f"The model gives {_shared_out(summary['classes'])}."
+        return f"The model predicts {_shared_out(summary['classes'])}."
 
     def found_of(self, summary: dict[str, Any]) -> str:
-        """What is found; the script says the same of other weights."""
+        """What is found; ``page.js`` has the same sentences for other weights."""
         decision, classes = summary["decision"], there(summary)
         words = (
-            f"of 100 rows about {per_hundred(decision['right']['value'])} are given their "
-            f"right class."
+            f"out of 100 rows, about {per_hundred(decision['right']['value'])} are "
+            f"classified correctly."
         )
         if not decision["mean_found"]:
-            return f"{words} All of them are {_quoted(classes[0])}, so little can be said."
+            return f"{words} All of them are {_quoted(classes[0])}, so this says little."
         hardest = min(classes, key=lambda one: one["recall"]["value"])
         easiest = max(classes, key=lambda one: one["recall"]["value"])
         return (
-            f"{words} Class by class, of 100 rows about "
-            f"{per_hundred(decision['mean_found']['value'])} are found on average: most of "
-            f"{_quoted(easiest)} ({per_hundred(easiest['recall']['value'])} of 100), "
-            f"fewest of {_quoted(hardest)} ({per_hundred(hardest['recall']['value'])} of "
-            f"100)."
+            f"{words} Averaged over the classes, about "
+            f"{per_hundred(decision['mean_found']['value'])} in 100 are found: most of "
+            f"{_quoted(easiest)} ({per_hundred(easiest['recall']['value'])}), fewest of "
+            f"{_quoted(hardest)} ({per_hundred(hardest['recall']['value'])})."
         )
 
     def meaning(self, summary: dict[str, Any]) -> str:
@@ -373,7 +368,7 @@ class EachClass:
         classes, known = summary["classes"], there(summary)
         words = f" of {len(known)} classes"
         if len(known) < len(classes):
-            words += f" ({len(classes) - len(known)} more are known to the model)"
+            words += f" (the model knows {len(classes) - len(known)} more)"
         largest = max(known, key=lambda one: one["rows"])
         rarest = min(known, key=lambda one: one["rows"])
         return (
@@ -383,13 +378,13 @@ class EachClass:
 
     def promise(self, summary: dict[str, Any]) -> str:
         found, overall = summary["certificate"], summary["certificate"]["overall"]
-        words = f"at most {percent(overall['upper'])} of all decisions are wrong."
-        words += _if_vacuous(overall, "always naming the largest class")
+        words = f"at most {percent(overall['upper'])} of all predictions are wrong."
+        words += _if_vacuous(overall, "always predicting the largest class")
         told = [k for k, one in enumerate(found["missed_by_class"]) if not one["vacuous"]]
         if told:
             best = min(told, key=lambda k: found["missed_by_class"][k]["upper"])
             words += (
-                f" Class by class the promises are below; the firmest is that at most "
+                f" The tightest bound for a class: at most "
                 f"{percent(found['missed_by_class'][best]['upper'])} of "
                 f"{_quoted(summary['classes'][best])} are missed."
             )
@@ -397,11 +392,11 @@ class EachClass:
 
     def rates(self, summary: dict[str, Any], order: list[int]) -> dict[str, Any]:
         found, classes = summary["certificate"], summary["classes"]
-        rates = {"all decisions": found["overall"]}
+        rates = {"all errors": found["overall"]}
         for c in order:
             name = classes[c]["name"]
             rates[f"{name}: missed"] = found["missed_by_class"][c]
-            rates[f"others taken for {name}"] = found["flagged_by_class"][c]
+            rates[f"others predicted as {name}"] = found["flagged_by_class"][c]
         return rates
 
     def bound(self, made: dict[str, Any]) -> list[str]:
@@ -409,7 +404,7 @@ class EachClass:
 
 
 def wording(summary: dict[str, Any]) -> OneClass | EachClass:
-    """How to speak of what the summary is about."""
+    """The wording for the summary's target: two classes or more."""
     many = summary["target"]["positive"] is None
     return EachClass() if many else OneClass()
 
@@ -417,4 +412,4 @@ def wording(summary: dict[str, Any]) -> OneClass | EachClass:
 def _if_vacuous(rate: dict[str, Any], guess: str) -> str:
     if not rate["vacuous"]:
         return ""
-    return f" That promises no more than {guess} would: there are too few rows."
+    return f" This is no better than {guess}: there are too few rows."
