@@ -186,7 +186,7 @@ def test_coin_flips_score_as_chance_does(model):
         ({"reweight": -1.0}, "reweight"),
         ({"unlabeled_weight": 1.0}, "unlabeled_weight"),
         ({"pos_label": 7}, r"pos_label=7 is not one of the classes in y"),
-        ({"cv": 1}, "cv=1 must be a number of folds"),
+        ({"cv": 1}, "cv=1 must be between 2 and 100 folds"),
         ({"cv": "prefit"}, "voter 'linear': .*not fitted"),
     ],
     ids=str,
@@ -297,7 +297,7 @@ def test_other_settings_without_another_training(table, pool):
     np.testing.assert_array_equal(model.weights_, fresh.weights_)
     np.testing.assert_array_equal(model.predict_proba(X), fresh.predict_proba(X))
     assert model.threshold_ == fresh.threshold_
-    with pytest.raises(TypeError, match="and not voting"):
+    with pytest.raises(TypeError, match=", not voting"):
         model.reweigh(voting="hard")
     with pytest.raises(ValueError, match="bogus"):
         model.reweigh(shrinkage=0.3, threshold="bogus")

@@ -152,7 +152,7 @@ class Labels:
         if pos_label is not None:
             raise ValueError(
                 f"Only binary classification is supported with pos_label={pos_label!r}, "
-                f"and y has {len(classes)} classes; leave it out, or name one class "
+                f"but y has {len(classes)} classes; leave it out, or name one class "
                 f"against the rest, as in y == {pos_label!r}"
             )
         return cls(classes, None, np.argsort(-counts, kind="stable"))

@@ -485,6 +485,7 @@ class Metric:
                 others = folds_to_learn_from(fold, some, self.votes.forward)
                 known = np.isin(folds, others)
                 rows = read_rows(_only(votes[fold], known), targets, weight)
+                # Not smoothed: many settings are compared, and calibrations take time.
                 threshold = search(rows, self.objective, order)
                 decided[here] = decide(vote[here], threshold, order)
         rows = read_rows(vote, targets, weight)

@@ -493,7 +493,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         if slow and self.verbose:
             with progress_lines("Leaving out slow voters") as show:
                 for name in slow:
-                    show(1, 1, f"Left out {name}: {TOO_SLOW}.")
+                    show(1, 1, f"Dropped {name}: {TOO_SLOW}.")
         # Also drops their part in the emphasis, as if they had never been in the pool.
         return voters.take(kept), replace(votes, votes=votes.take(kept).votes)
 
@@ -571,7 +571,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 train_all(training, self.n_jobs, judge if screens else None, follow)
             self.left_out_ = training.left_out
             for name, why in self.left_out_.items() if self.verbose else ():
-                show(1, 1, f"Left out {name}: {why}.")
+                show(1, 1, f"Dropped {name}: {why}.")
         whole = training.whole
         self.estimators_used_ = [training.named[k] for k in whole]
         voters = training.voters

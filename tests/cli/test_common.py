@@ -78,8 +78,8 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["fit", "data.csv", "--target", "is_fraud", "--pool", "weak"], 2, "strong"),
         (["fit", "data.csv", "--target", "is_fraud", "--time-limit", "0"], 2, "time-limit"),
         (["predict", "model.damvi", "gone.csv"], 1, "no such file: gone.csv"),
-        (["predict", "gone.damvi", "data.csv"], 1, "file not found: gone.damvi"),
-        (["info", "gone.damvi"], 1, "file not found: gone.damvi"),
+        (["predict", "gone.damvi", "data.csv"], 1, "no such file: gone.damvi"),
+        (["info", "gone.damvi"], 1, "no such file: gone.damvi"),
         (["evaluate", "model.damvi", "data.csv", "--cost-miss", "0"], 2, "x>0"),
         pytest.param(
             ["fit", "data.csv", "--target", "is_fraud", "-o", "/proc/m.damvi"],

@@ -175,7 +175,7 @@ def test_a_column_that_is_rarely_another_is_used(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: f.assign(kind=np.nan), "no value"),
+        (lambda f: f.assign(kind=np.nan), "missing in every row"),
         (lambda f: f.assign(kind=1), "only one class"),
         (lambda f: f.assign(kind=f["when"]), "has type timestamp"),
         (lambda f: f.drop(columns="kind"), "no target column 'kind'"),

@@ -150,7 +150,7 @@ def test_changes_of_the_table_are_said(old):
         warnings.simplefilter("always")
         model = damvi.fit(table, like=damvi.load(old))
     said = "\n".join(str(one.message) for one in caught)
-    assert "'shop' is a category as before, though it looks like a number here" in said
+    assert "'shop' is a category as before, but looks like a number here" in said
     assert "'size' was a number and is now dropped: constant" in said
     assert "new column is not used: 'note'. Use keep= to add them" in said
     assert "the negative class of 'bad' was 'no' and is now several other labels" in said

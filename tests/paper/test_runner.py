@@ -135,7 +135,7 @@ def test_what_goes_wrong_is_noted_and_the_rest_goes_on(tmp_path, registry):
     protocol = Protocol(splits="stratified")
     cells = {c["method"]: c for c in run(plan, tmp_path, protocol, n_jobs=2, time_limit=8)}
     assert cells["S-DT"]["status"] == cells["A-BG"]["status"] == "failed"
-    assert "has 4 rows to train on" in cells["S-DT"]["note"]
+    assert "only 4 training rows" in cells["S-DT"]["note"]
     assert cells["slow"]["status"] == "timeout"
     assert cells["slow"]["note"] == "stopped after 8 seconds"
     assert cells["killed"]["status"] == "died"

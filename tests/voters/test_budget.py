@@ -288,7 +288,7 @@ def test_progress_tells_of_voters_as_they_come(rows, capsys):
         told = capsys.readouterr().err
         assert "linear" in told
         assert "alone" in told
-        assert "Left out guess: no weight" in told
+        assert "Dropped guess: no weight" in told
 
 
 def test_a_limit_and_who_was_used_survive_clones_and_files(rows, tmp_path):
@@ -340,7 +340,7 @@ def test_for_speed_fitted_voters_are_timed_too(rows, capsys):
     model = fitted(trained, rows, cv="prefit", prefer="speed", verbose=1)
     assert "copy" in model.left_out_
     assert [name for name, _ in model.estimators_used_] == list(model.voters_.names)
-    assert "Left out copy: adds too little" in capsys.readouterr().err
+    assert "Dropped copy: adds too little" in capsys.readouterr().err
 
 
 def test_speed_survives_clones_and_files_and_needs_rows_in_memory(rows, tmp_path):

@@ -233,7 +233,7 @@ class _OneClass:
     def constant(self, found: Certificate) -> str:
         """What always deciding for the largest class comes to."""
         flags = found.missed.rows > found.false_alarms.rows
-        return "Always flagging" if flags else "Never flagging any"
+        return "Always flagging" if flags else "Never flagging"
 
     def bounds(
         self, model: Any, vote: Any, targets: Any, decided: Any, delta: float
@@ -257,7 +257,7 @@ class _EachClass:
 
     def positive(self, labels: tuple[Any, ...], by_class: tuple[Any, ...]) -> Any:
         raise AttributeError(
-            f"with {len(labels)} classes none is positive; see missed_by_class and "
+            f"there is no positive class among {len(labels)}; use missed_by_class and "
             f"flagged_by_class"
         )
 

@@ -228,7 +228,7 @@ def one_line(error: Exception) -> str:
             f"run pip install 'damvi[all]'"
         )
     if isinstance(error, FileNotFoundError) and error.filename:
-        return f"file not found: {error.filename}"
+        return f"no such file: {error.filename}"
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"

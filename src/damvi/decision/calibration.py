@@ -25,7 +25,8 @@ from .objectives import Number, Rows, read_folds, read_rows, require_all_classes
 Method = Literal["auto", "platt", "beta", "isotonic"]
 
 ENOUGH_POSITIVES = 300
-"""Number of positives from which "auto" uses isotonic regression of the weighted vote."""
+"""Number of positives from which "auto" uses isotonic regression of the weighted vote. With
+fewer, thresholds are tuned on expected counts."""
 ENOUGH_FOR_ISOTONIC = 10_000
 """Number of rows of the rarer class from which "auto" uses isotonic regression of voters;
 with about 2,000 of them, Platt scaling was still better (results/pools)."""

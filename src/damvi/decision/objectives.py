@@ -279,7 +279,10 @@ class Objective:
         raise NotImplementedError
 
     def value(self, counts: Counts) -> Number:
-        """The score for display."""
+        """The score: displayed, and maximised unless ``preference`` says otherwise.
+
+        It must be finite for all counts, none or all rows flagged included; see ``share``.
+        """
         raise NotImplementedError
 
     def preference(self, counts: Counts) -> tuple[Number, ...]:

@@ -1,9 +1,9 @@
 """Tuning of the threshold for two classes, and of a factor for each of three or more.
 
 A threshold is the factor of one class against the other. For two classes, all possible
-thresholds are compared in one sort. For three or more, a larger factor for a rare class
-finds more of its rows, with more false alarms; the factors balance this for macro F1, one
-class at a time.
+thresholds are compared in one sort; with few positives, on expected counts. For three or
+more, a larger factor for a rare class finds more of its rows, with more false alarms; the
+factors balance this for macro F1, one class at a time.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def tune_threshold(
     order : array of int, shape (C,), optional
         The classes in the order in which they win ties; by default 0, 1, ...
     smooth : bool, default=False
-        With fewer than 300 positives, maximise the expected F score (or minimise the
-        expected cost): each row counts as positive with the probability that
-        :func:`calibrate_vote` gives its vote, so that a few lucky positives do not
-        decide the threshold. The estimators use this. Minimum rates, budgets of flags
-        and three or more classes are not affected.
+        With fewer than 300 (effective) positives, maximise the expected F score, or
+        minimise the expected cost: each row counts as positive with the probability that
+        :func:`calibrate_vote` gives its vote, so that a few lucky positives do not decide
+        the threshold. The estimators use this. Minimum rates, budgets of flags and three
+        or more classes are not affected.
 
     Returns
     -------

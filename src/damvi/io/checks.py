@@ -386,7 +386,7 @@ def _check_forest(forest: Forest) -> None:
     require_array(forest.nodes, np.int32, (None, NODE_COLUMNS), "nodes")
     require_array(forest.sets, np.uint8, (None, SET_BYTES), "sets")
     require_array(weights, trees_of(weights.shape[1]).weight_type, (n, None), "weights")
-    require(2 <= weights.shape[1] <= MAX_CLASSES, "weights of no known classes")
+    require(2 <= weights.shape[1] <= MAX_CLASSES, "wrong number of classes")
     require_array(forest.rows, np.int32, (n,), "rows")
     require_starts(forest.roots, None, n, 1, "roots")
     require_starts(forest.set_starts, len(forest), len(forest.sets), 0, "set_starts")
