@@ -215,7 +215,9 @@ def crossfit_f1(vote: Array, targets: Array, folds: Array) -> float:
     flagged = np.zeros(len(vote), dtype=bool)
     for fold in np.unique(folds):
         here = folds == fold
-        flagged[here] = vote[here] > tune_threshold(vote[~here], targets[~here], "f1")
+        flagged[here] = vote[here] > tune_threshold(
+            vote[~here], targets[~here], "f1", smooth=True
+        )
     return float(f1_score(targets, flagged, zero_division=0))
 
 

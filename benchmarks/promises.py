@@ -85,7 +85,12 @@ def judge(
     known = ~np.isnan(vote)
     own, truth = vote[known], table.y[known]
     decided = crossfit_decisions(
-        own, truth, "f1", weighting.folds[known], forward=weighting.forward
+        own,
+        truth,
+        "f1",
+        weighting.folds[known],
+        forward=weighting.forward,
+        smooth=True,
     )
     times, groups = (
         None if given is None else given[known] for given in (table.times, table.groups)

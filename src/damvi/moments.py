@@ -278,7 +278,7 @@ def c_bound_of(mu1: float, mu2: float) -> float:
 
 def _check_votes(votes: ArrayLike, signs: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     votes, signs = np.asarray(votes), np.asarray(signs)
-    if signs.ndim != 1 or signs.shape != votes.shape[:-1]:
+    if votes.ndim != 2 or signs.shape != votes.shape[:1]:
         raise ValueError(
             f"votes must have shape (n, K) and signs shape (n,), but have "
             f"{votes.shape} and {signs.shape}"

@@ -104,127 +104,128 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         order, everything that predicts a fold is learned from earlier folds (see
         :func:`~damvi.forward_splits`). With "prefit", the estimators must already be
         fitted, and the rows given to ``fit`` are only used to weight them.
-        Calibrate soft votes before they are weighted, out of fold; "auto" chooses by the
+    calibration : {"auto", "platt", "isotonic"} or None, default="auto"
         How to calibrate soft votes before they are weighted, out of fold. "auto" chooses
         by the number of positives.
-        Lean on the positives that the plain vote misses, as in the paper, or not; a
+    reweight : bool or float, default=False
         Whether to give more weight to the positives that the plain (equally weighted) vote
         misses, as in the paper. A number from 0 to 1 sets the strength.
-        How much more a positive counts than a negative when votes are calibrated and
+    balance : float, default=0.25
         How far to balance the classes when votes are calibrated and weighted. With 0,
         all rows count the same, with 1 both classes have the same total weight; in
         between, the log-odds of the classes are scaled down. Thresholds and probabilities
         always refer to the natural class rates.
-        How far the weights are drawn towards equal ones, from 0 to 1 (excluded).
+    shrinkage : float, default=0.03
         How far to shrink the weights towards equal weights, in [0, 1).
-        Fit a constant along with the weights. Soft votes on a rare class all lie near -1,
+    fit_intercept : bool, default=True
         Whether to fit an intercept along with the weights. Soft votes on a rare class all
         lie near -1, and without an intercept the weights would have to make up for that.
         ``threshold="vote"`` then includes the intercept. With three or more classes, each
         class has its own intercept, which only affects the weights.
-        How to weight the voters: the exact minimum of the C-bound, the paper's local
+    solver : {"exact", "slsqp", "uniform"}, default="exact"
         How to weight the voters: "exact" is the exact minimum of the C-bound, "slsqp" the
         paper's local solver, "uniform" the plain vote, for comparison.
-        Where to cut the vote: "vote" (at 0, the paper's way), "f1", {"fbeta": 2},
+    threshold : default="auto"
         The threshold on the vote: "vote" (0, as in the paper), "f1", {"fbeta": 2},
         {"recall": 0.9}, {"precision": 0.5}, {"cost": (false_alarm, miss)}, or a number.
-        It is tuned on out-of-fold votes; see :mod:`damvi.decision`. With three or more
-        classes, the vote for each class is multiplied by a factor: "vote" (all 1),
-        "macro_f1", or a list of numbers. "auto" is "f1", or "macro_f1" with three or more
-        classes.
-        How much the voters' disagreement on ``X_unlabeled`` counts, if ``fit`` is given
+        It is tuned on out-of-fold votes, with few positives on expected counts; see
+        :mod:`damvi.decision`. With three or more classes, the vote for each class is
+        multiplied by a factor: "vote" (all 1), "macro_f1", or a list of numbers. "auto" is
+        "f1", or "macro_f1" with three or more classes.
+    unlabeled_weight : float, default=0
         Weight of the voters' disagreement on ``X_unlabeled``, in [0, 1). With 0, unlabelled
         rows given to ``fit`` are ignored with a warning; nothing we tried with them helped
         reliably.
-        The positive class. None: the rarer one (of two equal ones, the last in order).
+    pos_label : label, default=None
         The positive class. None is the rarer one, or the last if both are equally
         frequent. Only for two classes.
-        Seconds for ``fit``, on the cores that ``n_jobs`` allows. Voters are tried in the
+    time_limit : float, default=None
         Time limit of ``fit`` in seconds, on the cores that ``n_jobs`` allows. Voters are
         tried in the order of the list, and left out if there is no time to train them on
         all folds. "strong" has more voters with a time limit than without. At least one
         voter is trained, if necessary on a subset of the rows. The result depends on the
         clock; ``estimators_used_`` lists the voters trained. Not available for tables
         beyond memory.
-        "speed" makes predictions quicker: the time that voters take to answer has a price,
+    prefer : {"speed"} or None, default=None
         "speed" makes predictions faster by putting a price on the voters' prediction time:
         2 % of the C-bound for the time of all. Voters that are not worth their price are
         removed one by one, and the others are weighted again. Prediction times are measured
         (the minimum of three, on up to 1,000 rows), so the selection may differ from run to
         run; ``estimators_used_`` lists the voters kept. Out-of-fold scores do not account
         for this selection. Not available for tables beyond memory.
-        Voters trained or asked at a time. No result depends on it, unless there is a
+    n_jobs : int, default=None
         Number of voters trained, or voting, in parallel. It does not affect the result,
         except through measured times (``time_limit`` and ``prefer``).
-        The seed of the folds and of the voters. An int makes the fit repeatable;
+    random_state : int, RandomState instance or None, default=None
         Seed of the folds and of the voters. Pass an int for reproducible results; on
         another CPU or with another BLAS, the last bits may differ.
+    verbose : int, default=0
         1 shows a progress bar.
-        1 shows a progress bar.
+
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order.
         The class labels, sorted.
-        The class taken as positive; None with three or more.
+    pos_label_ : label
         The positive class; None with three or more classes.
-        The voters. They are trained on the labels 0 and 1, where 1 is ``pos_label_``; with
+    estimators_ : list of K classifiers
         The voters. They are trained on the labels 0 and 1, where 1 stands for
         ``pos_label_``; with three or more classes, on positions in ``classes_``. With
         ``cv="prefit"``, the models as given.
-        The same by name.
+    named_estimators_ : dict
         The voters by name.
-        Their weights Q, on the simplex. Zeros are common, and skipped in prediction.
+    weights_ : ndarray of shape (K,)
         The weights Q of the voters, non-negative with sum 1. Many are 0, and such voters
         are skipped in prediction.
-        The C-bound of the vote out of fold, 1 when the voters are no better than a coin.
+    c_bound_ : float
         The C-bound of the out-of-fold vote; 1 if the voters are no better than chance.
-        The two quantities behind it: mean error of a voter, and diversity.
+    gibbs_risk_, disagreement_ : float
         The Gibbs risk (mean error of a voter) and the disagreement (diversity) behind it.
-        The vote above which a row is flagged, or the factors of three or more classes.
+    threshold_ : float or ndarray of shape (n_classes,)
         Rows with a vote above it are predicted positive. With three or more classes, the
         factor of each class.
-        How the threshold was tuned, with an honest (cross-fitted) figure of what it gives.
+    tuning_ : Tuning or None
         How the threshold was tuned, with a cross-fitted estimate of the score it attains.
         None if it was not tuned, or if all rows with an out-of-fold vote are in one fold.
-        The learned weights beside the plain vote, by average precision out of fold. Where
+    comparison_ : PlainVoteComparison or None
         The learned weights compared with the plain vote, by out-of-fold average precision.
         If the learned weights are worse by more than a standard error, the plain vote is
         kept (``comparison_.plain_kept``); out-of-fold scores account for this choice. None
         if there is nothing to compare: with ``solver="uniform"``, one voter, or two folds.
-        The decision function on each training row, out of fold, with weights learned on
+    oob_decision_function_ : ndarray of shape (n,) or (n, n_classes)
         The decision function on the training rows, out of fold, with weights learned on
         other rows. NaN for rows that are in no test fold of ``cv``.
-        The voters before they were trained. Given as ``estimators``, with the same
+    estimators_used_ : list of (str, classifier)
         The unfitted voters that were used. Passed as ``estimators``, with the same
         ``random_state`` and neither ``time_limit`` nor ``prefer``, they give the same
         model, bit for bit. Only for tables in memory; not saved with the model.
-        Voters that have no part, and why: those that there was no time for, of "strong"
+    left_out_ : dict of str to str
         Voters that were left out, with the reason: no time left, no weight in the vote on
         the first two folds ("strong" only), or too slow for ``prefer="speed"``. Not saved
         with the model.
-        The votes of the latter on the training rows, out of fold, to compare with: they are
+    slow_votes_ : dict of str to ndarray
         Out-of-fold votes on the training rows of the voters that were trained, but are too
         slow for ``prefer="speed"``. Not saved with the model.
-        What the trainings of each voter took, by its name, the folds included. It is not
+    seconds_ : dict of str to float
         Training time of each voter by name, including the folds. Not saved with the
         model.
-        Only after :meth:`prune`: the price of fewer voters.
+    pruning_ : Pruning
         The effect of pruning on the scores; only after :meth:`prune`.
-        What the parts of damvi work with: the classes (:class:`~damvi.labels.Labels`), the
+    labels_, voters_, votes_, decision_
         The parts of the model: the classes (:class:`~damvi.labels.Labels`), the voters,
         their votes on the training rows (not saved with the model), and the threshold with
         its tuning.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-        Only when X has column names.
+    feature_names_in_ : ndarray of str
         Names of the columns; only if X has column names.
+
     Notes
     -----
-    ``predict_proba`` is calibrated on out-of-fold votes, and increases with the vote.
     ``predict_proba`` is calibrated on out-of-fold votes and increases with the vote.
     ``predict`` follows the threshold, not the larger probability. A tie goes to the
     majority class.
+
     References
     ----------
     .. [1] A. Goyal and J. Khiari (2020), Diversity-Aware Weighted Majority Vote

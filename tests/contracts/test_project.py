@@ -1,6 +1,7 @@
 """The project's papers, workflows and recipe agree with the Makefile and the sources."""
 
 import importlib.util
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -219,3 +220,23 @@ def test_fit_returns_what_it_is_called_on_to_a_type_checker():
         assert getattr(damvi, name).fit.__annotations__["return"] == "Self"
     assert FastForestClassifier.fit.__annotations__["return"] == "Self"
     assert fit_context.__annotations__["return"] == "Callable[[F], F]"
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        "DAMVIClassifier",
+        "DAMVIVotingClassifier",
+        "FastForestClassifier",
+        "FastTreeClassifier",
+    ],
+)
+def test_every_parameter_is_documented_once(estimator):
+    from damvi import voters
+
+    one = getattr(voters, estimator, None) or getattr(damvi, estimator)
+    lines = inspect.cleandoc(one.__doc__).splitlines()
+    named = [line.partition(" : ")[0] for line in lines if " : " in line]
+    documented = [name for names in named for name in names.split(", ")]
+    for parameter in one._get_param_names():
+        assert documented.count(parameter) == 1, parameter

@@ -296,3 +296,25 @@ def test_a_smoothed_threshold_is_tuned_and_judged():
         assert (cuts[~others] == own).all()
     decided = crossfit_decisions(vote, targets, "f1", folds, smooth=True)
     np.testing.assert_array_equal(decided, vote > cuts)
+
+
+def test_folds_are_smoothed_if_all_rows_are():
+    rng = np.random.default_rng(1)
+    targets = np.repeat([1, 0], [330, 3000])  # 264 positives in four folds of five
+    vote = np.tanh(targets - 1 + 0.4 * rng.standard_normal(len(targets)))
+    folds = rng.integers(0, 5, len(targets))
+    plain, smooth = (
+        crossfit_thresholds(vote, targets, "f1", folds, smooth=smooth)
+        for smooth in (False, True)
+    )
+    np.testing.assert_array_equal(plain, smooth)
+
+
+@pytest.mark.parametrize("n_positives", [1, 2, 5])
+def test_few_rows_can_be_tuned_smoothly(n_positives):
+    rng = np.random.default_rng(2)
+    targets = np.repeat([1, 0], [n_positives, 30])
+    vote = np.tanh(targets - 1 + 0.4 * rng.standard_normal(len(targets)))
+    tuning = tune(vote, targets, "f1", smooth=True)
+    low, high = tuning.threshold_interval
+    assert -1 <= low <= tuning.threshold <= high <= 1

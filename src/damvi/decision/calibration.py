@@ -304,7 +304,9 @@ def crossfit_probability(
 
 def calibrate_rows(rows: Rows, method: str = "auto") -> Calibrator:
     """Fit a calibrator; rows may lack a class, as those of the other folds do at times."""
-    return Calibrator(tuple(_fit_curve(own, method) for own in rows.against_the_rest()))
+    with one_blas_thread():
+        curves = tuple(_fit_curve(own, method) for own in rows.against_the_rest())
+    return Calibrator(curves)
 
 
 def _fit_curve(rows: Rows, method: str) -> ProbabilityCurve:

@@ -329,6 +329,7 @@ def tune(
     aim = parse_objective(objective, rows.n_classes)
     aim.check(rows)
     numbers = deal_folds(rows, N_FOLDS, seed) if folds is None else read_folds(folds, rows)
+    smooth = smooth and is_smoothed(rows, aim)
     threshold = search(rows, aim, order, smooth=smooth)
     warn_if_out_of_reach(rows, aim, threshold, order)
     seen = decide(rows.vote, threshold, order)
@@ -337,7 +338,7 @@ def tune(
     threshold_interval = None
     if isinstance(aim, MacroF1):
         value_interval = _redraw_table(rows, unseen, seed)
-    elif smooth and is_smoothed(rows, aim):
+    elif smooth:
         threshold_interval = _jackknife(rows, aim, threshold, order, seed)
         value_interval = _redraw_counts(rows, aim, unseen == 1, seed)
     else:
@@ -393,7 +394,7 @@ def crossfit_decisions(
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
     decided = np.full(rows.n_given, 0 if order is None else np.asarray(order)[0], np.intp)
-    numbers = read_folds(folds, rows)
+    numbers, smooth = read_folds(folds, rows), smooth and is_smoothed(rows, aim)
     thresholds = _crossfit(rows, aim, numbers, forward, order, smooth)
     decided[rows.index] = decide(rows.vote, thresholds, order)
     return decided
@@ -425,6 +426,7 @@ def crossfit_thresholds(
     aim = parse_objective(objective, rows.n_classes)
     thresholds = np.full((rows.n_given, *rows.vote.shape[1:]), np.nan)
     numbers = read_folds(folds, rows)
+    smooth = smooth and is_smoothed(rows, aim)
     thresholds[rows.index] = _crossfit(rows, aim, numbers, forward, order, smooth)
     return thresholds
 
@@ -557,15 +559,21 @@ def _jackknife(
     A tenth of the rows is left out at a time; to calibrate many draws would take too long.
     """
     groups = deal_folds(rows, N_GROUPS, seed)
+    parts = [rows.take(groups != one) for one in range(N_GROUPS)]
     found = np.array(
         [
-            search(rows.take(groups != one), aim, order, smooth=True)
-            for one in range(N_GROUPS)
+            search(part, aim, order, smooth=True)
+            for part in parts
+            if part.positive.any() and not part.positive.all()
         ]
     )
-    error = np.sqrt((N_GROUPS - 1) * np.var(found))
-    reach = float(error * stats.t.ppf((1 + LEVEL) / 2, N_GROUPS - 1))
-    return threshold - reach, threshold + reach
+    ends = float(rows.vote.min()), float(rows.vote.max())
+    if len(found) < 2:
+        return min(ends[0], threshold), max(ends[1], threshold)
+    error = np.sqrt((len(found) - 1) * np.var(found))
+    reach = float(error * stats.t.ppf((1 + LEVEL) / 2, len(found) - 1))
+    low, high = max(threshold - reach, ends[0]), min(threshold + reach, ends[1])
+    return min(low, threshold), max(high, threshold)
 
 
 def _redraw_counts(
@@ -574,16 +582,17 @@ def _redraw_counts(
     """The value of given decisions on rows drawn again, class by class."""
     rng = np.random.RandomState([seed, 17])
     mass = aim.mass(rows)
-
-    def draw(side: NDArray[np.bool_]) -> tuple[Number, Number]:
-        parts = side & flagged, side & ~flagged
-        mean, others = (float(mass[part].sum() / max(part.sum(), 1)) for part in parts)
-        drawn = rng.binomial(side.sum(), parts[0].sum() / side.sum(), size=N_DRAWS)
-        above = np.asarray(drawn * mean)
-        return above, np.asarray(above + (side.sum() - drawn) * others)
-
-    found, positives = draw(rows.positive)
-    alarms, negatives = draw(~rows.positive)
+    # Positives, which are few, are drawn one by one; of negatives the mean mass counts.
+    own, flags = mass[rows.positive], flagged[rows.positive]
+    times = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), size=N_DRAWS)
+    found, positives = (np.asarray(times @ part) for part in (own * flags, own))
+    others, flags = mass[~rows.positive], flagged[~rows.positive]
+    above, below = (
+        float(others[part].sum() / max(part.sum(), 1)) for part in (flags, ~flags)
+    )
+    drawn = rng.binomial(len(others), flags.mean(), size=N_DRAWS)
+    alarms = np.asarray(drawn * above)
+    negatives = np.asarray(alarms + (len(others) - drawn) * below)
     return _interval(aim.value(Counts(found, alarms, positives, negatives, rows.total)))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -270,8 +270,10 @@ def f1_by_class(table: Number) -> Number:
 class Objective:
     """Base class: rows count by their weight, and there is no tie-breaker."""
 
-    can_be_smoothed: ClassVar[bool] = False
-    """Whether ``smooth`` of ``tune_threshold`` applies."""
+    @property
+    def can_be_smoothed(self) -> bool:
+        """Whether ``smooth`` of ``tune_threshold`` applies."""
+        return False
 
     @property
     def name(self) -> str:
@@ -364,8 +366,11 @@ class Factors(MacroF1, Fixed):
 class FBeta(Objective):
     """The F score in which recall counts ``beta`` times as much as precision."""
 
-    can_be_smoothed: ClassVar[bool] = True
     beta: float = 1.0
+
+    @property
+    def can_be_smoothed(self) -> bool:
+        return True
 
     @property
     def name(self) -> str:
@@ -456,9 +461,13 @@ class Cost(Objective):
     ``false_alarm`` and ``miss`` are numbers, or arrays with one entry per row.
     """
 
-    can_be_smoothed: ClassVar[bool] = True
     false_alarm: float | Number
     miss: float | Number
+
+    @property
+    def can_be_smoothed(self) -> bool:
+        # The amount at stake may tell the class, so that p(y) times it would mislead.
+        return np.ndim(self.false_alarm) == np.ndim(self.miss) == 0
 
     @property
     def name(self) -> str:

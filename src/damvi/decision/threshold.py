@@ -46,6 +46,9 @@ BELOW = 1 / 8
 to the next. If k of n votes are flagged, a new vote exceeds the lowest flagged one with
 probability k / (n + 1), and the next one with probability (k + 1) / (n + 1)."""
 MAX_SWEEPS = 20
+MOST_SMOOTHED = 100_000
+"""Rows above which thresholds are not smoothed: calibrating each fold would take longer
+than it is worth."""
 
 
 def tune_threshold(
@@ -87,8 +90,9 @@ def tune_threshold(
         With fewer than 300 (effective) positives, maximise the expected F score, or
         minimise the expected cost: each row counts as positive with the probability that
         :func:`calibrate_vote` gives its vote, so that a few lucky positives do not decide
-        the threshold. The estimators use this. Minimum rates, budgets of flags and three
-        or more classes are not affected.
+        the threshold. The estimators use this. Minimum rates, budgets of flags, costs
+        that differ from row to row, three or more classes, and more than 100,000 rows are
+        not affected.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def tune_threshold(
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
     aim.check(rows)
-    threshold = search(rows, aim, order, smooth=smooth)
+    threshold = search(rows, aim, order, smooth=smooth and is_smoothed(rows, aim))
     warn_if_out_of_reach(rows, aim, threshold, order)
     return threshold
 
@@ -132,16 +136,20 @@ def search(
     if isinstance(aim, MacroF1):
         return _best_factors(rows, order)
     wins = positive_wins(order)
-    if smooth and is_smoothed(rows, aim):
+    if smooth and _has_both(rows):
         return _best_expected_cut(rows, aim, wins)
     return _best_cut(rows, aim.among(rows.n_given), wins)
 
 
 def is_smoothed(rows: Rows, aim: Objective) -> bool:
-    """Whether expected counts tell more than the rows themselves: positives are few."""
-    if not aim.can_be_smoothed or rows.positive.all():
+    """Whether ``smooth`` has an effect: expected counts are better if positives are few."""
+    if not (aim.can_be_smoothed and _has_both(rows) and len(rows) <= MOST_SMOOTHED):
         return False
-    return 0 < effective_size(rows.weight[rows.positive]) < ENOUGH_POSITIVES
+    return effective_size(rows.weight[rows.positive]) < ENOUGH_POSITIVES
+
+
+def _has_both(rows: Rows) -> bool:
+    return bool(rows.positive.any()) and not rows.positive.all()
 
 
 def warn_if_out_of_reach(

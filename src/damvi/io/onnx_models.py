@@ -206,7 +206,7 @@ def _forest(graph: Graph, model: Any, data: Data) -> Answer:
 
 def _mean_of_trees(graph: Graph, X: str, trees: Trees, shares: Values) -> Answer:
     """The mean of the shares (nodes, c) over the trees."""
-    n_trees, kind = len(trees), _kind_of(shares.T)
+    n_trees, kind = len(trees), _kind_of(range(shares.shape[1]))
 
     def mean(values: str) -> str:
         total = graph.ordered_sum(values, n_trees)

@@ -25,7 +25,7 @@ from sklearn.tree import (
 )
 
 from .. import _compat
-from ..labels import MAX_CLASSES, vote_shape
+from ..labels import MAX_CLASSES
 from .boosters import Parts, check_classes, check_columns, check_counts, check_threads
 from .checks import require, require_array, require_depth, require_family
 from .container import Json, ModelFileError, Reader, Writer
@@ -268,8 +268,8 @@ def _rebuild_boosting(model: Any, parts: Parts) -> None:
     require(isinstance(classes, np.ndarray) and classes.ndim == 1, "no classes")
     n_classes = len(classes)
     check_classes(classes, n_classes)
-    require(1 < n_classes <= MAX_CLASSES, "a number of classes out of range")
-    width = vote_shape(1, n_classes)[-1]  # it adds up as many as a vote has
+    require(2 <= n_classes <= MAX_CLASSES, "number of classes out of range")
+    width = 1 if n_classes == 2 else n_classes  # the sums that it adds up
     require_array(start, np.float64, (width,), "start")
     require(np.isfinite(start).all(), "baseline is not finite")
     n, n_features = len(parts["left"]), parts["n_features"]
