@@ -77,7 +77,8 @@ TABLES: tuple[Table, ...] = (
         "covid",
         "medicaldata/covid_testing",
         lambda d: d["result"].astype(str) == "positive",
-        "gender clinic_name demo_group payor_group patient_class age pan_day drive_thru_ind",
+        "gender clinic_name demo_group payor_group patient_class age pan_day "
+        "drive_thru_ind",
     ),
     ("resume", "AER/ResumeNames", lambda d: d["call"].astype(str) == "yes", "- call"),
     (
