@@ -8,9 +8,9 @@ A voter of the strong pool is trained on five folds and once on all rows, and th
 all rows answers. Here the models of the folds answer too, or alone, and the five folds are
 drawn again by other seeds: a training row's vote is then the mean over the repeats, each by
 a model that was not trained on the row, and a test row's the mean of all models. Splits and
-rows are those of benchmarks/portfolio.py; with ``--small`` at most 70 positives and 2,000
-negatives of the training rows are used, as tables are for which an hour is far too long,
-and the test rows stay. ``train`` goes on where it stopped.
+rows are those of benchmarks/portfolio.py; with ``--small 70`` at most 70 positives and
+2,000 negatives of the training rows are used, and the test rows stay. ``train`` goes on
+where it stopped.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from pools import FOLDS, digest, keep_votes, kept_votes, load_kernels
 from portfolio import CHEAPEST_FIRST, Place, of_pool, places, words
 
 FIVE = ("lightgbm", "extra_trees", "spline_linear", "lightgbm_pairs", "balanced_forest")
-MOST_ROWS = (2000, 70)
-"""Negatives and positives of a small table."""
+MOST_NEGATIVES = 2000
+"""Of a small table."""
 NINE = (*FIVE, "random_forest", "forest", "xgboost", "catboost")
 
 
@@ -46,24 +46,30 @@ NINE = (*FIVE, "random_forest", "forest", "xgboost", "catboost")
 class SmallPlace(Place):
     """A split of which few training rows are used."""
 
+    positives: int = 70
+
+    @property
+    def most(self) -> tuple[int, int]:
+        return MOST_NEGATIVES, self.positives
+
     @cached_property
     def rows(self) -> Any:
         train, test, seed = super().rows
         y, rng = self.y[train], np.random.default_rng([seed, 11])
         some = [
             rng.permutation(np.flatnonzero(y == label))[:most]
-            for label, most in enumerate(MOST_ROWS)
+            for label, most in enumerate(self.most)
         ]
         return train[np.sort(np.concatenate(some))], test, seed
 
     @cached_property
     def ground(self) -> dict[str, Any]:
-        return {**super().ground, "most": MOST_ROWS}
+        return {**super().ground, "most": self.most}
 
 
 def some_places(args: argparse.Namespace) -> Iterator[Place]:
     for place in places(args):
-        yield SmallPlace(**vars(place)) if args.small else place
+        yield SmallPlace(**vars(place), positives=args.small) if args.small else place
 
 
 def path_of(place: Place, name: str, make: Any, repeat: int) -> Path:
@@ -245,7 +251,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/repeats"))
     parser.add_argument("--first-split", type=int, default=0)
     parser.add_argument("--splits", type=int, default=2)
-    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--small", type=int, metavar="POSITIVES")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--datasets", nargs="+", default=list(CHEAPEST_FIRST))
     parser.add_argument("--only", nargs="+", choices=NINE)

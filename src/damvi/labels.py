@@ -142,7 +142,7 @@ class Labels:
 
     @staticmethod
     def kind(n_classes: int) -> type[Labels]:
-        """What so many classes are: for whoever knows nothing else of them."""
+        """The class of labels for this number of classes."""
         return BinaryLabels if n_classes == 2 else Labels
 
     @classmethod
@@ -312,8 +312,8 @@ class Labels:
         places = np.flatnonzero(self.classes == label)
         if not len(places):
             raise ValueError(
-                f"of the {self.n_classes} classes one is shown against the rest; say "
-                f"which, as in pos_label={self.classes.tolist()[-1]!r}"
+                f"one of the {self.n_classes} classes is shown against the rest; choose "
+                f"it, as in pos_label={self.classes.tolist()[-1]!r}"
             )
         shares = self.votes_for(votes, int(places[0]))
         # Hard votes stay whole numbers.
@@ -443,12 +443,12 @@ class BinaryLabels(Labels):
 
 
 def vote_shape(n_rows: Any, n_classes: int) -> tuple[Any, ...]:
-    """Of a vote: a number a row on two classes, and a share for each of more."""
+    """Shape of a vote: one number per row for two classes, otherwise one per class."""
     return Labels.kind(n_classes).vote_shape(n_rows, n_classes)
 
 
 def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
-    """What a vote for each class is, in a byte: a sign on two, and its number on more."""
+    """The hard vote for each class, in one byte: a sign for two, otherwise its number."""
     return Labels.kind(n_classes).hard_votes(n_classes)
 
 

@@ -351,8 +351,8 @@ def read_lightgbm(model: Any) -> Boosted:
     kind, parts = _kind_of(model.classes_), columns_of_lightgbm(model)
     if parts["objective"] != kind.lightgbm:
         raise ValueError(
-            f"only boosting with the objective {kind.lightgbm!r} is known here, and this "
-            f"is {parts['objective']!r}"
+            f"LightGBM can be exported with the objective {kind.lightgbm!r}, not "
+            f"{parts['objective']!r}"
         )
     best = max(parts["best_iteration"], 0) * parts["width"]
     found = lightgbm_trees(parts)[: best or None]
@@ -420,8 +420,8 @@ def read_xgboost(model: Any) -> Boosted:
     kind = _kind_of(model.classes_)
     if booster_name != "gbtree" or objective != kind.xgboost:
         raise ValueError(
-            f"only booster 'gbtree' with {kind.xgboost!r} is known here, and this is "
-            f"{booster_name!r} with {objective!r}"
+            f"XGBoost can be exported with booster 'gbtree' and objective "
+            f"{kind.xgboost!r}, not {booster_name!r} and {objective!r}"
         )
     if not np.isnan(model.missing):
         raise ValueError(f"missing={model.missing!r} is not supported; leave it at NaN")

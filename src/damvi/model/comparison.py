@@ -168,16 +168,16 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
 
 
 def as_metric(threshold: Any, target: Target, n_rows: int) -> Metric:
-    """The metric of what a user's ``threshold`` is for, in any words that are known.
+    """The metric for a ``threshold`` as users may write it.
 
     Parameters
     ----------
     threshold : str, dict, tuple, number, Objective, Metric or None
-        Those of :func:`parse_metric`, as ``"recall@0.9"``, and those of the estimators, as
-        ``{"cost": (1, 20)}``; None is the usual one.
+        As for :func:`parse_metric`, such as ``"recall@0.9"``, or as for the estimators,
+        such as ``{"cost": (1, 20)}``; None is the default.
     target : Target
     n_rows : int
-        Of the table: so many flags are of as many rows, if nobody says of how many.
+        Rows of the table, which a number of flags refers to unless it says otherwise.
 
     Examples
     --------

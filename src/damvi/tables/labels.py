@@ -79,9 +79,9 @@ class Target:
         """Raise an error if there are three or more classes."""
 
     def require_many(self, what: str, cure: str) -> None:
-        """An error where two classes are asked for what only three or more have."""
+        """Raise an error if there are two classes."""
         raise ValueError(
-            f"{what} for three or more classes, and here there are two; {cure}"
+            f"{what} for three or more classes, but {self.name!r} has two; {cure}"
         )
 
     def told(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class TargetOfMany(Target):
         raise ValueError(f"{what} for two classes, but {self.name!r} has {n}; {cure}")
 
     def require_many(self, what: str, cure: str) -> None:
-        """Here there are."""
+        """Three or more: nothing to refuse."""
 
     def told(self) -> dict[str, Any]:
         return {"classes": list(self.classes)}

@@ -28,7 +28,7 @@ ABREAST = 8
 WEIGHT_BITS = 30
 """Sample weights of two classes are whole multiples of 2**-30 of the largest."""
 MAX_TOTAL_BITS = 29
-"""Of more classes, the sum of all weights, but for what rounding adds, is 2 to this."""
+"""With more classes, all weights add up to 2**29, except for rounding."""
 
 
 Votes = NDArray[np.int8]
