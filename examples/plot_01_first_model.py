@@ -55,7 +55,7 @@ answers.sort_values("score", ascending=False).head()
 # Did the scores come true?
 # -------------------------
 # Here we know the truth about the new rows. The bars are what the fit promised, with its
-# 90 % intervals; the dots are what the new rows gave.
+# 90% intervals; the dots are what the new rows gave.
 
 promised = model.scores["models"]["DAMVI"]
 came = model.evaluate(new).table

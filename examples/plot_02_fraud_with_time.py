@@ -66,7 +66,7 @@ def came(model):
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 for place, model in enumerate((shuffled, forward)):
     value, low, high = promise(model)
-    ax.hlines(place, low, high, color="#9cc5cf", linewidth=8, label="promised, 90 %")
+    ax.hlines(place, low, high, color="#9cc5cf", linewidth=8, label="promised, 90%")
     ax.plot(value, place, "s", color="#0b5c6b", label="promised")
     ax.plot(came(model), place, "o", color="#8a4b08", label="came")
 ax.set(yticks=[0, 1], yticklabels=["shuffled", "forward"], xlabel="average precision")

@@ -56,7 +56,7 @@ for batch in batches:
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 low, high = ([getattr(top.hits, side) for top in tops] for side in ("low", "high"))
-ax.fill_between(budgets, low, high, color="#9cc5cf", label="expected, 90 %")
+ax.fill_between(budgets, low, high, color="#9cc5cf", label="expected, 90%")
 ax.plot(budgets, [top.hits.value for top in tops], color="#0b5c6b")
 for hits in came:
     ax.plot(budgets, hits, "o", color="#8a4b08")

@@ -9,7 +9,7 @@ guarantee comes from rows that had no part in the model, and states its confiden
 # %%
 # Set rows aside
 # --------------
-# ``guarantee={"recall": 0.9}`` keeps 30 % of the rows away from voters, weights and
+# ``guarantee={"recall": 0.9}`` keeps 30% of the rows away from voters, weights and
 # calibration. The threshold comes only from the positives among them.
 
 import matplotlib.pyplot as plt

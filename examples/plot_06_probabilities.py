@@ -2,7 +2,7 @@
 Probabilities that mean what they say
 =====================================
 
-Of the rows with a probability of 30 %, three in ten should be positive. A vote is not
+Of the rows with a probability of 30%, three in ten should be positive. A vote is not
 such a number; once calibrated, it is.
 """
 

@@ -28,7 +28,7 @@ __all__ = ["available", "fetch", "load"]
 ATTEMPTS = 3
 SUBFOLDERS = (".", "paper", "extra")
 MAMMOGRAPHY = """\
-Mammography: 11,183 spots on mammograms, 260 of them (2.3 %) calcifications.
+Mammography: 11,183 spots on mammograms, 260 of them (2.3%) calcifications.
 
 Six standardised image features (f0 to f5); target 1 marks a calcification. 3,334 rows are
 exact duplicates of others.
@@ -37,7 +37,7 @@ Source: K. Woods et al. (1993), Comparative evaluation of pattern recognition te
 for detection of microcalcifications in mammography; in the form of the imbalanced-learn
 benchmark collection, doi:10.5281/zenodo.61452."""
 AI4I = """\
-AI4I 2020 predictive maintenance: 10,000 runs of a milling machine, 339 of them (3.4 %) with
+AI4I 2020 predictive maintenance: 10,000 runs of a milling machine, 339 of them (3.4%) with
 a machine failure. Synthetic, modelled on industrial data.
 
 Product type (L, M or H for low, medium and high quality; 0, 1 and 2 in ``data``), air and

@@ -333,7 +333,7 @@ def alike_blocks(
     n_blocks : int, default=12
         Number of time blocks: few enough that a block outlasts whatever its rows share,
         and enough to measure how blocks differ. In simulated campaigns of very uneven size,
-        90 % intervals from 12 blocks covered the truth in 68 to 75 of 100 cases, those from
+        90% intervals from 12 blocks covered the truth in 68 to 75 of 100 cases, those from
         single rows in 25 to 50; without campaigns, both did in 85
         (``results/promises/intervals.txt``).
 

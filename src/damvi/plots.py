@@ -719,7 +719,7 @@ def open_below(ax: Any, share: float) -> Any:
 
 def in_percent(axis: Any) -> None:
     """Format an axis of fractions in percent."""
-    axis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+    axis.set_major_formatter(lambda share, _: f"{100 * share:.3g}%")
 
 
 def _plain(ax: Any) -> Any:
@@ -737,4 +737,4 @@ def percent(share: float) -> str:
     """Format a fraction in percent, with two digits."""
     if share != share:
         return "no rows"
-    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"
+    return f"{100 * share:.0f}%" if share >= 0.0995 else f"{100 * share:.2g}%"

@@ -148,7 +148,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         beyond memory.
     prefer : {"speed"} or None, default=None
         "speed" makes predictions faster by putting a price on the voters' prediction time:
-        2 % of the C-bound for the time of all. Voters that are not worth their price are
+        2% of the C-bound for the time of all. Voters that are not worth their price are
         removed one by one, and the others are weighted again. Prediction times are measured
         (the minimum of three, on up to 1,000 rows), so the selection may differ from run to
         run; ``estimators_used_`` lists the voters kept. Out-of-fold scores do not account

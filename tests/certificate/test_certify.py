@@ -201,7 +201,7 @@ def test_no_positive_says_nothing_of_misses(model, rows):
     assert found.missed.vacuous
     assert found.overall.vacuous
     assert found.pac_bayes.tandem.missed == 1
-    assert "100.0 %" in str(found)
+    assert "100.0%" in str(found)
     json.dumps(found.as_dict(), allow_nan=False)
 
 
@@ -247,7 +247,7 @@ def test_the_page_is_short_and_says_what_matters(certificate):
     lines = page.splitlines()
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 80
-    assert "95 % confidence" in lines[0]
+    assert "95% confidence" in lines[0]
     for words in (
         "not on F1 or average precision",
         "rows not used before to train",

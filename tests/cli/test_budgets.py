@@ -62,11 +62,11 @@ def test_a_guarantee_is_told_of(folder):
             printed.split()
         )
     assert "are flagged (set by a guarantee)" in told
-    assert "A recall of at least 0.6 with 90 % confidence (by 22 positives)" in told
+    assert "A recall of at least 0.6 with 90% confidence (by 22 positives)" in told
     new = folder / "precise.damvi"
     evaluate = ["evaluate", folder / "sure.damvi", folder / "other.csv"]
     told = run(evaluate).output
-    assert "Guaranteed: recall of at least 0.6 with 90 % confidence. Here it is 0." in told
+    assert "Guaranteed: recall of at least 0.6 with 90% confidence. Here it is 0." in told
     assert "not what was promised" not in told
     worse = fraud(400, seed=2).assign(amount=0.0)  # what it looks at says nothing any more
     worse.to_csv(folder / "worse.csv", index=False)

@@ -50,7 +50,7 @@ def test_metrics_and_classes_must_go_together():
             metric_for(many, wrong)
     with pytest.raises(ValueError, match="costs of a miss and a false alarm are for two"):
         metric_for(many, parse_metric("cost", (1, 20)))
-    with pytest.raises(ValueError, match="three or more classes, but .* has two"):
+    with pytest.raises(ValueError, match=r"three or more classes, but .* has two"):
         metric_for(two, parse_metric("macro_f1"))
     with pytest.raises(ValueError, match="use one or the other"):
         parse_metric("macro_f1", (1, 20))

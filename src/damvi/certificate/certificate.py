@@ -171,7 +171,7 @@ class Certificate:
         return found
 
     def __str__(self) -> str:
-        sure = f"{100 * (1 - self.delta):g} %"
+        sure = f"{100 * (1 - self.delta):g}%"
         kind, rates = self._kind, self._kind.rates(self)
         share = _percent(self.constant_error)
         return "\n".join(
@@ -514,4 +514,4 @@ def _bound_shown(value: float, vacuous: bool) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %" if value >= 0.01 or value == 0 else f"{100 * value:.2g} %"
+    return f"{100 * value:.1f}%" if value >= 0.01 or value == 0 else f"{100 * value:.2g}%"

@@ -311,8 +311,8 @@ def calibrate_rows(rows: Rows, method: str = "auto") -> Calibrator:
 
 def _fit_curve(rows: Rows, method: str) -> ProbabilityCurve:
     if method == "auto":
-        # As measured in docs/probabilities.md: with 30 positives, isotonic loses up to 3 %
-        # of log loss to beta on smooth curves, with 300 less than 1 %, and gains 14 % on
+        # As measured in docs/probabilities.md: with 30 positives, isotonic loses up to 3%
+        # of log loss to beta on smooth curves, with 300 less than 1%, and gains 14% on
         # steps.
         method = "beta" if np.abs(rows.vote).max() <= 1 else "platt"
         if effective_size(rows.weight[rows.positive]) >= ENOUGH_POSITIVES:

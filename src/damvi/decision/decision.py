@@ -229,10 +229,10 @@ class Tuning:
         Scores of the cross-fitted decisions, for the positive class or for each of three or
         more classes. They show whether a minimum of recall or precision is met.
     threshold_interval : (float, float) or None
-        90 % interval of the threshold, by a bootstrap, or by a jackknife if the threshold
+        90% interval of the threshold, by a bootstrap, or by a jackknife if the threshold
         is smoothed; None for factors.
     value_interval : (float, float)
-        90 % bootstrap interval of ``honest_value``. With three or more classes, and for
+        90% bootstrap interval of ``honest_value``. With three or more classes, and for
         smoothed thresholds, it does not account for the tuning.
     """
 
@@ -253,7 +253,7 @@ class Tuning:
     def __str__(self) -> str:
         low, high = self.value_interval
         lines = [
-            f"{self.objective}  {self.honest_value:.3g}  (90 %: {low:.3g} to {high:.3g}) "
+            f"{self.objective}  {self.honest_value:.3g}  (90% CI: {low:.3g} to {high:.3g}) "
             f"on rows not tuned on, {self.value:.3g} on those that were"
         ]
         if self.threshold_interval is None:
@@ -262,7 +262,7 @@ class Tuning:
         else:
             low, high = self.threshold_interval
             lines.insert(
-                0, f"threshold  {self.threshold:.3g}  (90 %: {low:.3g} to {high:.3g})"
+                0, f"threshold  {self.threshold:.3g}  (90% CI: {low:.3g} to {high:.3g})"
             )
             lines.append(
                 f"recall  {self.honest_recall:.3g}, precision  {self.honest_precision:.3g} "

@@ -93,7 +93,7 @@ class Guarantee:
     >>> vote = rng.normal(size=2060) + 3 * targets
     >>> promise = guarantee(vote, targets, "recall", 0.9)
     >>> print(promise)
-    recall of at least 0.9 with 90 % confidence (by 60 positives): flag votes above 1.32.
+    recall of at least 0.9 with 90% confidence (by 60 positives): flag votes above 1.32.
     Of these rows 58 of 60 positives and 181 of 2,000 others are flagged.
     >>> few = guarantee(vote[:2010], targets[:2010], "recall", 0.9)
     >>> few.threshold is None, few.words.partition(": ")[2]
@@ -122,7 +122,7 @@ class Guarantee:
         rows = counted(self.counted, row)
         claim, sure = (
             f"{claim} {self.level:g}",
-            f"with {100 * self.confidence:.4g} % confidence",
+            f"with {100 * self.confidence:.4g}% confidence",
         )
         if self.by_group:
             rows = counted(self.counted, f"group with {row}s", f"groups with {row}s")

@@ -428,7 +428,7 @@ class Flags(Objective):
         if self.per is None:
             return f"recall at {counted(self.number, 'flag')}"
         if self.per == 1:
-            return f"recall at {100 * self.number:.10g} % flagged"
+            return f"recall at {100 * self.number:.10g}% flagged"
         return f"recall at {counted(self.number, 'flag')} in {counted(self.per, 'row')}"
 
     @property

@@ -318,7 +318,7 @@ class Model(ModelParts):
         >>> model = damvi.fit(table[:1500], "late", pool="trees")
         >>> promise = model.guarantee(table[1500:], recall=0.8)
         >>> print(promise.words)
-        recall of at least 0.8 with 90 % confidence (by 43 positives)
+        recall of at least 0.8 with 90% confidence (by 43 positives)
         >>> keeps = model.with_guarantee(promise)
         """
         given = {

@@ -52,7 +52,7 @@ MOST = 1e30
 def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
     """Return the date column that the rows are sorted by, if there is one.
 
-    At least 99 % of its values are dates, and the absolute rank correlation with the row
+    At least 99% of its values are dates, and the absolute rank correlation with the row
     number is at least 0.95. The model need not use the column.
 
     Parameters

@@ -46,7 +46,7 @@ RARE = 0.01
 """Share of the rarest class below which LightGBM starts from even odds.
 
 Starting from the class rate p, the Newton step of one tree moves a leaf of positives by up
-to 1 / p in log-odds, times the learning rate: by 5 at a rate of 1 %, which is past even
+to 1 / p in log-odds, times the learning rate: by 5 at a rate of 1%, which is past even
 odds in a single tree, since the start is only log(1 / p) = 4.6 away. The mistakes made
 there are never corrected, because the second derivative p (1 - p) has vanished by then.
 XGBoost and scikit-learn's boosting bound their leaves by an L2 penalty of 1, and CatBoost
@@ -79,7 +79,7 @@ def strong_pool(
     random_state : int, optional
         Seed of each model.
     y : array of shape (n,), optional
-        The labels to learn. If a class is rarer than 1 %, LightGBM starts from even odds
+        The labels to learn. If a class is rarer than 1%, LightGBM starts from even odds
         instead of the class rates, from which it would diverge. None assumes that no class
         is that rare.
     sample_weight : array of shape (n,), optional
