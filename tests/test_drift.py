@@ -119,7 +119,7 @@ def test_what_is_certain_and_small_is_shown_and_not_warned_of():
     assert found.columns[0].name == "amount"
     assert found.columns[0].changed
     assert 0.05 < found.columns[0].distance < 0.2
-    assert "0 of them enough to matter" in found.lead
+    assert "too little to matter" in found.lead
 
 
 def test_counts_of_blocks_add_up():

@@ -273,9 +273,11 @@ class Drift:
             text = f"No significant drift in any of the {n:,} columns."
         else:
             verb = "differs" if changed == 1 else "differ"
+            much = f"{matter:,} of them enough to matter"
+            if changed == 1:
+                much = "and enough to matter" if matter else "but too little to matter"
             text = (
-                f"{changed:,} of {n:,} columns {verb} significantly from training, "
-                f"{matter:,} of them enough to matter."
+                f"{changed:,} of {n:,} columns {verb} significantly from training, {much}."
             )
         if apart:
             verb = "has" if len(apart) == 1 else "have"
@@ -616,10 +618,9 @@ def _expected_words(
             if flagged
             else "no row is flagged"
         )
-        lines.append(
-            f"{lead}: {them}, and about {_count(own['rows'])} of all {found.rows:,} rows "
-            f"{_range(own['rows'])}."
-        )
+        of_all = f"about {_count(own['rows'])} of all {found.rows:,} rows"
+        of_all = f"and {of_all}" if flagged else f"but {of_all} are {name!r}"
+        lines.append(f"{lead}: {them}, {of_all} {_range(own['rows'])}.")
     else:
         right = sum(own["right"].value for own in found.by_class)
         lines.append(

@@ -91,7 +91,7 @@ def test_one_against_the_rest(damvi, folder, fitted, monkeypatch):
         ),
         (["--metric", "recall@0.9"], "for two classes"),
         (["--cost-miss", "5"], "costs of a miss and a false alarm are for two classes"),
-        (["--metric", "macro_f1", "--positive", "maize"], "here there are two"),
+        (["--metric", "macro_f1", "--positive", "maize"], "has two"),
         (["--positive", "spelt"], "'spelt' is not a value of the target"),
         (["--target", "rain"], "look like amounts or ids"),
         (["--target", "field_id"], "look like amounts or ids"),

@@ -30,7 +30,7 @@ def test_they_are_counted_and_by_default_left_out(damvi):
     said = damvi(*FIT).output
     assert "data.csv: 200 rows. Target is_fraud: 24 '1' (positive" in said
     assert "Dropped 100 unlabelled rows" in said
-    assert "on 200 rows" in said
+    assert "of 200" in said
     assert "100 unlabelled (not used)" in damvi("info", "model.damvi").output
 
 

@@ -123,10 +123,15 @@ def test_what_keeps_nothing_is_said():
     assert "flagged positives" in none.words
 
 
-@pytest.mark.parametrize("asked", ["recall=2", "rates=0.5", 0.9, {"recall": "x"}, {}])
+@pytest.mark.parametrize("asked", ["rates=0.5", 0.9, {"recall": "x"}, {}])
 def test_promises_that_cannot_be_read(asked):
     with pytest.raises(ValueError, match="is unknown"):
         parse_guarantee(asked)
+
+
+def test_levels_out_of_range_are_named():
+    with pytest.raises(ValueError, match="the level of recall is 2; give a number between"):
+        parse_guarantee("recall=2")
 
 
 def test_promising_cuts():

@@ -74,7 +74,7 @@ def test_one_positive_perfect_votes_and_no_flag():
 
 
 def test_what_cannot_be_measured_is_refused():
-    with pytest.raises(ValueError, match="at least two classes, but all 2 rows"):
+    with pytest.raises(ValueError, match="at least two classes, but the 2 rows"):
         measure([True, True], [0.1, 0.2], [True, False])
     with pytest.raises(ValueError, match="no vote"):
         measure([True, False], [0.1, np.nan], [True, False])

@@ -447,3 +447,8 @@ def test_equal_votes_are_flagged_in_no_order_of_the_file():
     pool = [("none", DummyClassifier()), ("bayes", GaussianNB())]
     model = damvi.fit(table, "y", pool=pool, threshold={"flags": 60})
     assert model.leaderboard()["F1"]["none"] < 0.4
+
+
+def test_a_table_without_any_label_cannot_be_evaluated(model):
+    with pytest.raises(ValueError, match=r"missing in every row; .* predict or drift"):
+        model.evaluate(payments().assign(is_fraud=None))

@@ -396,11 +396,11 @@ def show_scores(
     names = headlines(next(iter(comparison.figures.values())))
     names += ("cost",) if metric.cost else ()
     left_out = scores["rows"] - scores["rows_judged"]
-    n, some = f"{scores['rows']:,}", ""
+    n, some = f"{scores['rows_judged']:,}", ""
     if left_out and "windows" in model.made:
-        some = f", without the earliest {left_out:,} (training only)"
+        some = f" of {scores['rows']:,} (the earliest {left_out:,} are for training only)"
     elif left_out:
-        some = f", without {left_out:,} that every tree was trained on"
+        some = f" of {scores['rows']:,} (every tree was trained on the others)"
     over = f"Out-of-sample scores, cross-fitted on {n} rows{some}"
     guaranteed = at_guarantee(scores)
     if guaranteed is None:

@@ -128,7 +128,7 @@ class Guarantee:
             rows = counted(self.counted, f"group with {row}s", f"groups with {row}s")
         if self.threshold is not None:
             return f"{claim} {sure} (by {rows})"
-        claim = f"no {claim} can be promised {sure}"
+        claim = f"no {claim} can be guaranteed {sure}"
         if self.flags_all:
             return f"{claim}: by {rows}, only flagging every row would keep it"
         if self.rate == "precision":
@@ -191,7 +191,12 @@ def parse_guarantee(asked: Any) -> tuple[Rate, float]:
         level = float(level.rstrip("%")) / 100 if percent else float(level)
     except (TypeError, ValueError):
         name, level = "", np.nan
-    if name not in RATES or not 0 < level < 1:
+    if name in RATES and not 0 < level < 1:
+        raise ValueError(
+            f"the level of {name} is {level:g}; give a number between 0 and 1, as in "
+            f"{name}=0.9"
+        )
+    if name not in RATES:
         raise ValueError(
             f"guarantee={asked!r} is unknown; give one of {', '.join(RATES)} and its level "
             f"between 0 and 1, as in recall=0.9 (in Python {{'recall': 0.9}})"

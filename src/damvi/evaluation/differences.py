@@ -17,7 +17,15 @@ from ..tables import check_carried, listed, pick
 from ..validation import require_number_of_rows
 from .draws import draw_pairs, widening
 from .measures import MEASURES, Figure, compare, point_figures
-from .rows import UNKNOWN, Judged, alike_words, class_names, honest_rows, with_blocks
+from .rows import (
+    ALL_NEW,
+    UNKNOWN,
+    Judged,
+    alike_words,
+    class_names,
+    honest_rows,
+    with_blocks,
+)
 from .voters import FittedVote
 
 if TYPE_CHECKING:
@@ -170,7 +178,10 @@ def differences(
     ).T
     n, differ = int(both.sum()), both & (one.decided != other.decided)
     each = ["Both models"] if told[0] == told[1] else ["Old model", "New model"]
-    words += [f"{who}: {text}" for who, text in zip(each, told, strict=False)]
+    if len(each) == 1 and told[0].endswith(ALL_NEW):
+        words.append(told[0].removesuffix(ALL_NEW) + "new to both models.")
+    else:
+        words += [f"{who}: {text}" for who, text in zip(each, told, strict=False)]
     if n < len(both):
         rest = counted(len(both) - n, "row is", "rows are")
         words.append(f"{rest} left out: one of the models cannot score them.")

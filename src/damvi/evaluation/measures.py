@@ -251,8 +251,8 @@ def measure(
     votes, reported, classes = vote_columns(vote)
     if len(np.unique(truth)) < 2:
         raise ValueError(
-            f"scores need rows of at least two classes, but all {len(truth):,} rows have "
-            f"the same class"
+            f"scores need rows of at least two classes, but the {len(truth):,} rows that "
+            f"can be scored have fewer; add rows, or use rows that are new to the model"
         )
     if np.isnan(votes).any():
         raise ValueError("some rows have no vote; drop them first")

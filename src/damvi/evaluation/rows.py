@@ -34,6 +34,7 @@ LEAST_TOLD = 10
 """How many identifiable rows must be new for all rows to count as new."""
 STEP = np.uint64(0x9E3779B97F4A7C15)
 """What a label adds to a hash; odd, so that different labels add different values."""
+ALL_NEW = "new to the model."
 MOST_NAMED = 10
 UNKNOWN = -1
 """The label of an unlabelled row."""
@@ -145,7 +146,7 @@ class Judged:
                 f"them. {judged:,} rows are scored; the others are left out."
             )
         if known == 0:
-            text = f"{every} new to the model."
+            text = f"{every} {ALL_NEW}"
             if self.step > 1:
                 text += f" (It remembers one in {self.step} training rows; none is here.)"
         else:
@@ -154,10 +155,10 @@ class Judged:
                 some += " is" if known == 1 else " are"
             rows = "a training row" if known == 1 else "training rows"
             them = "it" if known == 1 else "them"
-            text = (
-                f"{some} {rows}, scored by voters, weights and thresholds that never saw "
-                f"{them}."
-            )
+            never = "scored by voters, weights and thresholds that never saw"
+            text = f"{some} {rows}, {never} {them}."
+            if known == n and judged < n:
+                text = f"{some} {rows}. {judged:,} of them are {never} them."
         if judged < n:
             rest = counted(n - judged, "row is", "rows are")
             text += f" {rest} left out: no out-of-sample vote."

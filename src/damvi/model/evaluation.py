@@ -209,6 +209,11 @@ def judge(
         return judged, table.table.n_rows - len(judged)
     answered = label_texts(pick(table, name, "target")).notna()
     dropped = int((~answered).sum())
+    if dropped == len(table):
+        raise ValueError(
+            f"the target {name!r} is missing in every row; to score rows without labels, "
+            f"use predict or drift"
+        )
     if dropped:
         table = table.loc[answered].reset_index(drop=True)
     return honest_rows(model, table, name, new=new), dropped
