@@ -561,11 +561,7 @@ def _jackknife(
     groups = deal_folds(rows, N_GROUPS, seed)
     parts = [rows.take(groups != one) for one in range(N_GROUPS)]
     found = np.array(
-        [
-            search(part, aim, order, smooth=True)
-            for part in parts
-            if part.positive.any() and not part.positive.all()
-        ]
+        [search(part, aim, order, smooth=True) for part in parts if part.has_both]
     )
     ends = float(rows.vote.min()), float(rows.vote.max())
     if len(found) < 2:

@@ -66,6 +66,11 @@ class Rows:
     def positive(self) -> NDArray[np.bool_]:
         return self.targets == 1
 
+    @property
+    def has_both(self) -> bool:
+        """Whether there are positives and negatives."""
+        return bool(self.positive.any()) and not self.positive.all()
+
     @cached_property
     def total(self) -> float:
         """Total weight of the rows."""

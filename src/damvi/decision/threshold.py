@@ -136,20 +136,16 @@ def search(
     if isinstance(aim, MacroF1):
         return _best_factors(rows, order)
     wins = positive_wins(order)
-    if smooth and _has_both(rows):
+    if smooth and rows.has_both:
         return _best_expected_cut(rows, aim, wins)
     return _best_cut(rows, aim.among(rows.n_given), wins)
 
 
 def is_smoothed(rows: Rows, aim: Objective) -> bool:
     """Whether ``smooth`` has an effect: expected counts are better if positives are few."""
-    if not (aim.can_be_smoothed and _has_both(rows) and len(rows) <= MOST_SMOOTHED):
+    if not (aim.can_be_smoothed and rows.has_both and len(rows) <= MOST_SMOOTHED):
         return False
     return effective_size(rows.weight[rows.positive]) < ENOUGH_POSITIVES
-
-
-def _has_both(rows: Rows) -> bool:
-    return bool(rows.positive.any()) and not rows.positive.all()
 
 
 def warn_if_out_of_reach(
