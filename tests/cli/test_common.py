@@ -71,6 +71,21 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["fit", "data.csv", "--target", "is_fraud", "--metric", "f9"], 2, "recall@0.9"),
         (["fit", "data.csv", "--target", "is_fraud", "--metric", "cost"], 2, "--cost-miss"),
         (
+            ["fit", "data.csv", "--target", "is_fraud", "--confidence", "0.9"],
+            2,
+            "--confidence needs --guarantee",
+        ),
+        (
+            ["fit", "data.csv", "--target", "is_fraud", "--guarantee-size", "0.2"],
+            2,
+            "--guarantee-size needs --guarantee",
+        ),
+        (
+            ["evaluate", "model.damvi", "data.csv", "--confidence", "0.8"],
+            2,
+            "--confidence needs --guarantee",
+        ),
+        (
             ["fit", "data.csv", "--target", "is_fraud", "-o", "no/m.damvi"],
             1,
             "the folder no does not exist",
@@ -142,6 +157,15 @@ def test_what_is_wrong_is_one_line_and_a_code(damvi, made, folder, command, code
     assert "Traceback" not in result.output
     said = [line for line in result.output.splitlines() if line.startswith("Error: ")]
     assert len(said) == 1
+
+
+def test_costs_alone_are_what_is_minimised(damvi, made, folder):
+    fit = ["fit", made / "data.csv", "--target", "is_fraud", "--pool", "trees", "--json"]
+    for more, metric in (([], "cost"), (["--metric", "f1"], "f1")):
+        command = [*fit, "--cost-miss", 20, *more, "-o", folder / "m.damvi"]
+        scores = json.loads(damvi(*command).stdout)
+        assert scores["metric"] == metric
+        assert "cost" in scores["models"]["DAMVI"]
 
 
 def test_debug_shows_where(damvi, folder):

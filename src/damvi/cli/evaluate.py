@@ -32,9 +32,7 @@ from .fit import COST, SHARE, check_guarantee
     help="Find a threshold that guarantees a rate on new rows: recall=0.9, precision=0.5 "
     "or false_alarm_rate=0.01. Training rows in DATA are not used for it.",
 )
-@click.option(
-    "--confidence", type=SHARE, default=0.9, help="Confidence of the guarantee. [0.9]"
-)
+@click.option("--confidence", type=SHARE, help="Confidence of the guarantee. [0.9]")
 @click.option(
     "-o",
     "--out",
@@ -49,7 +47,7 @@ def evaluate(
     cost_false_alarm: float | None,
     top: int | None,
     guarantee: str | None,
-    confidence: float,
+    confidence: float | None,
     out: Path | None,
 ) -> None:
     """Evaluate MODEL on labelled DATA.
@@ -69,6 +67,8 @@ def evaluate(
     output = current_output()
     if out is not None and guarantee is None:
         raise click.UsageError("-o saves a model with a guarantee; add --guarantee")
+    if confidence is not None and guarantee is None:
+        raise click.UsageError("--confidence needs --guarantee")
     asked = None if guarantee is None else check_guarantee(guarantee)
     if out is not None:
         check_output_file(out, model, data)
@@ -93,7 +93,7 @@ def evaluate(
     for line in found.remarks:
         output.say(f"\n{line}")
     if asked is not None:
-        how: Any = {**asked, "confidence": confidence, "target": target}
+        how: Any = {**asked, "confidence": confidence or 0.9, "target": target}
         promise = loaded.guarantee(table, **how)
         show_guarantee(output, promise.as_dict())
         summary["guarantee"] = promise.as_dict()

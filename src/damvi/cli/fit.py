@@ -58,7 +58,12 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     default=0.3,
     help="Share of rows to set aside for the guarantee. [0.3]",
 )
-@click.option("--cost-miss", type=COST, help="Cost of a missed positive. [1]")
+@click.option(
+    "--cost-miss",
+    type=COST,
+    help="Cost of a missed positive. [1] Costs are minimised, unless --metric names "
+    "something else.",
+)
 @click.option("--cost-false-alarm", type=COST, help="Cost of a false alarm. [1]")
 @click.option(
     "--pool",
@@ -205,9 +210,13 @@ def fit(
     asked = None
     if guarantee is not None:
         check_guarantee(guarantee)
+    else:
+        for name in ("confidence", "guarantee_size"):
+            if _is_typed(context, name):
+                raise click.UsageError(f"{_option(name)} needs --guarantee")
     if metric is not None or cost is not None:
         try:
-            asked = parse_metric(metric or "f1", cost)
+            asked = parse_metric(metric or "cost", cost)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     check_output_file(out, data, *([] if like is None else [like]))
@@ -217,11 +226,7 @@ def fit(
     if in_blocks and data.is_file() and data.suffix.lower() != ".parquet":
         raise click.UsageError(f"{in_blocks[0]} needs parquet files; {data} is not one")
     why = why_in_blocks(data, bool(in_blocks))
-    typed = {
-        name: (source := context.get_parameter_source(name)) is not None
-        and source.name == "COMMANDLINE"
-        for name in ("pool", "seed")
-    }
+    typed = {name: _is_typed(context, name) for name in ("pool", "seed")}
     options: dict[str, Any] = {
         "pos_label": positive,
         "threshold": asked,
@@ -283,6 +288,12 @@ def check_guarantee(text: str) -> dict[str, float]:
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     return {rate: level}
+
+
+def _is_typed(context: click.Context, name: str) -> bool:
+    """Whether an option was given on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _option(name: str) -> str:
