@@ -46,7 +46,7 @@ def new():
 def test_a_model_and_itself_differ_by_nothing_at_all(old):
     for rows in (table(), table(seed=2)):  # training rows, and new ones
         found = old.compare(old, rows)
-        assert list(found.table.index) == ["AP", "F1", "cost a row", "flags"]
+        assert list(found.table.index) == ["AP", "F1", "cost per row", "flags"]
         assert (found.table[["difference", "low", "high"]] == 0).all(axis=None)
         assert (found.agreement, len(found.rows)) == (1.0, 0)
 
@@ -84,7 +84,7 @@ def test_either_order_gives_the_same_differences(old, new, classes):
     np.testing.assert_allclose(there.table["low"], -back.table["high"], atol=1e-12)
     assert there.rows["row"].tolist() == back.rows["row"].tolist()
     assert (there.rows["old decision"] == back.rows["new decision"]).all()
-    names = ["AP", "F1", "cost a row", "flags"]
+    names = ["AP", "F1", "cost per row", "flags"]
     if classes == 3:
         names = ["macro AP", "macro F1", *(f"decided {label!r}" for label in "lmt")]
     assert list(there.table.index) == names
@@ -96,7 +96,7 @@ def test_figures_are_those_of_evaluate(old, new):
     found = old.compare(new, rows).table
     for which, model in (("old", old), ("new", new)):
         told = model.evaluate(rows).table["value"]
-        for name in ("AP", "F1", "cost a row"):
+        for name in ("AP", "F1", "cost per row"):
             assert found.loc[name, which] == pytest.approx(told[name])
         flagged = (model.predict(rows)["decision"] == "yes").sum()
         assert found.loc["flags", which] == flagged
@@ -173,9 +173,9 @@ def test_what_cannot_be_compared_is_named(old, new):
         old.compare("new.damvi", rows)
     cheap = replace(new, scores=new.scores | {"cost": [1, 2]})
     found = old.compare(cheap, rows)
-    assert "cost a row" not in found.table.index
+    assert "cost per row" not in found.table.index
     assert found.words[0].startswith("The models were fitted with different costs")
-    assert "cost a row" in old.compare(cheap, rows, cost=(1, 3)).table.index
+    assert "cost per row" in old.compare(cheap, rows, cost=(1, 3)).table.index
 
 
 def test_command_says_the_same(old, new, tmp_path):

@@ -57,7 +57,7 @@ MEASURES = {
     "accuracy": "accuracy",
     "mcc": "MCC",
     "brier": "Brier",
-    "cost": "cost a row",
+    "cost": "cost per row",
 }
 """Scores by key, and their display names."""
 HEADLINES = (

@@ -105,7 +105,7 @@ def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
     >>> parse_metric("flags@200/10000").threshold
     {'flags': (200.0, 10000.0)}
     >>> parse_metric("cost", (1, 20)).words
-    'cost a row'
+    'cost per row'
     """
     if text in MACRO:
         if cost is not None:
@@ -120,7 +120,7 @@ def parse_metric(text: str, cost: tuple[float, float] | None = None) -> Metric:
                 "the metric cost needs the costs of errors, such as --cost-miss 20 "
                 "--cost-false-alarm 1, each above 0"
             )
-        return Metric(text, {"cost": cost}, "cost", "cost a row", cost)
+        return Metric(text, {"cost": cost}, "cost", "cost per row", cost)
     if text in ("f1", "ap"):
         return Metric(text, "f1", text, text.upper(), cost)
     rate, _, floor = text.partition("@")
