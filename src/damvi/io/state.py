@@ -53,7 +53,9 @@ VOTE = "out_of_sample_vote"
 DECIDED = ("threshold", "comparison", "tuning", VOTE, "calibrator")
 """Attributes of the decision learned from these votes."""
 COUNTS = ("positives", "negatives", "found", "alarms", "counted", "needed")
-TOLD = {one.name for one in fields(Guarantee)} - {"hashes", "of"} | {"words", "price"}
+TEXTS = {"words", "price"}
+"""Texts of a guarantee, which follow from its numbers."""
+TOLD = {one.name for one in fields(Guarantee)} - {"hashes", "of"} | TEXTS
 """Keys of a guarantee; figures at its threshold are optional."""
 
 
@@ -466,7 +468,7 @@ def _is_plain(value: Any, kinds: set[type] | None = None) -> bool:
 
 
 def _check_guarantee(promise: Any, classifier: Any) -> None:
-    """Check that a guarantee matches the threshold, and its text its numbers."""
+    """Check that a guarantee matches the threshold, and word it by its numbers."""
     if promise is None:
         return
     if not isinstance(promise, dict) or {*promise} - {"figures"} != TOLD:
@@ -490,9 +492,7 @@ def _check_guarantee(promise: Any, classifier: Any) -> None:
     )
     if not known:
         raise ModelFileError("its guarantee is invalid")
-    own = {name: promise[name] for name in TOLD - {"words", "price"}}
-    if Guarantee(**own).as_dict() != {name: promise[name] for name in TOLD}:
-        raise ModelFileError("the text of its guarantee does not match its numbers")
+    promise |= Guarantee(**{name: promise[name] for name in TOLD - TEXTS}).as_dict()
 
 
 def _are_figures(figures: Any) -> bool:
