@@ -57,17 +57,17 @@ def columns(top: int | None = None) -> list[str]:
     return ["contender", "split", *METRICS, *of_top, "fit_seconds", "note"]
 
 
-def available_contenders() -> tuple[list[str], list[str]]:
-    """The contenders whose packages are installed, and why others are skipped."""
-    names, reasons = [], []
-    for name in CONTENDERS:
+def available_contenders() -> tuple[list[str], dict[str, str]]:
+    """The contenders that are installed, and the package that each other one needs."""
+    names, missing = [], {}
+    for name, contender in CONTENDERS.items():
         try:
             make_contender(name)
-        except ImportError as error:
-            reasons.append(str(error))
+        except ImportError:
+            missing[name] = contender.needs
         else:
             names.append(name)
-    return names, reasons
+    return names, missing
 
 
 def compare(

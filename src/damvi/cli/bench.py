@@ -54,7 +54,7 @@ SCORES, SETTINGS = "scores.csv", "settings.json"
     show_default=True,
     help="How to print the table. Markdown and LaTeX files are always written.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--jobs", type=click.IntRange(1), help="Threads. Default: all cores.")
 @click.option(
     "-o", "--out", type=click.Path(file_okay=False, path_type=Path), help="Results folder."
@@ -90,18 +90,24 @@ def bench(
     from joblib import cpu_count
 
     from ..benchmark import available_contenders, columns, compare
-    from ..contenders import make_contender
+    from ..contenders import CONTENDERS, make_contender
     from ..model import prepare
     from ..tables import read_table
     from .figures import show_table
 
     output = current_output()
     if contenders is None:
-        names, reasons = available_contenders()
-        for reason in reasons:
-            output.note(f"Skipped: {reason}")
+        names, missing = available_contenders()
+        if missing:
+            needed = ", ".join(sorted(set(missing.values())))
+            output.note(
+                f"Skipped: {', '.join(missing)}. They need packages that are not installed "
+                f"({needed}); run pip install 'damvi[bench]'."
+            )
     else:
-        names = list(dict.fromkeys(name.strip() for name in contenders.split(",")))
+        by_name = {name.lower(): name for name in CONTENDERS}
+        typed = (name.strip() for name in contenders.split(","))
+        names = list(dict.fromkeys(by_name.get(name.lower(), name) for name in typed))
         for name in names:
             make_contender(name)  # fails early if something is wrong
     frame = read_table(data, as_text=[target])
