@@ -247,7 +247,7 @@ def test_what_the_model_is_worth_there(model):
     found = model.drift(new)
     [sentence] = found.worth
     assert re.match(
-        r"Assuming that only the rows .*: about \d+ of the \d+ flagged rows .*", sentence
+        r"Assuming that rows with .*: about \d+ of the \d+ flagged rows .*", sentence
     )
     for name, figure in found.expected.overall.items():
         assert figure.low - 0.05 <= found.achieved[name] <= figure.high + 0.05, name
@@ -296,6 +296,11 @@ def test_decisions_of_several_classes():
     words = compare(schema, profile, now, target).warnings
     assert len(words) == 2
     assert "50% of rows are predicted as 'c' (expected 10%)" in words
+    as_before = profile.count(
+        schema, schema.encode(frame), frame, decided=np.repeat([0, 1, 2], [695, 200, 105])
+    )
+    remarks = [one.remark for one in compare(schema, profile, as_before, target).decisions]
+    assert remarks == [", no significant change"] * 3
 
 
 def test_a_profile_must_fit_the_schema(model):

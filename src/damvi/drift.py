@@ -122,6 +122,13 @@ class Finding:
         grown = self.now - self.then
         return self.is_certain and grown >= MATTERS.get(self.kind, np.inf)
 
+    @property
+    def remark(self) -> str:
+        """Why it is not warned of, to follow its words; empty if it is."""
+        if self.matters:
+            return ""
+        return ", a small change" if self.is_certain else ", no significant change"
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnDrift:

@@ -88,7 +88,7 @@ def drift(
         f"{found.training_rows:,.0f} training rows.\n{found.lead}"
     )
     for one in found.decisions:
-        output.say(f"{one.words}{'' if one.matters else ', which is close'}.")
+        output.say(f"{one.words}{one.remark}.")
     changed = [column for column in found.columns if column.changed]
     if changed:
         output.say()

@@ -55,10 +55,10 @@ LEAST = 1e-12
 """Floor for probabilities in a denominator."""
 
 ASSUMPTIONS = {
-    "P(y|x)": "Assuming that only the rows changed, not what they mean (P(y|x) as in "
-    "training)",
-    "P(x|y)": "Assuming that only the class rates changed (label shift: P(x|y) as in "
-    "training)",
+    "P(y|x)": "Assuming that rows with the same values are labelled as in "
+    "training (P(y|x) is unchanged)",
+    "P(x|y)": "Assuming that only the class rates changed (label shift: P(x|y) is "
+    "unchanged)",
 }
 """The start of a sentence on expected scores."""
 
