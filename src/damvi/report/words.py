@@ -123,7 +123,9 @@ def there(summary: dict[str, Any]) -> list[dict[str, Any]]:
 def data_words(summary: dict[str, Any]) -> str:
     """Rows, classes and columns."""
     data = summary["data"]
-    words = counted(data["rows"], "row")
+    words, scored = counted(data["rows"], "row"), data["judged"]
+    if scored < data["rows"]:  # classes are counted among these
+        words = f"{counted(scored, 'scored row')} of {data['rows']:,}"
     if summary["labelled"]:
         words += wording(summary).extent(summary)
     kinds = [column["kind"] for column in data["columns"]]
