@@ -345,6 +345,9 @@ def tune(
         threshold_interval, value_interval = _redraw_cuts(
             rows, aim, numbers, forward, positive_wins(order), seed
         )
+    if threshold_interval is not None:  # of many rows, the draws only try some thresholds
+        low, high = threshold_interval
+        threshold_interval = min(low, float(threshold)), max(high, float(threshold))
     recall, precision, f1 = (_plain(rate) for rate in aim.rates(rows, unseen))
     return Tuning(
         objective=aim.name,
