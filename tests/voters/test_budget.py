@@ -146,7 +146,7 @@ def test_a_trial_tells_who_cannot_be_the_first(rows, monkeypatch):
     pool = [("heavy", Timed(0.0, 20.0)), ("never", Timed(0.0, 1000.0))]
     with pytest.warns(UserWarning, match=r"'heavy' on 100\)"):
         model = fitted(pool, rows, time_limit=60)
-    assert model.left_out_ == {"never": "no time left to try it"}
+    assert model.left_out_ == {"never": "no time left"}
 
 
 @pytest.mark.usefixtures("clock", "small_trials")

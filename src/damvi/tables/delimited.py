@@ -197,7 +197,8 @@ class DelimitedFile:
             raise ValueError(f"{self.path}, line {row.line}: {NUL}")
         if row.is_open:
             raise ValueError(
-                f"{self.path}, line {row.line}: the quote opened here is never closed"
+                f"{self.path}, line {row.line}: the quote opened here is never closed; was "
+                f"the file cut off?"
             )
         if row.line == row.last_line:
             return

@@ -335,7 +335,7 @@ class _Schedule:
                 break
             self._wait()
         for k in self.waiting:
-            self.training.leave_out(k, "no time left to try it")
+            self.training.leave_out(k, "no time left")
         whole = [self.training.named[k] for k in self.training.whole if k in self.shortened]
         if whole:
             told = ", ".join(f"{name!r} on {some.max_rows:,}" for name, some in whole)
@@ -514,9 +514,9 @@ class _Schedule:
             self._leave_out(one.k, "not trained in time")
         self.running.clear()
         for k in {k for k, _ in self.queue}:
-            self._leave_out(k, "no time left for all of its folds")
+            self._leave_out(k, "no time left for all folds")
         for k in self.waiting:
-            self._leave_out(k, "no time left to try it")
+            self._leave_out(k, "no time left")
         self.waiting.clear()
 
     # Voters.
