@@ -307,11 +307,14 @@ def source_lines(board: Board) -> list[str]:
 
 
 def overall(board: Board, contests: Sequence[Contest]) -> tuple[list[Entry], list[str]]:
-    """The entries of all budgets that were run, and the sources complete for all."""
+    """The entries of all budgets that were run, and the sources complete for all.
+
+    Only split 0 counts here, so who waits for other splits is there too.
+    """
     run = [contest for contest in contests if contest.has_ranks]
-    entries = list(dict.fromkeys(entry for contest in run for entry in contest.entries))
     common = [d for d in board.sources if run and all(d in c.datasets for c in run)]
-    return entries, common
+    known = dict.fromkeys(one for c in run for one in (*c.entries, *c.waiting))
+    return [one for one in known if {*common} <= {*board.complete([one], 1)}], common
 
 
 def front_table(
