@@ -36,10 +36,14 @@ from portfolio import CHEAPEST_FIRST, of_pool
 from repeats import FIVE, NINE, Place, path_of, some_places
 
 OURS = "C-bound"
+UNBALANCED = default_setting()._replace(balance=0.0, shrinkage=0.01)
+"""What does better where positives are many."""
 
 
 def combined(pool: Pool) -> dict[str, Vote]:
-    setting = default_setting()
+    """The votes on the test rows, by how those of a pool are combined."""
+    setting, plain = default_setting(), pool.calibrated("auto")
+    pool = pool.calibrated("auto", setting.balance)
     cast = votes_of(pool, setting.balance)
     alone = [average_precision(vote, pool.targets == 1) for vote in pool.unseen.T]
     best = int(np.argmax(alone))
@@ -48,6 +52,9 @@ def combined(pool: Pool) -> dict[str, Vote]:
         "greedy selection": combine_linearly(pool, partial(greedy, average_precision)),
         "stacking": stack(pool),
         "equal weights": combine_linearly(pool, uniform),
+        UNBALANCED.name: weigh_by_c_bound(
+            votes_of(plain, 0.0), plain.test, UNBALANCED.of_weights
+        ),
         "best voter": Vote(pool.unseen[:, best], pool.test[:, best], None),
     }
 
@@ -62,7 +69,7 @@ def pool_at(place: Place, names: tuple[str, ...]) -> Pool | None:
         np.asfortranarray(np.stack([one["test"][FOLDS] for one in kept], axis=1)),
         place.y[place.rows[0]],
         kept[0]["folds"].astype(np.int32),
-    ).calibrated("auto", default_setting().balance)
+    )
 
 
 def main() -> None:
