@@ -62,5 +62,5 @@ axes[0].legend()
 plt.show()
 
 # %%
-# On the command line this is ``damvi fit runs.csv --target machine_failure --cost-miss 50``,
-# and the report has a slider for it.
+# On the command line this is ``damvi fit runs.csv --target machine_failure --cost-miss
+# 50``, and the report has a slider for it.

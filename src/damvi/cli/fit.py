@@ -210,10 +210,6 @@ def fit(
     asked = None
     if guarantee is not None:
         check_guarantee(guarantee)
-    else:
-        for name in ("confidence", "guarantee_size"):
-            if _is_typed(context, name):
-                raise click.UsageError(f"{_option(name)} needs --guarantee")
     if metric is not None or cost is not None:
         try:
             asked = parse_metric(metric or "cost", cost)
@@ -249,6 +245,9 @@ def fit(
         "guarantee_size": guarantee_size,
     }
     options = options_like(older, {"target": target, **options})
+    for name in ("confidence", "guarantee_size"):
+        if options["guarantee"] is None and _is_typed(context, name):
+            raise click.UsageError(f"{_option(name)} needs --guarantee")
     if why is not None:
         try:
             refuse_in_blocks({**options, "unlabeled": unlabeled}, _option)
