@@ -246,7 +246,7 @@ def fit(
     }
     options = options_like(older, {"target": target, **options})
     for name in ("confidence", "guarantee_size"):
-        if options["guarantee"] is None and _is_typed(context, name):
+        if options.get("guarantee") is None and _is_typed(context, name):
             raise click.UsageError(f"{_option(name)} needs --guarantee")
     if why is not None:
         try:
