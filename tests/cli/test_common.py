@@ -160,12 +160,20 @@ def test_what_is_wrong_is_one_line_and_a_code(damvi, made, folder, command, code
 
 
 def test_costs_alone_are_what_is_minimised(damvi, made, folder):
-    fit = ["fit", made / "data.csv", "--target", "is_fraud", "--pool", "trees", "--json"]
-    for more, metric in (([], "cost"), (["--metric", "f1"], "f1")):
-        command = [*fit, "--cost-miss", 20, *more, "-o", folder / "m.damvi"]
-        scores = json.loads(damvi(*command).stdout)
-        assert scores["metric"] == metric
-        assert "cost" in scores["models"]["DAMVI"]
+    fit = ["fit", made / "data.csv", "--pool", "trees", "--json"]
+    new, costs = [*fit, "--target", "is_fraud"], ["--cost-miss", 20]
+    like = [*fit, "--like", folder / "m.damvi"]
+    for command, metric, cost in (
+        ([*new, *costs], "cost", [1, 20]),
+        ([*like, "--cost-false-alarm", 2], "cost", [2, 20]),
+        ([*like, "--metric", "cost"], "cost", [1, 20]),
+        ([*new, *costs, "--metric", "f1"], "f1", [1, 20]),
+        ([*new, "--metric", "recall@0.9"], "recall@0.9", None),
+        ([*like, *costs], "recall@0.9", [1, 20]),
+    ):
+        to = folder / ("new.damvi" if "--like" in command else "m.damvi")
+        scores = json.loads(damvi(*command, "-o", to).stdout)
+        assert (scores["metric"], scores["cost"]) == (metric, cost)
 
 
 def test_debug_shows_where(damvi, folder):

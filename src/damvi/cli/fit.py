@@ -13,7 +13,7 @@ import click
 from .console import Output, check_output_file, current_output, to_json
 
 if TYPE_CHECKING:
-    from ..model import Fit, Model, Prepared
+    from ..model import Fit, Metric, Model, Prepared
 
 DATA = click.Path(path_type=Path)
 COST = click.FloatRange(0, min_open=True)
@@ -61,8 +61,8 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--cost-miss",
     type=COST,
-    help="Cost of a missed positive. [1] Costs are minimised, unless --metric names "
-    "something else.",
+    help="Cost of a missed positive. [1] Costs are minimised, unless --metric or --like "
+    "says otherwise.",
 )
 @click.option("--cost-false-alarm", type=COST, help="Cost of a false alarm. [1]")
 @click.option(
@@ -197,26 +197,18 @@ def fit(
     trees by default; --pool strong trains strong models on a sample of the rows instead. To
     resume an interrupted fit of trees, run the same command again.
     """
-    from ..model import options_like, parse_metric, refuse_in_blocks, why_in_blocks
+    from ..model import options_like, refuse_in_blocks, why_in_blocks
     from ..outofcore import ParquetTable
     from .loading import load_whole
 
     output = current_output()
     if target is None and like is None:
         raise click.UsageError("give the column to predict with --target COLUMN")
-    cost = None
-    if cost_miss is not None or cost_false_alarm is not None:
-        cost = (cost_false_alarm or 1.0, cost_miss or 1.0)
-    asked = None
     if guarantee is not None:
         check_guarantee(guarantee)
-    if metric is not None or cost is not None:
-        try:
-            asked = parse_metric(metric or "cost", cost)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
     check_output_file(out, data, *([] if like is None else [like]))
     older = None if like is None else load_whole(like, output)
+    asked = _metric(metric, cost_false_alarm, cost_miss, older)
     where = {"--out-of-core": out_of_core, "--cluster": cluster is not None}
     in_blocks = [name for name, given in where.items() if given]
     if in_blocks and data.is_file() and data.suffix.lower() != ".parquet":
@@ -287,6 +279,28 @@ def check_guarantee(text: str) -> dict[str, float]:
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     return {rate: level}
+
+
+def _metric(
+    name: str | None, false_alarm: float | None, miss: float | None, older: Model | None
+) -> Metric | None:
+    """The metric that was asked for; None if nothing was.
+
+    What was not given is that of the older model. Without one, costs are minimised.
+    """
+    from ..model import parse_metric
+
+    if name is None and false_alarm is None and miss is None:
+        return None
+    before = {} if older is None else older.scores
+    known, cost = before.get("cost"), None
+    if known or false_alarm is not None or miss is not None:
+        usual = known or (1.0, 1.0)
+        cost = (false_alarm or float(usual[0]), miss or float(usual[1]))
+    try:
+        return parse_metric(name or before.get("metric") or "cost", cost)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _is_typed(context: click.Context, name: str) -> bool:
