@@ -127,7 +127,9 @@ class Finding:
         """Why it is not warned of, to follow its words; empty if it is."""
         if self.matters:
             return ""
-        return ", a small change" if self.is_certain else ", no significant change"
+        if self.is_certain:
+            return ", which is significant, but less than twofold"
+        return ", no significant change"
 
 
 @dataclass(frozen=True, eq=False)

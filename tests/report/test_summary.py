@@ -130,7 +130,7 @@ def test_rows_without_an_honest_vote_are_left_out(fitted):
         said = summarise(model, fitted)
     assert said["data"]["judged"] == len(fitted) - 40
     assert sum(map(sum, said["decision"]["confusion"])) == len(fitted) - 40
-    assert f"{len(fitted) - 40} scored rows of {len(fitted)}, " in data_words(said)
+    assert f"{len(fitted) - 40} scored rows (of {len(fitted)}), " in data_words(said)
     model.training.vote[:] = np.nan
     with pytest.raises(ValueError, match="no row has an out-of-sample vote"):
         summarise(model, fitted)

@@ -101,8 +101,8 @@ def bench(
         if missing:
             needed = ", ".join(sorted(set(missing.values())))
             output.note(
-                f"Skipped: {', '.join(missing)}. They need packages that are not installed "
-                f"({needed}); run pip install 'damvi[bench]'."
+                f"Skipped: {', '.join(missing)}. To include all, run pip install "
+                f"'damvi[bench]' (not installed: {needed})."
             )
     else:
         by_name = {name.lower(): name for name in CONTENDERS}

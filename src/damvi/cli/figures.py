@@ -479,7 +479,7 @@ def guarantee_lines(promise: dict[str, Any]) -> list[str]:
     if not isinstance(words, str):
         return []
     if not isinstance(cut, float):
-        return [f"{words[:1].upper()}{words[1:]}.", "The model keeps its own threshold."]
+        return [f"{words[:1].upper()}{words[1:]}.", "The model keeps its threshold."]
     lines = [f"A {words}, by flagging votes above {cut:.4g}."]
     lines += [str(promise.get(name)) for name in ("price", "basis")]
     own = promise.get("figures")

@@ -328,7 +328,7 @@ def train(
             found = promise(parts, judged, *promised, asked.confidence, basis)
             if found.threshold is None:
                 parts.scores[GUARANTEE] = found.as_dict()
-                watch.no_guarantee(f"{found.words}; the model keeps its own threshold")
+                watch.no_guarantee(f"{found.words}; the model keeps its threshold")
             else:
                 parts = decide_by(parts, found)
     else:

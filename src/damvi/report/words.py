@@ -125,7 +125,7 @@ def data_words(summary: dict[str, Any]) -> str:
     data = summary["data"]
     words, scored = counted(data["rows"], "row"), data["judged"]
     if scored < data["rows"]:  # classes are counted among these
-        words = f"{counted(scored, 'scored row')} of {data['rows']:,}"
+        words = f"{counted(scored, 'scored row')} (of {data['rows']:,})"
     if summary["labelled"]:
         words += wording(summary).extent(summary)
     kinds = [column["kind"] for column in data["columns"]]
