@@ -201,6 +201,22 @@ def test_report_of_some_budgets_and_splits(tmp_path: Path) -> None:
     assert "AP, 60 s" not in page
 
 
+def test_report_says_what_later_code_of_ours_changed(tmp_path: Path) -> None:
+    made_up(tmp_path, budgets=(10,), n_splits=1)
+    write_report(tmp_path, BOARDS[MAIN])
+    page = tmp_path / "leaderboard.md"
+    assert "## Ours, run again with later code\n\nNone.\n" in page.read_text("utf-8")
+    again = []
+    for cell in read_cells(tmp_path):
+        if cell["contender"] == "DAMVI strong":
+            scores = cell["scores"] | {"f1": cell["scores"]["f1"] - 0.25}
+            again.append(json.dumps(cell | {"code": "later", "scores": scores}) + "\n")
+    with (tmp_path / "cells.jsonl").open("a", encoding="utf-8") as file:
+        file.writelines(again)
+    write_report(tmp_path, BOARDS[MAIN])
+    assert "| -0.2500 ± 0.0000 | 0 : 6 |" in page.read_text("utf-8")
+
+
 def test_development_datasets_have_a_board_of_their_own(tmp_path: Path) -> None:
     plan = BOARDS[DEVELOPMENT]
     easy = next(iter(plan.sources))

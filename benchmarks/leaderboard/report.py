@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.paper.figures import FONT, rank_figure
-from benchmarks.paper.store import Cell, read_cells, write_whole
+from benchmarks.paper.store import Cell, all_cells, read_cells, write_whole
 from benchmarks.paper.tables import FEWEST, Ranks
 from benchmarks.report_parts import draw, markdown, paired, plus_minus
 
@@ -449,6 +449,36 @@ def budget_lines(board: Board) -> list[str]:
     return markdown(head, rows) if rows else []
 
 
+def change_lines(board: Board, folder: Path) -> list[str]:
+    """What changed where cells of ours were run again with later code."""
+    first: dict[str, Cell] = {}
+    for cell in all_cells(folder):
+        first.setdefault(cell["key"], cell)
+    rows = []
+    for budget in board.plan.budgets:
+        entry, found = Entry(OURS, budget), dict[str, list[list[float]]]()
+        for (dataset, _, one), cell in board.cells.items():
+            before = first[cell["key"]]
+            if one != entry or before.get("code") == cell.get("code"):
+                continue
+            if board.is_ranked(dataset):
+                now, then = cell["scores"], before["scores"]
+                change = [now[metric] - then[metric] for metric in METRICS]
+                found.setdefault(dataset, []).append(change)
+        if len(found) >= FEWEST:
+            changes = np.array([np.mean(own, axis=0) for own in found.values()])
+            errors = changes.std(axis=0, ddof=1) / len(changes) ** 0.5
+            row = [entry.label, str(sum(map(len, found.values())))]
+            for own, error in zip(changes.T, errors, strict=True):
+                row.append(f"{own.mean():+.4f} ± {error:.4f}")
+                row.append(f"{(own > 0).sum()} : {(own < 0).sum()}")
+            rows.append(row)
+    head = ["now less before", "cells"]
+    for metric in METRICS:
+        head += [METRICS[metric][0], "up : down"]
+    return markdown(head, rows) if rows else ["None.", ""]
+
+
 def failure_lines(board: Board) -> list[str]:
     failed = [cell for cell in board.cells.values() if "error" in cell]
     if not failed:
@@ -527,6 +557,7 @@ def page(board: Board, folder: Path) -> list[str]:
         for metric in ("ap", "f1"):
             lines += dataset_lines(board, contest, metric)
     lines += ["## Limits", "", *budget_lines(board)]
+    lines += ["## Ours, run again with later code", "", *change_lines(board, folder)]
     lines += ["## Failures", "", *failure_lines(board)]
     return [*lines, "## Versions", "", *version_lines(board)]
 

@@ -114,14 +114,14 @@ class Store:
 
 def read_cells(folder: Path) -> list[Cell]:
     """The finished cells of a folder, the last of each key; half a line is no cell."""
+    return list({cell["key"]: cell for cell in all_cells(folder)}.values())
+
+
+def all_cells(folder: Path) -> list[Cell]:
+    """The same with those that were run again since, in the order of their runs."""
     path = folder / CELLS
-    if not path.exists():
-        return []
-    cells: dict[str, Cell] = {}
-    for line in path.read_bytes().splitlines(keepends=True):
-        if (cell := _cell(line)) is not None:
-            cells[cell["key"]] = cell
-    return list(cells.values())
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    return [cell for line in lines if (cell := _cell(line)) is not None]
 
 
 def _cell(line: bytes) -> Cell | None:
