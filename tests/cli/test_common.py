@@ -71,14 +71,14 @@ def test_quiet_is_quiet(damvi, made, folder):
         (["fit", "data.csv", "--target", "is_fraud", "--metric", "f9"], 2, "recall@0.9"),
         (["fit", "data.csv", "--target", "is_fraud", "--metric", "cost"], 2, "--cost-miss"),
         (
-            ["fit", "data.csv", "--target", "is_fraud", "--confidence", "0.9"],
-            2,
-            "--confidence needs --guarantee",
+            ["fit", "data.csv", "--target", "is_fraud", "--confidence", "0.8"],
+            1,
+            "confidence needs a guarantee",
         ),
         (
             ["fit", "data.csv", "--target", "is_fraud", "--guarantee-size", "0.2"],
-            2,
-            "--guarantee-size needs --guarantee",
+            1,
+            "guarantee_size needs a guarantee",
         ),
         (
             ["evaluate", "model.damvi", "data.csv", "--confidence", "0.8"],

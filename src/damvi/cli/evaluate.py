@@ -93,7 +93,9 @@ def evaluate(
     for line in found.remarks:
         output.say(f"\n{line}")
     if asked is not None:
-        how: Any = {**asked, "confidence": confidence or 0.9, "target": target}
+        how: Any = {**asked, "target": target}
+        if confidence is not None:
+            how["confidence"] = confidence
         promise = loaded.guarantee(table, **how)
         show_guarantee(output, promise.as_dict())
         summary["guarantee"] = promise.as_dict()

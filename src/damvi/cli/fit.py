@@ -214,7 +214,11 @@ def fit(
     if in_blocks and data.is_file() and data.suffix.lower() != ".parquet":
         raise click.UsageError(f"{in_blocks[0]} needs parquet files; {data} is not one")
     why = why_in_blocks(data, bool(in_blocks))
-    typed = {name: _is_typed(context, name) for name in ("pool", "seed")}
+    typed = {
+        name: (source := context.get_parameter_source(name)) is not None
+        and source.name == "COMMANDLINE"
+        for name in ("pool", "seed")
+    }
     options: dict[str, Any] = {
         "pos_label": positive,
         "threshold": asked,
@@ -237,9 +241,6 @@ def fit(
         "guarantee_size": guarantee_size,
     }
     options = options_like(older, {"target": target, **options})
-    for name in ("confidence", "guarantee_size"):
-        if options.get("guarantee") is None and _is_typed(context, name):
-            raise click.UsageError(f"{_option(name)} needs --guarantee")
     if why is not None:
         try:
             refuse_in_blocks({**options, "unlabeled": unlabeled}, _option)
@@ -301,12 +302,6 @@ def _metric(
         return parse_metric(name or before.get("metric") or "cost", cost)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-
-
-def _is_typed(context: click.Context, name: str) -> bool:
-    """Whether an option was given on the command line."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _option(name: str) -> str:

@@ -267,6 +267,9 @@ def train(
     columns["like"] = None if like is None else like.schema
     why = why_in_blocks(source, in_blocks or client is not None)
     promised = None if guarantee is None else parse_guarantee(guarantee)
+    for name in ("confidence", "guarantee_size"):
+        if promised is None and getattr(asked, name) != usual[name]:
+            raise ValueError(f"{name} needs a guarantee; ask for one, or leave it out")
     if promised is not None and not 0 < asked.confidence < 1:
         raise ValueError(f"confidence={asked.confidence!r} must be between 0 and 1")
     if asked.sample_rows is not None and (why is None or pool in (None, "trees")):
