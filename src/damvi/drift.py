@@ -124,7 +124,7 @@ class Finding:
 
     @property
     def remark(self) -> str:
-        """Why it is not warned of, to follow its words; empty if it is."""
+        """Why a change of decisions is not warned of, after its words; empty if it is."""
         if self.matters:
             return ""
         if self.is_certain:

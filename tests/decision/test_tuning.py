@@ -318,3 +318,14 @@ def test_few_rows_can_be_tuned_smoothly(n_positives):
     tuning = tune(vote, targets, "f1", smooth=True)
     low, high = tuning.threshold_interval
     assert -1 <= low <= tuning.threshold <= high <= 1
+
+
+def test_a_threshold_is_within_its_own_interval():
+    """Also where there are so many positives that the draws only try some thresholds."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        targets = (rng.random(20_000) < 0.1).astype(int)
+        vote = np.tanh(rng.normal(size=20_000) / 3 + targets)
+        found = tune(vote, targets, "f1", seed=seed)
+        low, high = found.threshold_interval
+        assert low <= found.threshold <= high

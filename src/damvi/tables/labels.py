@@ -280,7 +280,7 @@ def binary(
     if len(values) == 1:
         raise ValueError(
             f"the target {labels.name!r} has only one class: {_show(values[0])} in all "
-            f"{counted(len(labels), 'row')}"
+            f"{counted(len(labels), 'row')}; add rows of another class"
         )
     if positive is not None:
         chosen = _match(values, positive, labels.name)
