@@ -343,7 +343,7 @@ def _catboost(seed: int, n_jobs: int | None) -> Any:
     )
 
 
-_PAPER: dict[str, Any] = {"needs": "imblearn", "in_paper": True}
+_PAPER: dict[str, Any] = {"needs": "imbalanced-learn", "in_paper": True}
 
 CONTENDERS: dict[str, Contender] = {
     "S-DT": Contender("SMOTE, then one tree", _oversampled_tree("smote"), **_PAPER),
@@ -400,7 +400,8 @@ def make_contender(name: str, *, random_state: int = 0, n_jobs: int | None = Non
             f"unknown contender {name!r}.{hint} Choose from: {', '.join(CONTENDERS)}"
         )
     contender = CONTENDERS[name]
-    if contender.needs and find_spec(contender.needs) is None:
+    module = contender.needs.replace("imbalanced-learn", "imblearn")
+    if module and find_spec(module) is None:
         raise ImportError(
             f"{name} needs the package {contender.needs}, which is not installed; run "
             f"pip install 'damvi[bench]'"

@@ -72,7 +72,7 @@ def test_contenders_not_installed_are_left_out(damvi, table, monkeypatch):
     result = damvi("bench", table, "--target", "is_fraud", "--splits", 1)
     line = next(one for one in result.stderr.splitlines() if "Skipped" in one)
     assert line.startswith("Skipped: S-DT, R-DT, ")
-    assert line.endswith("(not installed: catboost, imblearn, lightgbm, xgboost).")
+    assert line.endswith("(not installed: catboost, imbalanced-learn, lightgbm, xgboost).")
     made = pd.read_csv("damvi-bench/data/scores.csv")
     assert made["contender"].tolist() == ["DAMVI", "uniform"]
 

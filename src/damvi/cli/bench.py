@@ -106,7 +106,7 @@ def bench(
             )
     else:
         by_name = {name.lower(): name for name in CONTENDERS}
-        typed = (name.strip() for name in contenders.split(","))
+        typed = [name.strip() for name in contenders.strip(" ,").split(",")]
         names = list(dict.fromkeys(by_name.get(name.lower(), name) for name in typed))
         for name in names:
             make_contender(name)  # fails early if something is wrong

@@ -228,7 +228,7 @@ class OneClass:
         (passed, alarms), (missed, found) = figures.confusion.tolist()
         rows = [
             [names[1], f"{found:,} found", f"{missed:,} missed"],
-            ["others", counted(alarms, "false alarm"), f"{passed:,} passed"],
+            [names[0], counted(alarms, "false alarm"), f"{passed:,} passed"],
         ]
         output.show(plain_table(["", "flagged", "not flagged"], rows))
 

@@ -594,7 +594,7 @@ class Model(ModelParts):
         if GUARANTEE in scores:
             promised = scores[GUARANTEE]
             if promised["threshold"] is None:
-                told.append(f"no guarantee: {promised['words']}")
+                told.append(promised["words"])
             else:
                 cut = f"by flagging votes above {promised['threshold']:.4g}"
                 told.append(f"guarantee: {promised['words']}, {cut}")
