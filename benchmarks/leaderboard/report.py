@@ -384,11 +384,12 @@ def front_figure(entries: Sequence[Entry], means: dict[str, np.ndarray]) -> Any:
                 ]
                 colour = COLOURS.get(name, "#009E73")
                 axes.plot(cost[own], quality[own], "o-", color=colour, ms=6, label=name)
-                for k in own:
+                for near in _close_together(own, cost):
+                    budgets = ", ".join(str(entries[k].budget) for k in near)
                     axes.annotate(
-                        f"{entries[k].budget} s",
-                        (cost[k], quality[k]),
-                        xytext=(0, -14 if name == OURS else 6),
+                        f"{budgets} s",
+                        (np.exp(np.log(cost[near]).mean()), quality[near].max()),
+                        xytext=(0, 6),
                         textcoords="offset points",
                         ha="center",
                         fontsize=8,
@@ -412,6 +413,17 @@ def front_figure(entries: Sequence[Entry], means: dict[str, np.ndarray]) -> Any:
             *axes.get_legend_handles_labels(), loc="outside lower center", ncols=5
         )
     return figure
+
+
+def _close_together(places: Sequence[int], cost: np.ndarray) -> list[list[int]]:
+    """Points that would have their labels on top of each other share one."""
+    groups: list[list[int]] = []
+    for k in places:
+        if groups and cost[k] < 2 * cost[groups[-1][-1]]:
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    return groups
 
 
 def dataset_lines(board: Board, contest: Contest, metric: str) -> list[str]:
