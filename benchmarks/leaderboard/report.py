@@ -104,18 +104,21 @@ class Board:
         ).reshape(len(datasets), len(entries))
 
 
+FIRST = (OURS, AUTOGLUON, LIGHTGBM)
+
+
 class Contest:
-    """All entries of one budget, on the sources where those with a limit are done.
+    """All entries of one budget, on the sources where those of :data:`FIRST` are done.
 
     Of its splits, the first ones, as many as are done on as many sources as the very first.
-    Who has no limit, but for LightGBM, waits until it is done on all of these.
+    Everybody else waits until all of these are done.
     """
 
     def __init__(self, board: Board, budget: int) -> None:
         self.board, self.budget = board, budget
         self.ours = Entry(OURS, budget)
         known = board.entries(budget)
-        first = [one for one in known if one.budget or one == Entry(LIGHTGBM, None)]
+        first = [one for one in known if one.contender in FIRST]
         done = [
             board.complete(first, 1 + split) for split in range(board.plan.budgets[budget])
         ]
