@@ -1,0 +1,194 @@
+"""Who else could vote beside the strong pool, where positives are few.
+
+    python benchmarks/candidates.py train --votes FOLDER [--data FOLDER] [--splits 3]
+        [--datasets ...] [--only CANDIDATE ...]
+    python benchmarks/candidates.py report --votes FOLDER [--out results/candidates]
+
+Each candidate is trained on small tables (at most 70 positives and 2,000 negatives of the
+development datasets, as ``repeats.py --small 70`` has them, whose votes of the nine voters
+are needed in the same folder), and joins the five voters of the default pool and the nine
+of the extended one. ``train`` goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pool_contenders import average_precision
+from pools import keep_votes, kept_votes, load_kernels
+from portfolio import CHEAPEST_FIRST, of_pool
+from repeats import (
+    ALL_ROWS_MODEL,
+    NINE,
+    POOLS,
+    Variant,
+    judge,
+    path_of,
+    some_places,
+    train_one,
+)
+from sklearn.ensemble import BaggingClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+
+from damvi.voters import NumberEncoder
+from damvi.voters.columns import RankScaler, RankSplines, scaled_table
+
+Make = Callable[[int, NDArray[Any]], Any]
+POSITIVES = 70
+BATCH = 200
+SCORES = ("ap", "f1", "log_loss")
+
+
+def catboost(**options: Any) -> Make:
+    def make(seed: int, y: NDArray[Any]) -> Any:
+        from catboost import CatBoostClassifier
+
+        quiet = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
+        model = CatBoostClassifier(random_state=seed or 0, **quiet, **options)
+        return make_pipeline(NumberEncoder(), model)
+
+    return make
+
+
+def networks(
+    layers: tuple[int, ...] = (64,),
+    n_networks: int = 10,
+    amounts: Callable[[], Any] = RankScaler,
+    *,
+    alpha: float = 0.01,
+    most_epochs: int = 60,
+) -> Make:
+    """The mean of some networks that differ by their seeds."""
+
+    def make(seed: int, y: NDArray[Any]) -> Any:
+        # About a thousand steps; a tolerance that nothing passes ends training after
+        # these epochs, with no warning.
+        epochs = int(np.clip(1000 * BATCH / len(y), 10, most_epochs))
+        network = MLPClassifier(
+            layers,
+            alpha=alpha,
+            learning_rate_init=0.005,
+            n_iter_no_change=epochs,
+            tol=1e6,
+            random_state=seed,
+        )
+        mean = BaggingClassifier(network, n_networks, bootstrap=False, random_state=seed)
+        return make_pipeline(scaled_table(amounts()), mean)
+
+    return make
+
+
+CANDIDATES: dict[str, Make] = {
+    "cat_default": catboost(),
+    "cat_d4": catboost(iterations=500, learning_rate=0.05, depth=4),
+    "netbag10": networks(),
+    "nets_a1": networks(alpha=1.0),
+    "nets_short": networks(most_epochs=25),
+    "nets_2x": networks((64, 64)),
+    "nets_sp": networks(amounts=RankSplines),
+}
+DESCRIPTIONS = {
+    "": "",
+    "cat_default": "CatBoost at its defaults",
+    "cat_d4": "CatBoost, 500 trees of depth 4",
+    "netbag10": "10 networks of 64 units on ranks",
+    "nets_a1": "the same, with alpha 1",
+    "nets_short": "the same, for 25 epochs",
+    "nets_2x": "the same, with two layers",
+    "nets_sp": "the same, on splines",
+}
+
+
+def train(args: argparse.Namespace) -> None:
+    load_kernels()
+    for place in some_places(args):
+        for name in args.only or CANDIDATES:
+            path = path_of(place, name, CANDIDATES[name], 0)
+            if not path.exists():
+                found = train_one(place, name, CANDIDATES[name], 0)
+                keep_votes(path, found)
+                _, test, _ = place.rows
+                ap = average_precision(found["test"][-1], place.y[test] == 1)
+                took = found["seconds"].sum()
+                print(f"{place.split} {place.dataset:16} {name}: {took:.1f} s, AP {ap:.4f}")
+
+
+def report(args: argparse.Namespace) -> None:
+    load_kernels()
+    makers = {name: of_pool(name) for name in NINE} | CANDIDATES
+    cells: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    n_places = 0
+    for place in some_places(args):
+        votes = {
+            (name, 0): kept_votes(path_of(place, name, make, 0))
+            for name, make in makers.items()
+        }
+        kept = {key: one for key, one in votes.items() if one is not None}
+        if any((name, 0) not in kept for name in NINE):
+            print(f"{place.dataset} {place.split} lacks some of the nine", flush=True)
+            continue
+        n_places += 1
+        for pool in ("five", "nine"):
+            for name in ("", *CANDIDATES):
+                if not name or (name, 0) in kept:
+                    POOLS["joined"] = (*POOLS[pool], *([name] if name else []))
+                    found = judge(place, kept, Variant("joined", 1, ALL_ROWS_MODEL))
+                    own = cells.setdefault((pool, name), {})
+                    own.setdefault(place.dataset, []).append(found)
+    lines = [
+        "# Who else could vote beside the strong pool",
+        "",
+        f"Small tables of the development datasets (at most {POSITIVES} positives to train "
+        f"on), {n_places} splits; means over datasets, and paired differences with their "
+        f"standard errors over datasets. By `benchmarks/candidates.py`.",
+        "",
+        "| voters | AP | F1 | log loss | CPU s |",
+        "|---|---|---|---|---|",
+    ]
+    for (pool, name), own in cells.items():
+        usual = cells[pool, ""]
+        if any(len(own.get(dataset, ())) < len(usual[dataset]) for dataset in usual):
+            continue  # not on all splits yet
+        words = [" and ".join(filter(None, [pool, DESCRIPTIONS[name]]))]
+        for score in SCORES:
+            means = np.array([mean(own[dataset], score) for dataset in usual])
+            apart = means - [mean(usual[dataset], score) for dataset in usual]
+            error = apart.std(ddof=1) / len(apart) ** 0.5
+            shift = f" ({apart.mean():+.4f} ± {error:.4f})" if name else ""
+            words.append(f"{means.mean():.4f}{shift}")
+        words.append(f"{np.mean([mean(one, 'seconds') for one in own.values()]):.1f}")
+        lines.append(f"| {' | '.join(words)} |")
+    print("\n".join(lines))
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "candidates.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def mean(cells: list[dict[str, Any]], score: str) -> float:
+    return float(np.mean([cell[score] for cell in cells]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("do", choices=["train", "report"])
+    parser.add_argument("--votes", type=Path, required=True)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, default=Path("results/candidates"))
+    parser.add_argument("--first-split", type=int, default=0)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--small", type=int, default=POSITIVES, help=argparse.SUPPRESS)
+    parser.add_argument("--datasets", nargs="+", default=list(CHEAPEST_FIRST))
+    parser.add_argument("--only", nargs="+", choices=list(CANDIDATES))
+    args = parser.parse_args()
+    {"train": train, "report": report}[args.do](args)
+
+
+if __name__ == "__main__":
+    main()
