@@ -32,6 +32,7 @@ from repeats import (
     some_places,
     train_one,
 )
+from report_parts import beside
 from sklearn.ensemble import BaggingClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -42,7 +43,6 @@ from damvi.voters.columns import RankScaler, RankSplines, scaled_table
 Make = Callable[[int, NDArray[Any]], Any]
 POSITIVES = 70
 BATCH = 200
-SCORES = ("ap", "f1", "log_loss")
 
 
 def catboost(**options: Any) -> Make:
@@ -94,7 +94,6 @@ CANDIDATES: dict[str, Make] = {
     "nets_sp": networks(amounts=RankSplines),
 }
 DESCRIPTIONS = {
-    "": "",
     "cat_default": "CatBoost at its defaults",
     "cat_d4": "CatBoost, 500 trees of depth 4",
     "netbag10": "10 networks of 64 units on ranks",
@@ -122,7 +121,7 @@ def train(args: argparse.Namespace) -> None:
 def report(args: argparse.Namespace) -> None:
     load_kernels()
     makers = {name: of_pool(name) for name in NINE} | CANDIDATES
-    cells: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
     n_places = 0
     for place in some_places(args):
         votes = {
@@ -135,12 +134,15 @@ def report(args: argparse.Namespace) -> None:
             continue
         n_places += 1
         for pool in ("five", "nine"):
-            for name in ("", *CANDIDATES):
-                if not name or (name, 0) in kept:
+            for name in (None, *CANDIDATES):
+                if name is None or (name, 0) in kept:
                     POOLS["joined"] = (*POOLS[pool], *([name] if name else []))
                     found = judge(place, kept, Variant("joined", 1, ALL_ROWS_MODEL))
-                    own = cells.setdefault((pool, name), {})
+                    words = f"{pool} and {DESCRIPTIONS[name]}" if name else pool
+                    own = cells.setdefault(words, {})
                     own.setdefault(place.dataset, []).append(found)
+    n_splits = {words: sum(map(len, own.values())) for words, own in cells.items()}
+    complete = {words: own for words, own in cells.items() if n_splits[words] == n_places}
     lines = [
         "# Who else could vote beside the strong pool",
         "",
@@ -148,29 +150,11 @@ def report(args: argparse.Namespace) -> None:
         f"on), {n_places} splits; means over datasets, and paired differences with their "
         f"standard errors over datasets. By `benchmarks/candidates.py`.",
         "",
-        "| voters | AP | F1 | log loss | CPU s |",
-        "|---|---|---|---|---|",
+        *beside(complete, lambda words: words.split(" and ")[0]),
     ]
-    for (pool, name), own in cells.items():
-        usual = cells[pool, ""]
-        if any(len(own.get(dataset, ())) < len(usual[dataset]) for dataset in usual):
-            continue  # not on all splits yet
-        words = [" and ".join(filter(None, [pool, DESCRIPTIONS[name]]))]
-        for score in SCORES:
-            means = np.array([mean(own[dataset], score) for dataset in usual])
-            apart = means - [mean(usual[dataset], score) for dataset in usual]
-            error = apart.std(ddof=1) / len(apart) ** 0.5
-            shift = f" ({apart.mean():+.4f} ± {error:.4f})" if name else ""
-            words.append(f"{means.mean():.4f}{shift}")
-        words.append(f"{np.mean([mean(one, 'seconds') for one in own.values()]):.1f}")
-        lines.append(f"| {' | '.join(words)} |")
     print("\n".join(lines))
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "candidates.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def mean(cells: list[dict[str, Any]], score: str) -> float:
-    return float(np.mean([cell[score] for cell in cells]))
+    (args.out / "candidates.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 def main() -> None:

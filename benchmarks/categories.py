@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pools import versions
+from report_parts import beside
 from setting import add_data_option
 from sklearn.metrics import average_precision_score, f1_score, log_loss
 from sklearn.pipeline import make_pipeline
@@ -41,7 +42,6 @@ POOLS: dict[str, tuple[str, ...]] = {
     "lightgbm_pairs": ("lightgbm_pairs",),
     "both": ("lightgbm", "lightgbm_pairs"),
 }
-SCORES = {"ap": "AP", "f1": "F1", "log_loss": "log loss", "cpu_seconds": "CPU s"}
 CENSUS = "census"
 
 
@@ -213,36 +213,8 @@ def run(X: pd.DataFrame, y: np.ndarray, split: int, pool: str) -> dict[str, floa
         "ap": float(average_precision_score(y[test], chance)),
         "f1": float(f1_score(y[test], model.predict(X.iloc[test]))),
         "log_loss": float(log_loss(y[test], chance)),
-        "cpu_seconds": round(took, 2),
+        "seconds": round(took, 2),
     }
-
-
-def report(cells: dict[tuple[str, int, str], dict[str, float]]) -> list[str]:
-    """Means over tables, and differences from nobody having indicators."""
-    scores: dict[str, dict[str, np.ndarray]] = {}
-    for (table, _, pool), cell in cells.items():
-        own = np.array([cell[name] for name in SCORES])
-        scores.setdefault(pool, {}).setdefault(table, np.empty((0, len(SCORES))))
-        scores[pool][table] = np.vstack([scores[pool][table], own])
-    told = [
-        "| indicators for | AP | F1 | log loss | CPU s |",
-        "|---|---|---|---|---|",
-    ]
-    base = scores["nobody"]
-    for pool, of_tables in scores.items():
-        means = np.mean([own.mean(axis=0) for own in of_tables.values()], axis=0)
-        words = [f"{mean:.4f}" for mean in means[:3]] + [f"{means[3]:.1f}"]
-        if pool != "nobody":
-            shifts = np.array([of_tables[t].mean(0) - base[t].mean(0) for t in base])
-            errors = shifts.std(axis=0, ddof=1) / np.sqrt(len(shifts))
-            for i in range(3):
-                better = int((shifts[:, i] * (-1 if i == 2 else 1) > 0).sum())
-                words[i] += (
-                    f" ({shifts[:, i].mean():+.4f} ± {errors[i]:.4f}, better on {better} "
-                    f"of {len(shifts)})"
-                )
-        told.append(f"| {pool} | {' | '.join(words)} |")
-    return told
 
 
 def main() -> None:
@@ -272,6 +244,9 @@ def main() -> None:
                     cells[key] = cell
                     with path.open("a") as file:
                         file.write(json.dumps(cell) + "\n")
+    by_pool: dict[str, dict[str, list[dict[str, float]]]] = {pool: {} for pool in POOLS}
+    for (table, _, pool), cell in sorted(cells.items()):
+        by_pool[pool].setdefault(table, []).append(cell)
     words = [
         "# Indicators of categories in the strong pool",
         "",
@@ -281,9 +256,9 @@ def main() -> None:
         "",
         ", ".join(f"{name} {own}" for name, own in versions().items()),
         "",
-        *report(cells),
+        *beside(by_pool, lambda _: "nobody"),
     ]
-    (args.out / "categories.md").write_text("\n".join(words) + "\n")
+    (args.out / "categories.md").write_text("\n".join(words), encoding="utf-8")
     print("\n".join(words[7:]))
 
 

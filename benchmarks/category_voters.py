@@ -20,17 +20,16 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from candidates import networks
 from categories import CENSUS, SOURCES, read
 from pools import keep_votes, kept_votes, load_kernels
 from repeats import ALL_ROWS_MODEL, FIVE, NINE, POOLS, Variant, judge, train_one
+from report_parts import beside
 from setting import add_data_option
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import BaggingClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 from damvi.voters import RateEncoder, strong_pool
-from damvi.voters.columns import RankScaler, scaled_table
 
 MOST_TRAINED, MOST_SCORED, TRAIN_SHARE = 3_000, 10_000, 0.7
 NEW = ("cat_native300", "nets")
@@ -78,15 +77,6 @@ class CategoryBoost(ClassifierMixin, BaseEstimator):
         return X
 
 
-def networks(n: int) -> Any:
-    epochs = int(np.clip(200_000 / n, 10, 60))
-    network = MLPClassifier(
-        (64,), alpha=0.01, learning_rate_init=0.005, n_iter_no_change=epochs, tol=1e6
-    )
-    mean = BaggingClassifier(network, 10, bootstrap=False, random_state=0)
-    return make_pipeline(RateEncoder(), scaled_table(RankScaler()), mean)
-
-
 class Rows:
     """A dataframe that is indexed by rows, as arrays are."""
 
@@ -116,7 +106,8 @@ def train(args: argparse.Namespace) -> None:
     for place in places(args):
         y = place.y[place.rows[0]]
         pool = dict(strong_pool(None, y, rates=True, extended=True))
-        pool |= {NEW[0]: CategoryBoost(), NEW[1]: networks(len(y))}
+        steps = [step for _, step in networks()(0, y).steps]
+        pool |= {NEW[0]: CategoryBoost(), NEW[1]: make_pipeline(RateEncoder(), *steps)}
         for name, model in pool.items():
             path = path_of(args, place, name)
             if not path.exists():
@@ -125,7 +116,7 @@ def train(args: argparse.Namespace) -> None:
 
 
 def report(args: argparse.Namespace) -> None:
-    cells: dict[str, dict[str, list[list[float]]]] = {}
+    cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for place in places(args):
         kept = {(k, 0): kept_votes(path_of(args, place, k)) for k in (*NINE, *NEW)}
         if any(one is None for one in kept.values()):
@@ -133,8 +124,7 @@ def report(args: argparse.Namespace) -> None:
         for words, voters in JOINED.items():
             POOLS["joined"] = voters
             found = judge(place, kept, Variant("joined", 1, ALL_ROWS_MODEL))
-            own = [found[key] for key in ("ap", "f1", "log_loss", "seconds")]
-            cells.setdefault(words, {}).setdefault(place.name, []).append(own)
+            cells.setdefault(words, {}).setdefault(place.name, []).append(found)
     lines = [
         "# CatBoost on categories, and networks, beside the strong pool",
         "",
@@ -142,22 +132,11 @@ def report(args: argparse.Namespace) -> None:
         f"means over tables, and paired differences with their standard errors over "
         f"tables. By `benchmarks/category_voters.py`. None of these voters is in the pool.",
         "",
-        "| voters | AP | F1 | log loss | CPU s |",
-        "|---|---|---|---|---|",
+        *beside(cells, lambda words: words.split(" and ")[0]),
     ]
-    for words, own in cells.items():
-        means = np.array([np.mean(one, axis=0) for one in own.values()])
-        usual = np.array([np.mean(one, axis=0) for one in cells[words.split()[0]].values()])
-        apart = means - usual
-        errors = apart.std(axis=0, ddof=1) / len(apart) ** 0.5
-        shown = [words]
-        for i in range(3):
-            shift = f" ({apart[:, i].mean():+.4f} ± {errors[i]:.4f})"
-            shown.append(f"{means[:, i].mean():.4f}{shift if ' and ' in words else ''}")
-        lines.append(f"| {' | '.join(shown)} | {means[:, 3].mean():.1f} |")
     print("\n".join(lines))
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "voters.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (args.out / "voters.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 def main() -> None:

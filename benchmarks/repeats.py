@@ -35,6 +35,7 @@ from pool_contenders import (
 )
 from pools import FOLDS, digest, keep_votes, kept_votes, load_kernels
 from portfolio import CHEAPEST_FIRST, Place, of_pool, places, words
+from report_parts import beside
 
 FIVE = ("lightgbm", "extra_trees", "spline_linear", "lightgbm_pairs", "balanced_forest")
 MOST_NEGATIVES = 2000
@@ -199,7 +200,7 @@ def report(args: argparse.Namespace) -> None:
     """Each variant beside the first of its pool, by dataset."""
     load_kernels()
     makers = {name: of_pool(name) for name in NINE}
-    cells: dict[str, dict[Variant, list[dict[str, Any]]]] = {}
+    cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
     n_splits = 0
     for place in some_places(args):
         kept = {
@@ -212,33 +213,18 @@ def report(args: argparse.Namespace) -> None:
             continue
         n_splits += 1
         for variant in VARIANTS:
-            own = cells.setdefault(place.dataset, {}).setdefault(variant, [])
+            own = cells.setdefault(str(variant), {}).setdefault(place.dataset, [])
             own.append(judge(place, kept, variant))
     lines = [
-        f"{len(cells)} datasets, {n_splits} splits; means over datasets, and paired "
-        f"differences from five voters whose model of all rows answers (as by default), "
-        f"with their standard errors over datasets",
+        f"{len(cells[str(VARIANTS[0])])} datasets, {n_splits} splits; means over datasets, "
+        f"and paired differences from five voters whose model of all rows answers (as by "
+        f"default), with their standard errors over datasets",
         "",
-        "| | AP | F1 | log loss | CPU s |",
-        "|---|---|---|---|---|",
+        *beside(cells, lambda words: str(VARIANTS[0])),
     ]
-    for variant in VARIANTS:
-        parts = []
-        for measure in ("ap", "f1", "log_loss"):
-            means = np.array([mean(own[variant], measure) for own in cells.values()])
-            usual = np.array([mean(own[VARIANTS[0]], measure) for own in cells.values()])
-            apart = means - usual
-            error = apart.std(ddof=1) / len(apart) ** 0.5
-            parts.append(f"{means.mean():.4f} ({apart.mean():+.4f} ± {error:.4f})")
-        seconds = np.mean([mean(own[variant], "seconds") for own in cells.values()])
-        lines.append(f"| {variant} | {' | '.join(parts)} | {seconds:.1f} |")
     print("\n".join(lines))
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "repeats.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def mean(cells: list[dict[str, Any]], measure: str) -> float:
-    return float(np.mean([cell[measure] for cell in cells]))
+    (args.out / "repeats.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 def main() -> None:

@@ -201,6 +201,18 @@ def test_report_of_some_budgets_and_splits(tmp_path: Path) -> None:
     assert "AP, 60 s" not in page
 
 
+def test_who_is_not_complete_is_left_out_and_named(tmp_path: Path) -> None:
+    made_up(tmp_path, budgets=(10,), n_splits=1)
+    cell = next(c for c in read_cells(tmp_path) if c["budget"] == 10)
+    cell |= {"contender": "FLAML", "key": f"{cell['dataset']}, split 0, FLAML, 10 s"}
+    with (tmp_path / "cells.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(cell) + "\n")
+    write_report(tmp_path, BOARDS[MAIN])
+    page = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    assert "6 of 6 ranked sources" in page
+    assert "left out: FLAML." in page
+
+
 def test_report_says_what_later_code_of_ours_changed(tmp_path: Path) -> None:
     made_up(tmp_path, budgets=(10,), n_splits=1)
     write_report(tmp_path, BOARDS[MAIN])

@@ -343,6 +343,8 @@ def _catboost(seed: int, n_jobs: int | None) -> Any:
     )
 
 
+MODULES = {"imbalanced-learn": "imblearn"}
+"""What is imported from a package, if not its name."""
 _PAPER: dict[str, Any] = {"needs": "imbalanced-learn", "in_paper": True}
 
 CONTENDERS: dict[str, Contender] = {
@@ -400,8 +402,7 @@ def make_contender(name: str, *, random_state: int = 0, n_jobs: int | None = Non
             f"unknown contender {name!r}.{hint} Choose from: {', '.join(CONTENDERS)}"
         )
     contender = CONTENDERS[name]
-    module = contender.needs.replace("imbalanced-learn", "imblearn")
-    if module and find_spec(module) is None:
+    if contender.needs and find_spec(MODULES.get(contender.needs, contender.needs)) is None:
         raise ImportError(
             f"{name} needs the package {contender.needs}, which is not installed; run "
             f"pip install 'damvi[bench]'"

@@ -77,6 +77,10 @@ def test_contenders_not_installed_are_left_out(damvi, table, monkeypatch):
     assert made["contender"].tolist() == ["DAMVI", "uniform"]
 
 
+def test_a_comma_at_the_end_is_no_contender(damvi, table):
+    damvi("bench", table, "--target", "is_fraud", "--splits", 1, "--contenders", "DAMVI,")
+
+
 def test_the_case_of_a_name_does_not_matter(damvi, table):
     names = "damvi,Uniform,DAMVI"
     damvi("bench", table, "--target", "is_fraud", "--splits", 1, "--contenders", names)
