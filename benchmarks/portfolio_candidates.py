@@ -20,7 +20,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
-from damvi.voters import FastForestClassifier, NumberEncoder
+from damvi.voters import FastForestClassifier, NetworksClassifier, NumberEncoder
 from damvi.voters.columns import (
     PairColumns,
     RankScaler,
@@ -296,6 +296,13 @@ CANDIDATES: dict[str, Make] = {
     "cat_again": _again(
         _catboost(iterations=300, learning_rate=0.05, boosting_type=None, border_count=None)
     ),
+    "cat_default": _catboost(
+        iterations=None,
+        learning_rate=None,
+        depth=None,
+        boosting_type=None,
+        border_count=None,
+    ),
     "cat_plain": _catboost(iterations=300, learning_rate=0.05, border_count=64),
     "hist_fast": _hist(),
     "forest_100": _forest(),
@@ -324,6 +331,7 @@ CANDIDATES: dict[str, Make] = {
         _logistic(10),
     ),
     "network": _on_ranks(_network(32)),
+    "networks_5": _on_ranks(lambda seed, n: NetworksClassifier(5, random_state=seed)),
     "scaled_network": lambda seed, y: make_pipeline(
         scaled_table(), _network(32)(seed, len(y))
     ),

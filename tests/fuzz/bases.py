@@ -264,6 +264,7 @@ def _strong() -> Any:
         "histgradientboostingclassifier__max_iter": 2,
         "lgbmclassifier__n_estimators": 2,
         "n_estimators": 1,
+        "networksclassifier__n_estimators": 1,
         "xgbclassifier__n_estimators": 2,
         "xgbclassifier__max_depth": 3,
     }

@@ -48,6 +48,7 @@ def small_strong_pool():
         "histgradientboostingclassifier__max_iter": 5,
         "lgbmclassifier__n_estimators": 5,
         "n_estimators": 3,
+        "networksclassifier__n_estimators": 2,
         "xgbclassifier__n_estimators": 5,
     }
     pool = []

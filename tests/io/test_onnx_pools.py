@@ -29,6 +29,7 @@ SMALLER = {
     "histgradientboostingclassifier__max_iter": 20,
     "lgbmclassifier__n_estimators": 20,
     "n_estimators": 20,
+    "networksclassifier__n_estimators": 3,
     "xgbclassifier__n_estimators": 20,
 }
 

@@ -52,7 +52,7 @@ def names_of(**options):
 def test_it_holds_what_is_installed():
     boosters = {"lightgbm", "lightgbm_pairs"} & installed()
     assert set(names_of()) == ALWAYS | (boosters or WITHOUT_LIGHTGBM)
-    assert set(names_of(extended=True)) >= ALWAYS | installed() | {"forest"}
+    assert set(names_of(extended=True)) >= ALWAYS | installed() | {"forest", "networks"}
 
 
 @pytest.mark.parametrize("packages", [(), ("lightgbm",)])

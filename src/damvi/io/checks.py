@@ -37,6 +37,7 @@ from ..voters.columns import (
     Rates,
 )
 from ..voters.estimators import Relabelled
+from ..voters.networks import NetworksClassifier
 from ..voters.trees.binning import MAX_BINS, Binning, Features
 from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
 from ..voters.trees.features import Categories, HashedCategories
@@ -236,6 +237,25 @@ def _check_pairs(model: PairColumns) -> None:
     require(type(n) is int, "column pairs without a number of columns")
     in_range = ((model.pairs_ >= 0) & (model.pairs_ < n)).all()
     require(in_range and len(model.pairs_) <= n * n, "column pairs out of range")
+
+
+def _check_networks(model: NetworksClassifier) -> None:
+    state = vars(model)
+    if "hidden_" not in state:
+        return
+    for name in ("hidden_", "output_"):
+        layer = state.get(name)
+        require(isinstance(layer, tuple) and len(layer) == 2, f"{name} is no layer")
+    (into, start), (out, end) = model.hidden_, model.output_
+    require_array(into, np.float64, (None, model.n_features_in_, None), "hidden_")
+    k, _, n_units = into.shape
+    n_outputs = 1 if len(model.classes_) == 2 else len(model.classes_)
+    require(k > 0 and n_units > 0, "networks without units")
+    require_array(start, np.float64, (k, n_units), "hidden_")
+    require_array(out, np.float64, (k, n_units, n_outputs), "output_")
+    require_array(end, np.float64, (k, n_outputs), "output_")
+    for one in (into, start, out, end):
+        require(np.isfinite(one).all(), "networks have weights that are not finite")
 
 
 def _check_levels(levels: Levels) -> None:
@@ -523,6 +543,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "Levels": _check_levels,
     "Words": _check_words,
     "QuantileTransformer": _check_quantiles,
+    "NetworksClassifier": _check_networks,
     "PairColumns": _check_pairs,
     "RankScaler": _check_ranks,
     "RankSplines": _check_splines,

@@ -44,6 +44,7 @@ from ..voters import (
     BaggedVoters,
     FastForestClassifier,
     FastTreeClassifier,
+    NetworksClassifier,
     PoolVoters,
 )
 from ..voters.columns import (
@@ -129,6 +130,7 @@ def _by_name(*values: Any) -> dict[str, Any]:
 
 OURS = _by_name(
     FastForestClassifier,
+    NetworksClassifier,
     NumberEncoder,
     PairColumns,
     RankScaler,

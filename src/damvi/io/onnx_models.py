@@ -1,4 +1,4 @@
-"""Write fitted classifiers as graph nodes: trees, boosters and linear models.
+"""Write fitted classifiers as graph nodes: trees, boosters, linear models, networks.
 
 The trees of all libraries are converted to :class:`~.onnx_graph.Trees`.
 """
@@ -184,6 +184,24 @@ def _linear(graph: Graph, model: Any, data: Data) -> Answer:
     product = graph.add("MatMul", data.numbers().name, weights)
     start = graph.constant(np.ravel(model.intercept_))
     return kind.by_score(graph, graph.add("Add", product, start))
+
+
+def _networks(graph: Graph, model: Any, data: Data) -> Answer:
+    kind, X = _kind_of(model.classes_), data.numbers().name
+
+    def layer(x: str, weights: Values, intercepts: Values) -> str:
+        product = graph.add("MatMul", x, graph.constant(weights))
+        return graph.add("Add", product, graph.constant(intercepts))
+
+    shares = []
+    for into, start, out, end in zip(*model.hidden_, *model.output_, strict=True):
+        scores = layer(graph.add("Relu", layer(X, into, start)), out, end)
+        shares.append(kind.by_score(graph, scores).shares)
+    total = shares[0]
+    for one in shares[1:]:
+        total = graph.add("Add", total, one)
+    mean = graph.add("Div", total, graph.constant(float(len(shares))))
+    return kind.by_share(graph, mean)
 
 
 # Trees with averaged shares.
@@ -555,6 +573,7 @@ WRITERS: dict[str, Callable[[Graph, Any, Data], Answer]] = {
     "LGBMClassifier": _boosted(read_lightgbm),
     "LinearSVC": _linear,
     "LogisticRegression": _linear,
+    "NetworksClassifier": _networks,
     "RandomForestClassifier": _forest,
     "RidgeClassifier": _linear,
     "XGBClassifier": _boosted(read_xgboost),

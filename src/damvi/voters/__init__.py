@@ -5,6 +5,7 @@ from __future__ import annotations
 from .bagging import BaggedVoters
 from .columns import NumberEncoder, RateEncoder, many_categories
 from .estimators import SomeRows, VoteReader, Voters
+from .networks import NetworksClassifier
 from .pool import PoolVoters, out_of_fold_votes
 from .portfolio import strong_pool
 from .sampling import BootstrapSampling, GroupSampling, PoissonSampling, Sampling
@@ -16,6 +17,7 @@ __all__ = [
     "FastForestClassifier",
     "FastTreeClassifier",
     "GroupSampling",
+    "NetworksClassifier",
     "NumberEncoder",
     "PoissonSampling",
     "PoolVoters",

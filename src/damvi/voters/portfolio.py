@@ -13,10 +13,12 @@ from sklearn.pipeline import make_pipeline
 from .columns import (
     NumberEncoder,
     PairColumns,
+    RankScaler,
     RankSplines,
     RateEncoder,
     scaled_table,
 )
+from .networks import NetworksClassifier
 
 BOOSTERS = {
     "lightgbm": "lightgbm",
@@ -34,9 +36,9 @@ DEFAULT = {
 }
 """The pool without a time limit. The extended pool takes four times as long, for about
 .002 more AP (``results/portfolio``)."""
-EXTENDED = {"random_forest", "forest", "xgboost", "catboost"}
+EXTENDED = {"random_forest", "forest", "xgboost", "catboost", "networks"}
 INSTEAD_OF_LIGHTGBM = {"hist_boosting"}
-DENSE_ONLY = {"hist_boosting", "lightgbm_pairs", "spline_linear"}
+DENSE_ONLY = {"hist_boosting", "lightgbm_pairs", "spline_linear", "networks"}
 INSTEAD_OF_DENSE_ONLY = {"random_forest", "linear", "balanced_linear"}
 FEW = 5
 """Minimum rows in a leaf of boosted trees; the usual 20 are too many for a rare class."""
@@ -130,6 +132,7 @@ def strong_pool(
         "forest": _forest(),
         "xgboost": _xgboost,
         "catboost": _catboost,
+        "networks": _networks,
     }
     missing = {name for name, needs in BOOSTERS.items() if find_spec(needs) is None}
     wanted = DEFAULT | EXTENDED if extended else DEFAULT
@@ -248,6 +251,10 @@ def _catboost(seed: int | None) -> Any:
             allow_writing_files=False,
         )
     )
+
+
+def _networks(seed: int | None) -> Any:
+    return make_pipeline(scaled_table(RankScaler()), NetworksClassifier(random_state=seed))
 
 
 def _linear(
