@@ -50,6 +50,7 @@ from ..voters import (
 from ..voters.columns import (
     NumberEncoder,
     PairColumns,
+    PairRates,
     RankScaler,
     RankSplines,
     RateEncoder,
@@ -133,6 +134,7 @@ OURS = _by_name(
     NetworksClassifier,
     NumberEncoder,
     PairColumns,
+    PairRates,
     RankScaler,
     RankSplines,
     RateEncoder,

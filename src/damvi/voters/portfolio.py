@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from .columns import (
     NumberEncoder,
     PairColumns,
+    PairRates,
     RankScaler,
     RankSplines,
     RateEncoder,
@@ -201,7 +202,6 @@ def _lightgbm(is_rare: bool, *, pairs: bool = False) -> Callable[[int | None], A
     def make(seed: int | None) -> Any:
         from lightgbm import LGBMClassifier
 
-        steps = [PairColumns(random_state=seed)] if pairs else []
         model = LGBMClassifier(
             num_leaves=31,
             min_child_samples=FEW,
@@ -215,7 +215,10 @@ def _lightgbm(is_rare: bool, *, pairs: bool = False) -> Callable[[int | None], A
             **pace,
             **start,
         )
-        return make_pipeline(NumberEncoder(), *steps, model)
+        if not pairs:
+            return _on_numbers(model)
+        rates, columns = PairRates(random_state=seed), PairColumns(random_state=seed)
+        return make_pipeline(rates, columns, model)
 
     return make
 
