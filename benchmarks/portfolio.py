@@ -78,10 +78,17 @@ def words(model: Any) -> str:
 
 
 def of_pool(name: str) -> Any:
-    """A voter of the strong pool as it is, as a function of a seed and labels."""
+    """A voter of the strong pool as it is, as a function of a seed and labels.
+
+    One that is no longer in it is as it was before.
+    """
     from damvi.voters import strong_pool
 
-    return lambda seed, y: dict(strong_pool(seed, y, extended=True))[name]
+    def make(seed: int | None, y: Any) -> Any:
+        pool = dict(strong_pool(seed, y, extended=True))
+        return pool[name] if name in pool else BEFORE[name](seed, y)
+
+    return make
 
 
 @dataclass(frozen=True)

@@ -331,7 +331,7 @@ CANDIDATES: dict[str, Make] = {
         _logistic(10),
     ),
     "network": _on_ranks(_network(32)),
-    "networks_5": _on_ranks(lambda seed, n: NetworksClassifier(5, random_state=seed)),
+    "networks_10": _on_ranks(lambda seed, n: NetworksClassifier(10, random_state=seed)),
     "scaled_network": lambda seed, y: make_pipeline(
         scaled_table(), _network(32)(seed, len(y))
     ),

@@ -97,7 +97,7 @@ def check_can_vote(name: str, estimator: Any) -> None:
         )
 
 
-def seeded_clone(estimator: Any, seed: int) -> Any:
+def seeded_clone(estimator: Any, seed: int | None) -> Any:
     """A clone with every random state, including nested ones, set to ``seed``."""
     estimator = clone(estimator)
     names = [

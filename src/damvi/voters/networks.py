@@ -40,7 +40,7 @@ class NetworksClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_estimators : int, default=10
+    n_estimators : int, default=5
         Number of networks.
     random_state : int or RandomState, optional
 
@@ -63,7 +63,7 @@ class NetworksClassifier(ClassifierMixin, BaseEstimator):
     (500, 2)
     """
 
-    def __init__(self, n_estimators: int = 10, random_state: Any = None) -> None:
+    def __init__(self, n_estimators: int = 5, random_state: Any = None) -> None:
         self.n_estimators = n_estimators
         self.random_state = random_state
 
