@@ -6,7 +6,6 @@ then need no checks. Trees of other libraries have further checks in their own m
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from inspect import signature
@@ -32,7 +31,6 @@ from ..voters.columns import (
     KNOTS,
     NumberEncoder,
     PairColumns,
-    PairRates,
     RankScaler,
     RankSplines,
     RateEncoder,
@@ -239,25 +237,6 @@ def _check_pairs(model: PairColumns) -> None:
     require(type(n) is int, "column pairs without a number of columns")
     in_range = ((model.pairs_ >= 0) & (model.pairs_ < n)).all()
     require(in_range and len(model.pairs_) <= n * n, "column pairs out of range")
-
-
-def _check_pair_rates(model: PairRates) -> None:
-    state = vars(model)
-    if "rates_" not in state:
-        return
-    known = state.get("categories_")
-    require(known is None or isinstance(known, Categories), "unknown kind of categories")
-    require_array(state.get("columns_"), np.int64, (None,), "columns with rates")
-    columns, sizes = model.columns_.tolist(), model.sizes
-    require(len(set(columns)) == len(columns), "columns with rates twice")
-    require(sizes.keys() >= set(columns), "rates of columns without categories")
-    groups, rates = model.groups, model.rates_
-    require(isinstance(rates, list) and len(rates) == len(groups), "rates are missing")
-    for group, own in zip(groups, rates, strict=True):
-        n_places = math.prod(sizes[f] for f in group)
-        require_array(own, np.float64, (n_places, None), "rates")
-        require(own.shape[1] == rates[0].shape[1] > 0, "rates of other classes")
-        require(((own >= 0) & (own <= 1)).all(), "rates out of range")
 
 
 def _check_networks(model: NetworksClassifier) -> None:
@@ -566,7 +545,6 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "QuantileTransformer": _check_quantiles,
     "NetworksClassifier": _check_networks,
     "PairColumns": _check_pairs,
-    "PairRates": _check_pair_rates,
     "RankScaler": _check_ranks,
     "RankSplines": _check_splines,
     "RateEncoder": _check_rate_encoder,
@@ -604,8 +582,7 @@ def check_width(model: Any, n_in: int | None) -> int | None:
         known = model.categories_
         _same_width(name, n_in, np.size(model.empty_))
         _same_width(name, n_in, None if known is None else len(known.by_column))
-        rates: list[Any] = state.get("rates_", [])
-        return None if n_in is None else n_in + sum(one.shape[1] for one in rates)
+        return n_in
     if isinstance(model, RateEncoder) and "rates_" in state:
         made = sum(one.rates.shape[1] for one in model.rates_.values())
         lost = len(model.rates_)

@@ -50,7 +50,6 @@ from ..voters import (
 from ..voters.columns import (
     NumberEncoder,
     PairColumns,
-    PairRates,
     RankScaler,
     RankSplines,
     RateEncoder,
@@ -134,7 +133,6 @@ OURS = _by_name(
     NetworksClassifier,
     NumberEncoder,
     PairColumns,
-    PairRates,
     RankScaler,
     RankSplines,
     RateEncoder,

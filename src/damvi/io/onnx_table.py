@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hashing import find_hashes, text_hashes
-from ..voters import FastForestClassifier, FastTreeClassifier, NumberEncoder
+from ..voters import FastForestClassifier, FastTreeClassifier
 from ..voters.columns import KNOTS
 from ..voters.estimators import Relabelled
 from ..voters.trees.features import UNKNOWN as CODE_OF_UNKNOWN
@@ -281,7 +281,7 @@ def _in_steps(step: Any, names: Any = None) -> Iterator[tuple[int, Labels | None
                 yield places[f], labels
     elif isinstance(step, FastTreeClassifier | FastForestClassifier):
         yield from _by_column(step.trees_.features.categories)
-    elif isinstance(step, NumberEncoder):
+    elif type(step).__name__ == "NumberEncoder":
         yield from _by_column(step.categories_)
     elif type(step).__name__ == "OneHotEncoder":
         for f, labels in enumerate(step.categories_):
@@ -339,32 +339,6 @@ def _numbers(graph: Graph, encoder: Any, data: Data) -> Matrix:
     empty = graph.constant(encoder.empty_, bool)
     filled = graph.add("Where", empty, graph.constant(0.0), matrix.name)
     return Matrix(graph, filled, matrix.width)
-
-
-def _pair_rates(graph: Graph, encoder: Any, data: Data) -> Matrix:
-    matrix, sizes, places = _numbers(graph, encoder, data), encoder.sizes, {}
-
-    def whole(number: int) -> str:
-        return graph.constant(number, np.int64)
-
-    for f in encoder.columns_.tolist():
-        number = graph.column(matrix.name, f)
-        is_missing = graph.add("IsNaN", number)
-        known = graph.add("Where", is_missing, graph.constant(0.0), number)
-        code = graph.cast(known, np.int64)
-        is_unknown = graph.add("Less", code, whole(0))
-        code = graph.add("Where", is_unknown, whole(sizes[f] - 1), code)
-        places[f] = graph.add("Where", is_missing, whole(sizes[f] - 2), code)
-    parts, width = [matrix.name], matrix.width
-    for group, rates in zip(encoder.groups, encoder.rates_, strict=True):
-        place = places[group[0]]
-        for f in group[1:]:
-            place = graph.add("Mul", place, whole(sizes[f]))
-            place = graph.add("Add", place, places[f])
-        parts.append(graph.add("Gather", graph.constant(rates), place, axis=0))
-        width += rates.shape[1]
-    joined = graph.add("Concat", *parts, axis=1) if len(parts) > 1 else matrix.name
-    return Matrix(graph, joined, width)
 
 
 def _ranks(graph: Graph, scaler: Any, data: Data) -> Matrix:
@@ -520,7 +494,6 @@ WRITERS: dict[str, Callable[[Graph, Any, Data], Data]] = {
     "NumberEncoder": _numbers,
     "OneHotEncoder": _indicators,
     "PairColumns": _pairs,
-    "PairRates": _pair_rates,
     "Pipeline": _pipeline,
     "RankScaler": _ranks,
     "RankSplines": _splines,

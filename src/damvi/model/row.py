@@ -243,10 +243,8 @@ def _model(voter: Any, labels: Labels, names: list[str]) -> _Chain:
             rates = _Rates(step, labels, names)
             labels, names = rates.labels, rates.names
             steps.append(rates)
-        elif kind in ("NumberEncoder", "PairRates") and not plain:
+        elif kind == "NumberEncoder" and not plain:
             steps.append(_Encoded(step, labels))
-            if kind == "PairRates":
-                steps.append(step.with_rates)
             plain = True
         elif kind == "ColumnTransformer" and not plain:
             steps.append(_Columns(step, labels, names))

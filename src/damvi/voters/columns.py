@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Self
@@ -381,109 +380,6 @@ class RateEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.input_tags.categorical = True
-        return tags
-
-
-class PairRates(NumberEncoder):
-    """Columns as numbers, with class rates of categories and of pairs of categories.
-
-    What two categories say together, trees only find by many splits. Paired are the
-    categorical columns whose rates differ most beyond chance. Rates are shrunk and
-    cross-fitted like those of :class:`RateEncoder`; pairs that were not seen in ``fit``
-    have the overall rate. Tables without categories have no rates.
-
-    Parameters
-    ----------
-    n_columns : int, default=6
-        Number of columns to pair with each other.
-    random_state : int, optional
-        Seed of the five folds by which ``fit_transform`` cross-fits the rates.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> shop, day = np.array(["a", "b"]).repeat(200), np.array(["Mon", "Tue"] * 200)
-    >>> X = pd.DataFrame({"shop": pd.Categorical(shop), "day": pd.Categorical(day)})
-    >>> y = (shop == "a") == (day == "Mon")
-    >>> PairRates(random_state=0).fit(X, y).transform(X[:2]).round(2)
-    array([[0. , 0. , 0.5, 0.5, 1. ],
-           [0. , 1. , 0.5, 0.5, 0. ]])
-    """
-
-    def __init__(self, n_columns: int = 6, random_state: int | None = None) -> None:
-        self.n_columns = n_columns
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the categories, and their rates from all rows."""
-        super().fit(X)
-        sizes, spread = self.sizes, {}
-        shares = _class_shares(y)
-        numbers = super().transform(X) if sizes else X
-        for f in sizes:
-            places = self._places(numbers, (f,))
-            spread[f] = _rates(places, sizes[f], shares)[places].var(axis=0).sum()
-        chosen = sorted(sizes, key=lambda f: -spread[f])[: self.n_columns]
-        self.columns_: NDArray[np.int64] = np.sort(np.array(chosen, dtype=np.int64))
-        self.rates_: list[Floats] = []
-        for group in self.groups:
-            n = math.prod(sizes[f] for f in group)
-            self.rates_.append(_rates(self._places(numbers, group), n, shares)[:n])
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Learn the rates, and give each row those learned on the other folds."""
-        numbers = super(PairRates, self.fit(X, y)).transform(X)
-        if not self.rates_:
-            return numbers
-        shares, made = _class_shares(y), []
-        splits = _splits(np.asarray(y), self.random_state)
-        for group, known in zip(self.groups, self.rates_, strict=True):
-            places = self._places(numbers, group)
-            own = np.empty((len(places), shares.shape[1]))
-            for train, test in splits:
-                rates = _rates(places[train], len(known), shares[train])
-                own[test] = rates[places[test]]
-            made.append(own)
-        return np.hstack([numbers, *made])
-
-    def transform(self, X: Any) -> Any:
-        """Convert the columns to numbers, and append the rates."""
-        return self.with_rates(super().transform(X))
-
-    def with_rates(self, numbers: Any) -> Any:
-        """Append the rates to columns that are numbers already."""
-        if not self.rates_:
-            return numbers
-        found = zip(self.groups, self.rates_, strict=True)
-        made = [rates[self._places(numbers, group)] for group, rates in found]
-        return np.hstack([numbers, *made])
-
-    @property
-    def sizes(self) -> dict[int, int]:
-        """Places of each categorical column: its categories, missing, and unknown."""
-        known = [] if self.categories_ is None else self.categories_.by_column
-        return {f: len(own) + 2 for f, own in enumerate(known) if isinstance(own, dict)}
-
-    @property
-    def groups(self) -> list[tuple[int, ...]]:
-        """The columns that have rates, one by one and in pairs."""
-        return [(f,) for f in self.columns_.tolist()] + list(
-            combinations(self.columns_.tolist(), 2)
-        )
-
-    def _places(self, numbers: Any, group: tuple[int, ...]) -> NDArray[np.intp]:
-        """Of each row in the table of rates of a group."""
-        place, sizes = np.zeros(len(numbers), np.intp), self.sizes
-        for f in group:
-            own, size = numbers[:, f], sizes[f]
-            own = np.where(np.isnan(own), size - 2, np.where(own < 0, size - 1, own))
-            place = place * size + own.astype(np.intp)
-        return place
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
         return tags
 
 

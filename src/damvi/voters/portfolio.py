@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from .columns import (
     NumberEncoder,
     PairColumns,
-    PairRates,
     RankScaler,
     RankSplines,
     RateEncoder,
@@ -135,7 +134,7 @@ def strong_pool(
         "extra_trees": _forest(100, splitter="random", bootstrap=False, min_samples_leaf=2),
         "spline_linear": _linear(RankSplines(), C=0.3),
         # More columns, and so fewer, larger steps: it is to differ, at the same price.
-        "lightgbm_pairs": _lightgbm(is_rare, PairRates(), PairColumns(), quick=True),
+        "lightgbm_pairs": _lightgbm(is_rare, NumberEncoder(), PairColumns(), quick=True),
         "balanced_forest": _forest(balanced=True),
         "random_forest": _forest(max_features=1),
         "balanced_linear": _linear(centre=not sparse, class_weight="balanced"),
