@@ -249,11 +249,11 @@ def _check_networks(model: NetworksClassifier) -> None:
     (into, start), (out, end) = model.hidden_, model.output_
     require_array(into, np.float64, (None, model.n_features_in_, None), "hidden_")
     k, _, n_units = into.shape
-    n_outputs = 1 if len(model.classes_) == 2 else len(model.classes_)
+    n_classes = len(model.classes_)
     require(k > 0 and n_units > 0, "networks without units")
     require_array(start, np.float64, (k, n_units), "hidden_")
-    require_array(out, np.float64, (k, n_units, n_outputs), "output_")
-    require_array(end, np.float64, (k, n_outputs), "output_")
+    require_array(out, np.float64, (k, n_units, n_classes), "output_")
+    require_array(end, np.float64, (k, n_classes), "output_")
     for one in (into, start, out, end):
         require(np.isfinite(one).all(), "networks have weights that are not finite")
 

@@ -195,7 +195,8 @@ def _networks(graph: Graph, model: Any, data: Data) -> Answer:
 
     shares = []
     for into, start, out, end in zip(*model.hidden_, *model.output_, strict=True):
-        scores = layer(graph.add("Relu", layer(X, into, start)), out, end)
+        hidden = graph.add("Relu", layer(X, into, start))
+        scores = layer(hidden, out[:, -kind.n_sums :], end[-kind.n_sums :])
         shares.append(kind.by_score(graph, scores).shares)
     total = shares[0]
     for one in shares[1:]:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neural_network import MLPClassifier
 from sklearn.utils import Tags, check_random_state, gen_batches
@@ -50,8 +50,8 @@ class NetworksClassifier(ClassifierMixin, BaseEstimator):
     hidden_ : tuple of ndarray
         Weights (K, d, units) and intercepts (K, units) of the hidden layers.
     output_ : tuple of ndarray
-        Weights (K, units, R) and intercepts (K, R) of the outputs, which are log-odds of
-        the last of two classes (R = 1), or of each of C > 2.
+        Weights (K, units, C) and intercepts (K, C) of the outputs, whose softmax are the
+        probabilities. Of two classes, the first has output 0.
     n_features_in_ : int
 
     Examples
@@ -72,9 +72,9 @@ class NetworksClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_: NDArray[Any] = np.unique(y)
-        if len(self.classes_) < 2:
+        if len(self.classes_) == 1:
             raise ValueError("y has one class only; networks need rows of two or more")
-        n = X.shape[0]
+        n, n_classes = X.shape[0], len(self.classes_)
         epochs = int(np.clip(N_STEPS * SMALLEST_BATCH / n, FEWEST_EPOCHS, MOST_EPOCHS))
         batch = min(n, max(SMALLEST_BATCH, n * epochs // N_STEPS))
         weights = None if sample_weight is None else _relative(sample_weight)
@@ -95,7 +95,7 @@ class NetworksClassifier(ClassifierMixin, BaseEstimator):
             if network.n_iter_ < epochs:  # scikit-learn turns Ctrl-C into a warning
                 raise KeyboardInterrupt
             hidden.append((network.coefs_[0], network.intercepts_[0]))
-            output.append((network.coefs_[1], network.intercepts_[1]))
+            output.append(_each_class(network.coefs_[1], network.intercepts_[1], n_classes))
         self.hidden_: Layer = _stacked(hidden)
         self.output_: Layer = _stacked(output)
         return self
@@ -114,10 +114,9 @@ class NetworksClassifier(ClassifierMixin, BaseEstimator):
         total: Any = 0.0
         for k in range(len(into)):
             hidden = np.maximum(X @ into[k] + start[k], 0.0)
-            scores = hidden @ out[k] + end[k]
-            total = total + (expit(scores) if len(end[k]) == 1 else softmax(scores, axis=1))
-        mean = total / len(into)
-        return np.hstack([1 - mean, mean]) if mean.shape[1] == 1 else mean
+            total = total + softmax(hidden @ out[k] + end[k], axis=1)
+        mean: NDArray[np.float64] = total / len(into)
+        return mean
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -133,6 +132,12 @@ class NetworksClassifier(ClassifierMixin, BaseEstimator):
 def _stacked(layers: list[Layer]) -> Layer:
     weights, intercepts = zip(*layers, strict=True)
     return np.stack(weights), np.stack(intercepts)
+
+
+def _each_class(weights: Any, intercepts: Any, n_classes: int) -> Layer:
+    """Outputs for all classes: scikit-learn's networks have one for two classes."""
+    left = n_classes - len(intercepts)
+    return np.pad(weights, ((0, 0), (left, 0))), np.pad(intercepts, (left, 0))
 
 
 def _relative(sample_weight: Any) -> NDArray[np.float64]:
