@@ -411,6 +411,19 @@ def search_page(cells: Sequence[Cell], budgets: Sequence[float]) -> list[str]:
     return [*lines, "## The vote, on test rows", "", *markdown(HEAD, rows), ""]
 
 
+def dataset_table(before: Judged, default: Judged, extended: Judged) -> list[str]:
+    """What each dataset gains, and on how many splits."""
+    from pool_report import markdown
+
+    head = ("", "splits", "the pool before", "`strong_pool()`", "`extended=True`")
+    aps = [means(found)[:, 1] for found in (before, default, extended)]
+    rows = [
+        [name, str(len(own)), f"{first:.4f}", f"{some - first:+.4f}", f"{most - first:+.4f}"]
+        for (name, own), first, some, most in zip(before.items(), *aps, strict=True)
+    ]
+    return markdown(head, rows)
+
+
 BOOSTED_NAMES = ("lgb", "lightgbm", "xgb", "cat")
 
 
@@ -436,6 +449,8 @@ def pool_page(cells: Sequence[Cell], default: Sequence[str], names: Sequence[str
         for label, own in pools.items()
     ]
     lines = ["## The pool", "", *markdown(HEAD, rows), ""]
+    by_dataset = [base, of(default, whole=True), of(names, whole=True)]
+    lines += ["## AP by dataset", "", *dataset_table(*by_dataset), ""]
     base = of(list(BEFORE))
     rows = [row(f"+ {names[k]}", of(names[: k + 1]), base) for k in range(len(names))]
     lines += ["## In order, against the pool before", "", *markdown(HEAD, rows), ""]
@@ -503,22 +518,24 @@ def search(args: argparse.Namespace) -> None:
     from damvi.voters import strong_pool
 
     head = [f"{name} {number}" for name, number in sorted(versions().items())]
-    intro = (
-        f"{len(args.datasets)} datasets, {args.splits - args.first_split} split(s) each of "
-        f"those of results/pools (70/30, at most {ROWS:,} rows with all positives). Means "
-        f"over datasets; differences ± one standard error over them. CPU seconds on one "
-        f"core, the folds included, as measured beside other work. {', '.join(head)}."
-    )
     args.out.mkdir(parents=True, exist_ok=True)
     if args.what == "search":
         makers = {**BEFORE, **{name: CANDIDATES[name] for name in args.only or CANDIDATES}}
-        lines = search_page(cells_of(args, makers), args.budgets)
+        cells = cells_of(args, makers)
+        lines = search_page(cells, args.budgets)
     else:
         names = [name for name, _ in strong_pool(extended=True)]
         default = [name for name, _ in strong_pool()]
         own = {name: of_pool(name) for name in names}
         also = {name: CANDIDATES[name] for name in args.only or ()}
-        lines = pool_page(cells_of(args, {**BEFORE, **own, **also}), default, names)
+        cells = cells_of(args, {**BEFORE, **own, **also})
+        lines = pool_page(cells, default, names)
+    intro = (
+        f"{len(cells)} splits of {len({cell.dataset for cell in cells})} datasets, of "
+        f"those of results/pools (70/30, at most {ROWS:,} rows with all positives). Means "
+        f"over datasets; differences ± one standard error over them. CPU seconds on one "
+        f"core, the folds included, as measured beside other work. {', '.join(head)}."
+    )
     page = [f"# The strong pool: {args.what}", "", intro, "", *lines]
     (args.out / f"{args.what}.md").write_text("\n".join(page).rstrip() + "\n")
 
