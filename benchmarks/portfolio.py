@@ -418,7 +418,13 @@ def dataset_table(before: Judged, default: Judged, extended: Judged) -> list[str
     head = ("", "splits", "the pool before", "`strong_pool()`", "`extended=True`")
     aps = [means(found)[:, 1] for found in (before, default, extended)]
     rows = [
-        [name, str(len(own)), f"{first:.4f}", f"{some - first:+.4f}", f"{most - first:+.4f}"]
+        [
+            name,
+            str(len(own)),
+            f"{first:.4f}",
+            f"{some - first:+.4f}",
+            f"{most - first:+.4f}",
+        ]
         for (name, own), first, some, most in zip(before.items(), *aps, strict=True)
     ]
     return markdown(head, rows)
