@@ -17,8 +17,9 @@ from .._compat import boosted_trees
 from ..voters.estimators import Relabelled
 from ..voters.trees.binning import Binning, Features
 from ..voters.trees.forest import N_CODES, Forest
-from .boosters import CATEGORICAL, catboost_json, lightgbm_trees
+from .boosters import CATEGORICAL, lightgbm_trees
 from .boosters import read_lightgbm as columns_of_lightgbm
+from .catboost_models import catboost_json
 from .onnx_graph import (
     LEAF,
     LEQ,
