@@ -23,10 +23,15 @@ def require_int(value: Any, least: int, most: int, what: str) -> int:
     return int(value)
 
 
-def check_counts(counts: Any, end: int, least: int, what: str) -> NDArray[np.int64]:
-    """Check item counts that must add up to ``end``; return the start offsets."""
-    require_array(counts, np.int64, (None,), what)
-    require(len(counts) > 0, f"no {what}")
+def check_counts(
+    counts: Any, end: int, least: int, what: str, n: int | None = None
+) -> NDArray[np.int64]:
+    """Check ``n`` item counts that must add up to ``end``; return the start offsets.
+
+    If ``n`` is None, there may be any number of counts but none.
+    """
+    require_array(counts, np.int64, (n,), what)
+    require(n is not None or len(counts) > 0, f"no {what}")
     require(((counts >= least) & (counts <= end)).all(), f"{what} out of range")
     require(sum(counts.tolist()) == end, f"{what} do not add up")
     return np.append(0, np.cumsum(counts))

@@ -82,7 +82,7 @@ def write_booster(writer: Writer, kind: str, model: Any) -> dict[str, Json]:
         raise ModelFileError(
             f"{writer.where} cannot be saved: model files do not support this {package} "
             f"model ({_reason(error)}); use its default trees and objective"
-            + (", on numeric features" if kind == CATBOOST else "")
+            + (", and no text features" if kind == CATBOOST else "")
         ) from error
     return {"params": writer.state(params), "trained": writer.state(parts)}
 
