@@ -206,6 +206,15 @@ def _networks(graph: Graph, model: Any, data: Data) -> Answer:
     return kind.by_share(graph, mean)
 
 
+def _category_boosting(graph: Graph, model: Any, data: Data) -> Answer:
+    if model.categorical:
+        raise ValueError(
+            "CatBoost's tables of categories cannot be written as operators; to export "
+            "the model, fit again with the list estimators_used_ without this voter"
+        )
+    return write_model(graph, model.estimator_, write_step(graph, model.encoder_, data))
+
+
 # Trees with averaged shares.
 
 
@@ -565,6 +574,7 @@ def read_hist_boosting(model: Any) -> Boosted:
 
 WRITERS: dict[str, Callable[[Graph, Any, Data], Answer]] = {
     "CatBoostClassifier": _boosted(read_catboost),
+    "CategoryBoostingClassifier": _category_boosting,
     "DecisionTreeClassifier": _forest,
     "DummyClassifier": _constant,
     "ExtraTreeClassifier": _forest,
