@@ -446,6 +446,16 @@ def test_hostile_tables_of_categories(categories, change, match, tmp_path):
     refused(sealed(said, members), tmp_path, match)
 
 
+def test_a_category_that_is_compared_with_twice(tmp_path):
+    table, labels, voter = on_whole_numbers(2, one_hot_max_size=100)
+    model = DAMVIVotingClassifier([("booster", voter)], cv="prefit").fit(table, labels)
+    save(model, tmp_path / "model.damvi")
+    said, members = opened((tmp_path / "model.damvi").read_bytes(), tmp_path)
+    trained = find(said["classifier"]["fitted"], "CatBoostClassifier")["trained"]
+    array("values", lambda a: a * 0)(trained, members)
+    refused(sealed(said, members), tmp_path, "duplicate values")
+
+
 @pytest.mark.parametrize(
     ("package", "change", "match"),
     [
