@@ -29,10 +29,10 @@ from pools import keep_votes, kept_votes, load_kernels
 from repeats import ALL_ROWS_MODEL, FIVE, NINE, POOLS, Variant, judge, train_one
 from report_parts import beside
 from setting import add_data_option
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import make_pipeline
 
 from damvi.voters import (
+    CategoryBoostingClassifier,
     FastForestClassifier,
     NetworksClassifier,
     NumberEncoder,
@@ -65,37 +65,19 @@ JOINED = {
 }
 
 
-class CategoryBoost(ClassifierMixin, BaseEstimator):
-    """The pool's CatBoost, on categories as they are."""
+def catboost_on_numbers() -> Any:
+    """The pool's CatBoost as it was, with categories as numbers and rates."""
+    from catboost import CatBoostClassifier
 
-    def __init__(self, random_state: int = 0) -> None:
-        self.random_state = random_state
-
-    def fit(self, X: pd.DataFrame, y: Any) -> Self:
-        from catboost import CatBoostClassifier
-
-        self.names_ = [name for name in X if str(X[name].dtype) == "category"]
-        self.model_ = CatBoostClassifier(
-            iterations=300,
-            learning_rate=0.05,
-            thread_count=1,
-            random_state=self.random_state,
-            verbose=False,
-            allow_writing_files=False,
-        )
-        self.model_.fit(self._texts(X), y, cat_features=self.names_)
-        self.classes_ = self.model_.classes_
-        return self
-
-    def predict_proba(self, X: pd.DataFrame) -> Any:
-        return self.model_.predict_proba(self._texts(X))
-
-    def _texts(self, X: pd.DataFrame) -> pd.DataFrame:
-        X = X.copy()
-        for name in self.names_:
-            known = X[name].notna()
-            X[name] = X[name].astype(object).where(known, "missing").astype(str)
-        return X
+    model = CatBoostClassifier(
+        iterations=300,
+        learning_rate=0.05,
+        thread_count=1,
+        random_state=0,
+        verbose=False,
+        allow_writing_files=False,
+    )
+    return make_pipeline(RateEncoder(), NumberEncoder(), model)
 
 
 class PairRates(NumberEncoder):
@@ -210,7 +192,8 @@ def train(args: argparse.Namespace) -> None:
         ranks = scaled_table(RankScaler())
         pool |= {
             "random_forest": make_pipeline(RateEncoder(), forest),
-            NEW[0]: CategoryBoost(),
+            "catboost": catboost_on_numbers(),
+            NEW[0]: CategoryBoostingClassifier(),
             NEW[1]: make_pipeline(RateEncoder(), ranks, NetworksClassifier(10)),
             NEW[2]: make_pipeline(pairs[0], PairRates(), *pairs[2:]),
         }

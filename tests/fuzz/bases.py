@@ -241,6 +241,13 @@ def _many_values(model: Any, n_classes: int) -> Base:
     return Base(model, X, y, frame(16, 1).assign(who="person 7"))
 
 
+def _category_boosting() -> Any:
+    from damvi.voters import CategoryBoostingClassifier
+
+    # From 200 trees on, categories are combined with each other and with numbers.
+    return _pool(CategoryBoostingClassifier(200, depth=3, random_state=0))
+
+
 def _rates() -> Any:
     from sklearn.pipeline import make_pipeline
 
@@ -257,8 +264,8 @@ def _strong() -> Any:
     from damvi.voters import strong_pool
 
     smaller = {
-        "catboostclassifier__iterations": 2,
-        "catboostclassifier__depth": 3,
+        "iterations": 2,
+        "depth": 3,
         "extratreesclassifier__n_estimators": 1,
         "extratreesclassifier__max_depth": 4,
         "histgradientboostingclassifier__max_iter": 2,
@@ -295,6 +302,8 @@ BASES: dict[str, Callable[[], Base]] = {
     "xgboost_three": lambda: _array(_pool(_xgboost()), 3),
     "catboost": lambda: _array(_pool(_catboost()), 2, holes=True),
     "catboost_three": lambda: _array(_pool(_catboost()), 3),
+    "category_boosting": lambda: _many_values(_category_boosting(), 2),
+    "category_boosting_three": lambda: _frame(_category_boosting(), 3),
     "hist": lambda: _array(_pool(_hist()), 2, holes=True),
     "hist_categories": lambda: _frame(_pool(_hist(categorical_features="from_dtype")), 2),
     "hist_three": lambda: _array(_pool(_hist(), threshold="vote"), 3),

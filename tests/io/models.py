@@ -43,7 +43,7 @@ def frame(X=X):
 def small_strong_pool():
     """One of each of the strong pool, made small."""
     smaller = {
-        "catboostclassifier__iterations": 5,
+        "iterations": 5,
         "extratreesclassifier__n_estimators": 3,
         "histgradientboostingclassifier__max_iter": 5,
         "lgbmclassifier__n_estimators": 5,

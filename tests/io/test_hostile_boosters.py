@@ -115,6 +115,47 @@ def test_xgboost_with_categories(n_classes, tmp_path):
     same(voter.predict_proba(other), again.predict_proba(other))
 
 
+def whole_numbers():
+    """Categories as CatBoost takes them, beside numbers."""
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame(with_holes(X), columns=list("abcdef"))
+    for name, n in {"two": 2, "also": 2, "few": 5, "many": 60}.items():
+        table.insert(len(table.columns) // 2, name, rng.randint(0, n, len(X)))
+    odd = (table["many"] % 7 == 0) & (table["few"] > 1) | (table["two"] & table["also"])
+    return table, Y ^ (odd & (rng.rand(len(X)) < 0.9)).to_numpy()
+
+
+def on_whole_numbers(n_classes, **options):
+    """A table, its labels, and a CatBoost that is fitted to them."""
+    table, labels = whole_numbers()
+    labels = labels if n_classes == 2 else labels + (labels & (table["few"] > 2))
+    settings = {"iterations": 20, "max_ctr_complexity": 3, **options}
+    voter = booster("catboost", **settings)
+    voter.fit(table, labels, cat_features=["two", "also", "few", "many"])
+    return table, labels, voter
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"depth": 6}, {"one_hot_max_size": 100}, {"max_ctr_complexity": 1}],
+    ids=str,
+)
+def test_catboost_with_categories(n_classes, options, tmp_path):
+    """They could not be saved."""
+    table, labels, voter = on_whole_numbers(n_classes, **options)
+    again = round_trip(voter, table, labels, tmp_path)
+    strange = table.assign(many=table["many"] + 50, two=7)
+    same(voter.predict_proba(strange), again.predict_proba(strange))
+
+
+def test_tables_of_catboost_that_are_not_checked_are_not_saved(tmp_path):
+    table, labels, voter = on_whole_numbers(2, simple_ctr=["Buckets"])
+    model = DAMVIVotingClassifier([("odd one", voter)], cv="prefit").fit(table, labels)
+    with pytest.raises(ModelFileError, match=r"'odd one' .*catboost.*'Buckets'"):
+        save(model, tmp_path / "model.damvi")
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_early_stopping(n_classes, tmp_path):
     table, labels = (X, Y) if n_classes == 2 else (X4, Y4)
@@ -334,6 +375,85 @@ def test_hostile_columns(content, package, change, match, tmp_path):
     said, members = opened(content(package), tmp_path)
     change(find(said["classifier"]["fitted"], NAMES[package])["trained"], members)
     refused(sealed(said, members), tmp_path, match)
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def categories(request, tmp_path_factory):
+    """A file with a CatBoost in it that has tables of categories."""
+    table, labels, voter = on_whole_numbers(request.param)
+    model = DAMVIVotingClassifier([("booster", voter)], cv="prefit").fit(table, labels)
+    path = tmp_path_factory.mktemp("categories") / "model.damvi"
+    save(model, path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (array("categorical", flat(0, -1)), "categorical features out of range"),
+        (array("categorical", flat(-1, 10)), "categorical features out of range"),
+        (array("categorical", lambda a: a[::-1].copy()), "categorical features out of o"),
+        (array("categorical", lambda a: a[:-1]), "has_nans|values"),
+        (array("categorical", lambda a: a[:0]), "no categorical features"),
+        (without("categorical"), "has_nans"),
+        (array("n_values", flat(0, 10**6)), "values out of range"),
+        (array("values", lambda a: a.astype(np.int64)), "values has dtype int64"),
+        (array("values", lambda a: a[:-1]), "values"),
+        (array("table_kinds", flat(0, 2)), "unknown kind of tables"),
+        (array("table_kinds", flat(0, -1)), "unknown kind of tables"),
+        (array("table_kinds", lambda a: 1 - a), "counts|classes of rates"),
+        (array("table_kinds", lambda a: a[:-1]), "has shape"),
+        (array("n_elements", flat(0, 0)), "elements out of range"),
+        (array("n_elements", flat(0, 2**62)), "elements out of range"),
+        (array("elements", flat(0, -1)), "elements out of range"),
+        (array("elements", flat(0, 10**6)), "elements out of range"),
+        (array("elements", lambda a: a * 0), "duplicate tables"),
+        (array("elements", lambda a: a[::-1].copy()), "elements out of order"),
+        (array("n_hashes", flat(0, 0)), "hashes out of range"),
+        (array("n_hashes", lambda a: a[::-1].copy()), "hashes|counts"),
+        (array("hashes", lambda a: a[:-1]), "hashes do not add up|hashes out of range"),
+        (array("hashes", lambda a: a * np.uint64(0)), "hashes out of order"),
+        (array("hashes", flat(-1, 2**64 - 1)), "hashes out of range"),
+        (array("hashes", lambda a: a.astype(np.int64)), "hashes has dtype int64"),
+        (array("counts", lambda a: a[:-1]), "counts has shape"),
+        (array("counts", lambda a: np.append(a, a[:1])), "counts has shape"),
+        (array("counts", lambda a: a.astype(np.int64)), "counts has dtype int64"),
+        (array("counts", flat(0, -1)), "counts out of range"),
+        (array("counts", lambda a: np.full_like(a, 2**31 - 1)), "counts out of range"),
+        (array("totals", flat(0, -1)), "totals out of range"),
+        (array("totals", flat(0, 2**40)), "totals out of range"),
+        (array("rate_tables", flat(0, -1)), "tables out of range"),
+        (array("rate_tables", flat(0, 10**6)), "tables out of range"),
+        (array("rate_classes", flat(0, -1)), "classes of rates out of range"),
+        (array("rate_classes", flat(0, 2)), "classes of rates out of range"),
+        (array("priors", flat(0, np.nan)), "priors has numbers out of range"),
+        (array("priors", flat(0, 1e300)), "priors out of range"),
+        (array("priors", flat(1, 0.0)), "priors out of range"),
+        (array("priors", lambda a: a[:-1]), "priors has shape"),
+        (array("n_rate_borders", flat(0, 0)), "rate_borders"),
+        (array("rate_borders", flat(0, np.inf)), "rate_borders has numbers out of range"),
+        (array("rate_borders", lambda a: a * 0), "rate_borders out of order"),
+        (array("splits", flat(0, 10**6)), "borders out of range"),
+        (array("borders", lambda a: a[0] + np.arange(len(a)) * 1e-12), "borders out of or"),
+        (without("hashes"), "missing 'hashes'"),
+        (value(names=["a"] * 9), "has_nans|features out of range"),
+        (value(names=[1] * 10), "feature names"),
+    ],
+)
+def test_hostile_tables_of_categories(categories, change, match, tmp_path):
+    said, members = opened(categories, tmp_path)
+    change(find(said["classifier"]["fitted"], "CatBoostClassifier")["trained"], members)
+    refused(sealed(said, members), tmp_path, match)
+
+
+def test_a_category_that_is_compared_with_twice(tmp_path):
+    table, labels, voter = on_whole_numbers(2, one_hot_max_size=100)
+    model = DAMVIVotingClassifier([("booster", voter)], cv="prefit").fit(table, labels)
+    save(model, tmp_path / "model.damvi")
+    said, members = opened((tmp_path / "model.damvi").read_bytes(), tmp_path)
+    trained = find(said["classifier"]["fitted"], "CatBoostClassifier")["trained"]
+    array("values", lambda a: a * 0)(trained, members)
+    refused(sealed(said, members), tmp_path, "duplicate values")
 
 
 @pytest.mark.parametrize(

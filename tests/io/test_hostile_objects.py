@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -103,6 +104,16 @@ def test_categories_out_of_order(pool, change, match, tmp_path):
     said, members = opened(pool, tmp_path)
     change_array(members, state(said, "OrdinalEncoder")["categories_"][0], change)
     refused(sealed(said, members), tmp_path, match)
+
+
+def test_hashes_of_categories_that_trees_have_no_codes_for(tmp_path):
+    table = pd.DataFrame({"who": [f"person {k}" for k in range(300)] * 2})
+    labels = np.arange(600) % 3 == 0
+    model = DAMVIClassifier(n_estimators=2, max_samples=0.5, random_state=0)
+    save(model.fit(table, labels), tmp_path / "model.damvi")
+    said, members = opened((tmp_path / "model.damvi").read_bytes(), tmp_path)
+    find(said["classifier"], "HashedCategories")["state"]["n_buckets"] = 2**53
+    refused(sealed(said, members), tmp_path, "buckets out of range")
 
 
 def test_categories_of_indicators_that_appear_twice(linear, tmp_path):

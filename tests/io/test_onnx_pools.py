@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -17,14 +18,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.io import to_onnx, to_skops
-from damvi.voters import FastForestClassifier, strong_pool
+from damvi.voters import CategoryBoostingClassifier, FastForestClassifier, strong_pool
 
 from .running import agree, weighted
 from .tables import FRAMES, FULL4, NAMES, Y4, classes_of, frame
 
 VOTERS = [name for name, _ in strong_pool(0, extended=True)]
 SMALLER = {
-    "catboostclassifier__iterations": 40,
+    "iterations": 40,
     "extratreesclassifier__n_estimators": 20,
     "histgradientboostingclassifier__max_iter": 20,
     "lgbmclassifier__n_estimators": 20,
@@ -52,15 +53,48 @@ def strong(request):
 def test_the_strong_pool_as_it_votes(strong):
     model, surprises = strong
     weights = np.arange(1.0, len(VOTERS) + 1)
+    weights[VOTERS.index("catboost")] = 0  # on a table with categories
     said = agree(weighted(model, weights / weights.sum()), surprises, atol=1e-6)
     np.testing.assert_allclose(said["probability"].sum(axis=1), 1, atol=1e-12)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", VOTERS)
+@pytest.mark.parametrize("name", sorted({*VOTERS} - {"catboost"}))
 def test_each_voter_of_the_strong_pool(strong, name):
     model, surprises = strong
     agree(weighted(model, [voter == name for voter in VOTERS]), surprises, atol=1e-6)
+
+
+def test_catboost_is_refused_on_a_table_with_categories(strong):
+    model, _ = strong
+    only = weighted(model, [voter == "catboost" for voter in VOTERS])
+    match = r"voter 'catboost' .*tables of categories.* without this voter"
+    with pytest.raises(ValueError, match=match):
+        to_onnx(only)
+
+
+def test_the_voters_but_for_catboost_can_be_exported():
+    X, y = frame(400, seed=0)
+    pool = [
+        ("forest", FastForestClassifier(5)),
+        ("catboost", CategoryBoostingClassifier(40)),
+    ]
+    model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(X, y)
+    used = [(name, one) for name, one in model.estimators_used_ if name != "catboost"]
+    again = DAMVIVotingClassifier(used, cv=2, random_state=0).fit(X, y)
+    agree(again, X, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_catboost_on_numbers(n_classes):
+    X, y = FRAMES[n_classes](500, seed=0)
+    numbers = X.select_dtypes("number")
+    assert 1 < numbers.shape[1] < X.shape[1]
+    voter = smaller(dict(strong_pool(0, extended=True))["catboost"])
+    for table in (numbers, numbers.to_numpy(dtype=np.float64)):
+        pool = [("catboost", clone(voter)), ("forest", FastForestClassifier(3))]
+        model = DAMVIVotingClassifier(pool, cv=2, random_state=0).fit(table, y)
+        agree(weighted(model, [1.0, 0.0]), table, atol=1e-6)
 
 
 def test_the_strong_pool_by_skops(strong, tmp_path):

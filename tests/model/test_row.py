@@ -16,7 +16,12 @@ from sklearn.pipeline import make_pipeline
 import damvi
 from damvi.model.row import RowPredictor
 from damvi.tables.row import RowEncoder
-from damvi.voters import FastForestClassifier, NumberEncoder, RateEncoder
+from damvi.voters import (
+    CategoryBoostingClassifier,
+    FastForestClassifier,
+    NumberEncoder,
+    RateEncoder,
+)
 from damvi.voters.columns import PairColumns, RankSplines, scaled_table
 
 from .tables import as_json, mixed
@@ -166,6 +171,19 @@ def test_the_strong_pool(table):
     ask = RowPredictor(model)
     assert all(takes_cells for _, takes_cells, _ in ask.vote.voters)
     for row in as_json(table.iloc[:30]):
+        told, expected = both(model, row)
+        assert told == expected
+
+
+@pytest.mark.filterwarnings("ignore::damvi.drift.DriftWarning")
+def test_catboost_on_categories(table):
+    pytest.importorskip("catboost")
+    pool = [("catboost", CategoryBoostingClassifier(50))]
+    model = fitted(table[["size", "grade", "late"]], pool)
+    ask = RowPredictor(model)
+    assert all(takes_cells for _, takes_cells, _ in ask.vote.voters)
+    rows = as_json(table[["size", "grade"]].iloc[:30])
+    for row in [*rows, *({"size": 1.5, "grade": odd} for odd in ("never seen", None))]:
         told, expected = both(model, row)
         assert told == expected
 

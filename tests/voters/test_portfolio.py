@@ -19,7 +19,7 @@ from damvi.voters.portfolio import BOOSTERS, strong_pool
 
 ALWAYS = {"spline_linear", "extra_trees", "balanced_forest"}
 WITHOUT_LIGHTGBM = {"hist_boosting"}
-SMALL = {"n_estimators": 8, "max_iter": 8, "iterations": 8}
+SMALL = {"n_estimators": 8, "max_iter": 8, "iterations": 50}
 
 
 def small_pool(**options):

@@ -14,17 +14,28 @@ import math
 import os
 import re
 import sys
-import tempfile
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..voters.trees.estimators import MAX_CLASSES
+from .booster_parts import (
+    MOST_FEATURES,
+    NUMBERS,
+    Column,
+    Parts,
+    check_classes,
+    check_columns,
+    check_counts,
+    require_int,
+    require_names,
+    split,
+)
+from .catboost_models import check_catboost, read_catboost, rebuild_catboost
 from .checks import require, require_array, require_depth, require_family
 from .container import Json, ModelFileError, Reader, Writer
 
@@ -32,10 +43,6 @@ LIGHTGBM, XGBOOST = "lightgbm.LGBMClassifier", "xgboost.XGBClassifier"
 CATBOOST = "catboost.CatBoostClassifier"
 KINDS = (LIGHTGBM, XGBOOST, CATBOOST)
 
-Parts = dict[str, Any]
-Column = tuple[str, Any]
-
-MOST_FEATURES = 2**24
 MOST_THREADS = 1024
 THREADS = {"n_jobs", "nthread", "nthreads", "num_thread", "num_threads", "thread_count"}
 
@@ -75,7 +82,7 @@ def write_booster(writer: Writer, kind: str, model: Any) -> dict[str, Json]:
         raise ModelFileError(
             f"{writer.where} cannot be saved: model files do not support this {package} "
             f"model ({_reason(error)}); use its default trees and objective"
-            + (", on numeric features" if kind == CATBOOST else "")
+            + (", and no text features" if kind == CATBOOST else "")
         ) from error
     return {"params": writer.state(params), "trained": writer.state(parts)}
 
@@ -112,7 +119,6 @@ def _reason(error: Exception) -> str:
 
 # Settings.
 
-NUMBERS = (type(None), bool, int, float, np.bool_, np.integer, np.floating)
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,40}")
 LIGHTGBM_ALSO = {
     *("bagging_fraction", "bagging_freq", "bagging_seed", "boost_from_average", "cat_l2"),
@@ -157,64 +163,6 @@ def check_params(kind: str, params: dict[str, Any]) -> None:
         require(ok, f"LightGBM parameter {name!r} is not a number or word")
         if isinstance(value, (int, np.integer)):
             require(abs(int(value)) < 2**31, f"parameter {name!r} is out of range")
-
-
-# Common to all libraries.
-
-
-def _int(value: Any, least: int, most: int, what: str) -> int:
-    is_whole = type(value) is int and least <= value <= most
-    require(is_whole, f"{what} {str(value)[:40]}")
-    return int(value)
-
-
-def check_counts(counts: Any, end: int, least: int, what: str) -> NDArray[np.int64]:
-    """Check item counts that must add up to ``end``; return the start offsets."""
-    require_array(counts, np.int64, (None,), what)
-    require(len(counts) > 0, f"no {what}")
-    require(((counts >= least) & (counts <= end)).all(), f"{what} out of range")
-    require(sum(counts.tolist()) == end, f"{what} do not add up")
-    return np.append(0, np.cumsum(counts))
-
-
-def check_columns(
-    parts: Parts, columns: list[Column], n: int, free: Collection[str] = ()
-) -> None:
-    """Check columns of ``n`` entries; all must be finite except those in ``free``."""
-    for name, dtype in columns:
-        require_array(parts[name], dtype, (n,), name)
-        if np.dtype(dtype).kind == "f" and name not in free:
-            require(np.isfinite(parts[name]).all(), f"{name} has numbers out of range")
-
-
-def _names(names: Any, n: int) -> None:
-    require(isinstance(names, list) and len(names) == n, "feature names")
-    require(all(type(name) is str for name in names), "feature names")
-
-
-def check_classes(classes: Any, n: int) -> None:
-    """Check that there are labels for ``n`` classes."""
-    ok = isinstance(classes, np.ndarray) and classes.shape == (n,)
-    require(ok and classes.dtype.kind in "biufUO", "wrong number of classes")
-    require(all(isinstance(one, (str, *NUMBERS[1:])) for one in classes), "classes")
-    require(len(set(classes.tolist())) == n, "duplicate classes")
-
-
-def _joined(trees: list[dict[str, Any]], columns: list[Column]) -> Parts:
-    """Concatenate the columns of all trees, without loss of precision."""
-    joined = {}
-    for name, dtype in columns:
-        wide = np.float64 if np.dtype(dtype).kind == "f" else np.int64
-        parts = [np.asarray(tree[name], dtype=wide) for tree in trees]
-        whole = np.concatenate(parts) if parts else np.zeros(0, wide)
-        with np.errstate(over="ignore"):
-            joined[name] = whole.astype(dtype)
-        require(wide is np.float64 or (joined[name] == whole).all(), f"{name} too large")
-    return joined
-
-
-def _split(column: NDArray[Any], starts: NDArray[np.int64]) -> list[NDArray[Any]]:
-    return np.split(column, starts[1:-1])
 
 
 # LightGBM: text with one line per column.
@@ -299,6 +247,19 @@ def _lightgbm_tree(fields: dict[str, str]) -> dict[str, Any]:
     return tree
 
 
+def _joined(trees: list[dict[str, Any]], columns: list[Column]) -> Parts:
+    """Concatenate the columns of all trees, without loss of precision."""
+    joined = {}
+    for name, dtype in columns:
+        wide = np.float64 if np.dtype(dtype).kind == "f" else np.int64
+        parts = [np.asarray(tree[name], dtype=wide) for tree in trees]
+        whole = np.concatenate(parts) if parts else np.zeros(0, wide)
+        with np.errstate(over="ignore"):
+            joined[name] = whole.astype(dtype)
+        require(wide is np.float64 or (joined[name] == whole).all(), f"{name} too large")
+    return joined
+
+
 def lightgbm_children(parts: Parts) -> tuple[NDArray[Any], ...]:
     """Return children by global node index, with splits before leaves in each tree.
 
@@ -324,22 +285,22 @@ def check_lightgbm(parts: Parts) -> None:
     """Check everything that LightGBM takes for granted."""
     require(parts["objective"] in OBJECTIVES, f"objective {parts['objective']!r:.60}")
     require(isinstance(parts["sigmoid"], float) and parts["sigmoid"] > 0, "sigmoid")
-    width = _int(parts["width"], 1, MAX_CLASSES, "number of classes:")
+    width = require_int(parts["width"], 1, MAX_CLASSES, "number of classes:")
     require(
         (width == 1) == (parts["objective"] == "binary"), "an objective for other classes"
     )
     require(width != 2 or parts["objective"] == "multiclassova", "number of classes")
     check_classes(parts["classes"], max(width, 2))
     names, n_trees = parts["names"], len(parts["n_leaves"])
-    _names(names, len(names))
-    n_features = _int(len(names), 1, MOST_FEATURES, "features:")
+    require_names(names, len(names))
+    n_features = require_int(len(names), 1, MOST_FEATURES, "features:")
     require(all(LIGHTGBM_NAME.fullmatch(name) for name in names), "feature names")
     require(len(set(names)) == n_features and type(parts["named"]) is bool, "names")
     n_leaves = len(parts["leaf_value"])
     check_counts(parts["n_leaves"], n_leaves, 1, "leaves")
     require(n_trees % width == 0, "missing trees of some classes")
-    best = _int(parts["best_iteration"], -1, n_trees // width, "best iteration")
-    _int(parts["best_of_model"], 0, max(best, 0), "best iteration")
+    best = require_int(parts["best_iteration"], -1, n_trees // width, "best iteration")
+    require_int(parts["best_of_model"], 0, max(best, 0), "best iteration")
     check_columns(parts, LIGHTGBM_NODES, n_leaves - n_trees, free=["threshold"])
     require(not np.isnan(parts["threshold"]).any(), "threshold has numbers out of range")
     check_columns(parts, LIGHTGBM_LEAVES, n_leaves)
@@ -377,8 +338,8 @@ def lightgbm_trees(parts: Parts) -> list[dict[str, NDArray[Any]]]:
     """Return the columns of each tree."""
     starts = np.append(0, np.cumsum(parts["n_leaves"]))
     nodes = starts - np.arange(len(starts))
-    columns = {name: _split(parts[name], nodes) for name, _ in LIGHTGBM_NODES}
-    columns |= {name: _split(parts[name], starts) for name, _ in LIGHTGBM_LEAVES}
+    columns = {name: split(parts[name], nodes) for name, _ in LIGHTGBM_NODES}
+    columns |= {name: split(parts[name], starts) for name, _ in LIGHTGBM_LEAVES}
     return [{name: own[k] for name, own in columns.items()} for k in range(len(nodes) - 1)]
 
 
@@ -545,24 +506,25 @@ def check_xgboost(parts: Parts) -> None:
     """Check everything that XGBoost takes for granted."""
     objective = parts["objective"]
     require(objective in XGBOOST_OBJECTIVES, f"objective {objective!r:.60}")
-    width = _int(parts["width"], 1, MAX_CLASSES, "number of classes:")
-    n_classes = _int(parts["n_classes"], 2, MAX_CLASSES, "number of classes:")
+    width = require_int(parts["width"], 1, MAX_CLASSES, "number of classes:")
+    n_classes = require_int(parts["n_classes"], 2, MAX_CLASSES, "number of classes:")
     require(
         width == (n_classes if objective[:5] == "multi" else 1), "wrong number of classes"
     )
     require_array(parts["start"], np.float32, (None,), "start")
     require(len(parts["start"]) in (1, width), "base scores for other classes")
     require(np.isfinite(parts["start"]).all(), "base scores are not finite")
-    n_features = _int(parts["n_features"], 1, MOST_FEATURES, "features:")
+    n_features = require_int(parts["n_features"], 1, MOST_FEATURES, "features:")
     for name in ("names", "types"):
-        _names(parts[name], n_features if parts[name] else 0)
+        require_names(parts[name], n_features if parts[name] else 0)
     require(set(parts["types"]) <= set(FEATURE_TYPES), "feature types")
     n, n_trees = len(parts["left_children"]), len(parts["n_nodes"])
     roots = check_counts(parts["n_nodes"], n, 1, "nodes")
-    n_parallel = _int(parts["n_parallel"], 1, n_trees, "trees per round:")
+    n_parallel = require_int(parts["n_parallel"], 1, n_trees, "trees per round:")
     require(n_trees % (width * n_parallel) == 0, "missing trees of some classes")
     n_rounds, best = n_trees // (width * n_parallel), parts["best_iteration"]
-    require(best is None or (_int(best, 0, n_rounds - 1, "best iteration") >= 0), "best")
+    if best is not None:
+        require_int(best, 0, n_rounds - 1, "best iteration")
     score = parts["best_score"]
     require(score is None or (type(score) is str and len(score) < 100), "best score")
     require_array(parts["of_class"], np.int64, (n_trees,), "classes of trees")
@@ -651,10 +613,10 @@ def xgboost_document(parts: Parts) -> bytes:
     """Return the columns as XGBoost's binary JSON."""
     width, n_trees = parts["width"], len(parts["n_nodes"])
     roots, sets = (np.append(0, np.cumsum(parts[n])) for n in ("n_nodes", "n_sets"))
-    columns = {name: _split(parts[name], roots) for name, _ in XGBOOST_NODES}
-    columns |= {name: _split(parts[name], sets) for name, _ in XGBOOST_SETS}
+    columns = {name: split(parts[name], roots) for name, _ in XGBOOST_NODES}
+    columns |= {name: split(parts[name], sets) for name, _ in XGBOOST_SETS}
     ends = np.append(0, np.cumsum(parts["categories_sizes"]))
-    columns["categories"] = _split(parts["categories"], ends[sets])
+    columns["categories"] = split(parts["categories"], ends[sets])
     trees = []
     for k in range(n_trees):
         tree: dict[str, Any] = {name: column[k] for name, column in columns.items()}
@@ -754,179 +716,6 @@ def rebuild_xgboost(model: Any, parts: Parts) -> None:
         booster.set_param({"nthread": int(model.n_jobs)})
     model.n_classes_ = parts["n_classes"]
     vars(model)["_Booster"] = booster
-
-
-# CatBoost: symmetric trees, with the same split for all nodes of a level.
-
-MOST_QUESTIONS = 16
-TREATMENTS = ("AsIs", "AsFalse", "AsTrue")
-LABELS = {"b": "Boolean", "i": "Integer", "u": "Integer", "f": "Float", "U": "String"}
-
-
-def catboost_json(model: Any) -> bytes:
-    """Return a fitted CatBoost model as JSON, which it can only write to a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.json"
-        model.save_model(str(path), format="json")
-        return path.read_bytes()
-
-
-def read_catboost(model: Any) -> Parts:
-    """Return a fitted ``CatBoostClassifier`` as columns; empty if it is not fitted."""
-    if not model.is_fitted():
-        return {}
-    content = json.loads(catboost_json(model))
-    infos = content["features_info"]
-    require(set(infos) == {"float_features"}, "non-numeric features")
-    require("oblivious_trees" in content, "trees are not symmetric")
-    features, trees = infos["float_features"], content["oblivious_trees"]
-    for place, one in enumerate(features):
-        places = (one["feature_index"], one["flat_feature_index"])
-        require(places == (place, place), "features out of order")
-    splits = [tree["splits"] or [] for tree in trees]
-    kinds = {split["split_type"] for own in splits for split in own}
-    require(kinds <= {"FloatFeature"}, "splits on non-numeric features")
-    borders = [one["borders"] or [] for one in features]
-    scale, bias = model.get_scale_and_bias()
-    loss = content["model_info"]["params"]["loss_function"]["type"]
-    known = vars(model).get("_prediction_values_change")
-    parts = {
-        "loss": loss,
-        "classes": np.asarray(model.classes_),
-        "names": [one["feature_id"] for one in features],
-        "has_nans": [bool(one["has_nans"]) for one in features],
-        "missing": [TREATMENTS.index(one["nan_value_treatment"]) for one in features],
-        "n_borders": np.array([len(own) for own in borders]),
-        "borders": np.array([b for own in borders for b in own], dtype=np.float64),
-        "depth": np.array([len(own) for own in splits]),
-        "splits": np.array([s["split_index"] for own in splits for s in own], np.int64),
-        # Reading CatBoost's JSON rounds these, so they are stored separately.
-        "leaf_values": np.asarray(model.get_leaf_values(), dtype=np.float64),
-        "leaf_weights": np.concatenate([tree["leaf_weights"] for tree in trees]),
-        "scale": float(scale),
-        "bias": np.array(np.ravel(bias), dtype=np.float64),
-        "importances": None if known is None else np.asarray(known, dtype=np.float64),
-    }
-    parts["leaf_weights"] = parts["leaf_weights"].astype(np.float64)
-    return parts
-
-
-def check_catboost(parts: Parts) -> None:
-    """Check everything that CatBoost takes for granted."""
-    bias = parts["bias"]
-    require_array(bias, np.float64, (None,), "bias")
-    require(len(bias) == 1 or 2 < len(bias) <= MAX_CLASSES, "unknown kind of bias")
-    require(isinstance(parts["scale"], float), "unknown kind of scale")
-    require(np.isfinite([parts["scale"], *bias]).all(), "unknown kind of bias")
-    check_classes(parts["classes"], max(len(bias), 2))
-    kind = parts["classes"].dtype.kind
-    texts = all(type(one) is str for one in parts["classes"].tolist())
-    require(kind in LABELS or texts, "unknown kind of classes")
-    known = (
-        ("Logloss", "CrossEntropy")
-        if len(bias) == 1
-        else ("MultiClass", "MultiClassOneVsAll")
-    )
-    require(parts["loss"] in known, f"loss {parts['loss']!r:.60}")
-    n_features, n_trees = len(parts["names"]), len(parts["depth"])
-    _int(n_features, 1, MOST_FEATURES, "features:")
-    for name in ("names", "has_nans", "missing"):
-        require(isinstance(parts[name], list) and len(parts[name]) == n_features, name)
-    require(all(type(one) is str for one in parts["names"]), "feature names")
-    require(all(type(one) is bool for one in parts["has_nans"]), "has_nans")
-    require(all(type(one) is int and 0 <= one < 3 for one in parts["missing"]), "missing")
-    borders = parts["borders"]
-    check_columns(parts, [("borders", np.float64)], len(borders))
-    require_array(parts["n_borders"], np.int64, (n_features,), "borders")
-    starts = check_counts(parts["n_borders"], len(borders), 0, "borders")
-    rises = np.ones(len(borders), dtype=bool)
-    rises[1:] = borders[1:] > borders[:-1]
-    rises[starts[:-1][parts["n_borders"] > 0]] = True
-    require(rises.all(), "borders out of order")
-    require((np.abs(borders) <= np.finfo(np.float32).max).all(), "borders out of range")
-    check_counts(parts["depth"], len(parts["splits"]), 0, "questions")
-    require((parts["depth"] <= MOST_QUESTIONS).all(), "trees too deep")
-    check_columns(parts, [("splits", np.int64)], len(parts["splits"]))
-    splits = parts["splits"]
-    require(((splits >= 0) & (splits < len(borders))).all(), "borders out of range")
-    n_leaves = int((2 ** parts["depth"]).sum())
-    check_columns(parts, [("leaf_weights", np.float64)], n_leaves)
-    check_columns(parts, [("leaf_values", np.float64)], n_leaves * len(bias))
-    require(n_trees > 0, "no trees")
-    importances = parts["importances"]
-    if importances is not None:
-        require_array(importances, np.float64, (n_features,), "importances")
-
-
-def catboost_document(parts: Parts) -> str:
-    """Return the columns as CatBoost's JSON."""
-    bounds = np.append(0, np.cumsum(parts["n_borders"]))
-    questions = np.append(0, np.cumsum(parts["depth"]))
-    leaves = np.append(0, np.cumsum(2 ** parts["depth"]))
-    width = len(parts["bias"])
-    classes = parts["classes"]
-    columns = zip(
-        _split(parts["borders"], bounds),
-        *(parts[name] for name in ("names", "has_nans", "missing")),
-        strict=True,
-    )
-    features = [
-        {
-            "borders": own.tolist(),
-            "feature_id": name,
-            "feature_index": place,
-            "flat_feature_index": place,
-            "has_nans": has_nans,
-            "nan_value_treatment": TREATMENTS[missing],
-        }
-        for place, (own, name, has_nans, missing) in enumerate(columns)
-    ]
-    trees = [
-        {
-            "leaf_values": values.tolist(),
-            "leaf_weights": weights.tolist(),
-            "splits": [
-                {"split_index": at, "split_type": "FloatFeature"} for at in own.tolist()
-            ],
-        }
-        for values, weights, own in zip(
-            _split(parts["leaf_values"], leaves * width),
-            _split(parts["leaf_weights"], leaves),
-            _split(parts["splits"], questions),
-            strict=True,
-        )
-    ]
-    loss = {"params": {}, "type": parts["loss"]}
-    return json.dumps(
-        {
-            "features_info": {"float_features": features},
-            "model_info": {
-                "class_params": {
-                    "class_label_type": LABELS.get(classes.dtype.kind, "String"),
-                    "class_names": classes.tolist(),
-                    "class_to_label": list(range(len(classes))),
-                },
-                "params": {"flat_params": {}, "loss_function": loss},
-            },
-            "oblivious_trees": trees,
-            "scale_and_bias": [1, [0] * width],
-        }
-    )
-
-
-def rebuild_catboost(model: Any, parts: Parts) -> None:
-    params = model.get_params(deep=False)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.json"
-        path.write_text(catboost_document(parts), encoding="utf-8")
-        model.load_model(str(path), format="json")
-    model.set_leaf_values(parts["leaf_values"])
-    bias = parts["bias"].tolist()
-    model.set_scale_and_bias(parts["scale"], bias[0] if len(bias) == 1 else bias)
-    # Loading does not restore these.
-    vars(model).update(_init_params=params, _n_features_in=len(parts["names"]))
-    if parts["importances"] is not None:
-        vars(model)["_prediction_values_change"] = list(parts["importances"])
 
 
 Library = tuple[

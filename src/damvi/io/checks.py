@@ -27,6 +27,7 @@ from ..decision.calibration import (
     ProbabilityCurve,
 )
 from ..tables.encoding import N_BUCKETS, N_DIRECTIONS, Levels, Words
+from ..voters.category_boosting import N_HASHES, CategoryBoostingClassifier
 from ..voters.columns import (
     KNOTS,
     NumberEncoder,
@@ -258,6 +259,19 @@ def _check_networks(model: NetworksClassifier) -> None:
         require(np.isfinite(one).all(), "networks have weights that are not finite")
 
 
+def _check_category_boosting(model: CategoryBoostingClassifier) -> None:
+    state = vars(model)
+    if "estimator_" not in state:
+        return
+    encoder, trees = model.encoder_, model.estimator_
+    require(isinstance(encoder, NumberEncoder), "missing encoder")
+    require(isinstance(encoder.categories_, Categories | None), "missing encoder")
+    require(type(trees).__name__ == "CatBoostClassifier", "missing trees")
+    require(trees.is_fitted(), "missing trees")
+    require(np.array_equal(model.classes_, trees.classes_), "wrong classes")
+    require(model.categorical == trees.get_cat_feature_indices(), "wrong categories")
+
+
 def _check_levels(levels: Levels) -> None:
     _check_hashes(levels.hashes)
     n = len(levels.hashes)
@@ -469,6 +483,8 @@ def _check_features(features: Features) -> None:
         isinstance(columns, tuple) and len(columns) == len(features), "missing categories"
     )
     _check_categories(known)
+    hashed = [own for own in columns if isinstance(own, HashedCategories)]
+    require(all(own.n_buckets < MAX_BINS for own in hashed), "buckets out of range")
 
 
 def _check_categories(categories: Categories) -> None:
@@ -486,7 +502,7 @@ def _check_categories(categories: Categories) -> None:
 def _check_hashed(categories: HashedCategories) -> None:
     """Check the number of hash buckets."""
     n = categories.n_buckets
-    require(type(n) is int and 1 <= n < MAX_BINS, "buckets out of range")
+    require(type(n) is int and 1 <= n <= N_HASHES, "buckets out of range")
 
 
 def _check_hashes(hashes: Any) -> None:
@@ -525,6 +541,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "BetaCurve": _check_beta,
     "Binning": _check_binning,
     "Calibrator": _check_calibrator,
+    "CategoryBoostingClassifier": _check_category_boosting,
     "ClassCurves": _check_class_curves,
     "DummyClassifier": _check_dummy,
     "FastForestClassifier": _check_model,
@@ -583,6 +600,8 @@ def check_width(model: Any, n_in: int | None) -> int | None:
         _same_width(name, n_in, np.size(model.empty_))
         _same_width(name, n_in, None if known is None else len(known.by_column))
         return n_in
+    if isinstance(model, CategoryBoostingClassifier) and "estimator_" in state:
+        return check_width(model.estimator_, check_width(model.encoder_, n_in))
     if isinstance(model, RateEncoder) and "rates_" in state:
         made = sum(one.rates.shape[1] for one in model.rates_.values())
         lost = len(model.rates_)

@@ -42,6 +42,7 @@ from ..decision.calibration import (
 from ..tables.encoding import Levels, Words
 from ..voters import (
     BaggedVoters,
+    CategoryBoostingClassifier,
     FastForestClassifier,
     FastTreeClassifier,
     NetworksClassifier,
@@ -129,6 +130,7 @@ def _by_name(*values: Any) -> dict[str, Any]:
 
 
 OURS = _by_name(
+    CategoryBoostingClassifier,
     FastForestClassifier,
     NetworksClassifier,
     NumberEncoder,

@@ -17,8 +17,9 @@ from .._compat import boosted_trees
 from ..voters.estimators import Relabelled
 from ..voters.trees.binning import Binning, Features
 from ..voters.trees.forest import N_CODES, Forest
-from .boosters import CATEGORICAL, catboost_json, lightgbm_trees
+from .boosters import CATEGORICAL, lightgbm_trees
 from .boosters import read_lightgbm as columns_of_lightgbm
+from .catboost_models import catboost_json
 from .onnx_graph import (
     LEAF,
     LEQ,
@@ -203,6 +204,15 @@ def _networks(graph: Graph, model: Any, data: Data) -> Answer:
         total = graph.add("Add", total, one)
     mean = graph.add("Div", total, graph.constant(float(len(shares))))
     return kind.by_share(graph, mean)
+
+
+def _category_boosting(graph: Graph, model: Any, data: Data) -> Answer:
+    if model.categorical:
+        raise ValueError(
+            "CatBoost's tables of categories cannot be written as operators; to export "
+            "the model, fit again with the list estimators_used_ without this voter"
+        )
+    return write_model(graph, model.estimator_, write_step(graph, model.encoder_, data))
 
 
 # Trees with averaged shares.
@@ -564,6 +574,7 @@ def read_hist_boosting(model: Any) -> Boosted:
 
 WRITERS: dict[str, Callable[[Graph, Any, Data], Answer]] = {
     "CatBoostClassifier": _boosted(read_catboost),
+    "CategoryBoostingClassifier": _category_boosting,
     "DecisionTreeClassifier": _forest,
     "DummyClassifier": _constant,
     "ExtraTreeClassifier": _forest,

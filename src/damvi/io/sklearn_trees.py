@@ -26,7 +26,8 @@ from sklearn.tree import (
 
 from .. import _compat
 from ..labels import MAX_CLASSES
-from .boosters import Parts, check_classes, check_columns, check_counts, check_threads
+from .booster_parts import Parts, check_classes, check_columns, check_counts
+from .boosters import check_threads
 from .checks import require, require_array, require_depth, require_family
 from .container import Json, ModelFileError, Reader, Writer
 

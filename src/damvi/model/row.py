@@ -24,7 +24,12 @@ from ..hashing import find_hashes, text_hashes
 from ..io import ModelParts
 from ..io.onnx_models import read_lightgbm
 from ..tables.row import RowEncoder
-from ..voters import FastForestClassifier, PoolVoters, VoteReader
+from ..voters import (
+    CategoryBoostingClassifier,
+    FastForestClassifier,
+    PoolVoters,
+    VoteReader,
+)
 from ..voters.columns import rate_names
 from ..voters.estimators import Relabelled
 from ..voters.trees.features import Categories, HashedCategories, numbers_of
@@ -258,6 +263,9 @@ def _model(voter: Any, labels: Labels, names: list[str]) -> _Chain:
         if not plain:
             steps.append(_Numbers(trees.features.categories, labels))
         return _Chain(steps, trees.class_shares_of_row, model.classes_)
+    if isinstance(model, CategoryBoostingClassifier) and not plain:
+        steps.append(_Encoded(model.encoder_, labels))
+        return _Chain(steps, model.shares, model.classes_)
     if not plain or not hasattr(model, "predict_proba"):
         raise Unknown
     if type(model).__name__ == "LGBMClassifier":

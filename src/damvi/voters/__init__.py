@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .bagging import BaggedVoters
+from .category_boosting import CategoryBoostingClassifier
 from .columns import NumberEncoder, RateEncoder, many_categories
 from .estimators import SomeRows, VoteReader, Voters
 from .networks import NetworksClassifier
@@ -14,6 +15,7 @@ from .trees.estimators import FastForestClassifier, FastTreeClassifier
 __all__ = [
     "BaggedVoters",
     "BootstrapSampling",
+    "CategoryBoostingClassifier",
     "FastForestClassifier",
     "FastTreeClassifier",
     "GroupSampling",

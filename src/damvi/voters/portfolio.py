@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import make_pipeline
 
+from .category_boosting import CategoryBoostingClassifier
 from .columns import (
     NumberEncoder,
     PairColumns,
@@ -47,6 +48,8 @@ DENSE_ONLY = {
     "networks",
     "spline_linear",
 }
+KNOWS_CATEGORIES = {"catboost"}
+"""Voters that handle any number of categories themselves."""
 INSTEAD_OF_DENSE_ONLY = {"random_forest", "linear", "balanced_linear"}
 FEW = 5
 """Minimum rows in a leaf of boosted trees; the usual 20 are too many for a rare class."""
@@ -100,7 +103,7 @@ def strong_pool(
     rates : bool, default=False
         For dataframes with columns of more than 100 categories: make each model a pipeline
         that encodes these columns by class rates, learned from its own training rows; see
-        :class:`~damvi.voters.RateEncoder`.
+        :class:`~damvi.voters.RateEncoder`. CatBoost has class rates of its own.
     extended : bool, default=False
         Add more models at the end. The vote gets slightly better, and training takes four
         times as long.
@@ -155,7 +158,12 @@ def strong_pool(
         for name, make in makers.items()
         if name in wanted - missing
     ]
-    return [(name, _with_rates(model)) for name, model in pool] if rates else pool
+    if not rates:
+        return pool
+    return [
+        (name, model if name in KNOWS_CATEGORIES else _with_rates(model))
+        for name, model in pool
+    ]
 
 
 def _with_rates(model: Any) -> Any:
@@ -248,19 +256,7 @@ def _xgboost(seed: int | None) -> Any:
 
 
 def _catboost(seed: int | None) -> Any:
-    from catboost import CatBoostClassifier
-
-    return _on_numbers(
-        CatBoostClassifier(
-            iterations=300,
-            learning_rate=LEARNING_RATE,
-            depth=6,
-            thread_count=1,
-            random_state=0 if seed is None else seed,  # None would hide it from set_params
-            verbose=False,
-            allow_writing_files=False,
-        )
-    )
+    return CategoryBoostingClassifier(300, LEARNING_RATE, depth=6, random_state=seed)
 
 
 def _networks(seed: int | None) -> Any:

@@ -103,6 +103,11 @@ class Categories:
             )
         )
 
+    def hashed(self, n_buckets: int) -> Categories:
+        """The same columns, with all categories known by hashes below a number."""
+        one = HashedCategories(n_buckets)
+        return Categories(tuple(None if own is None else one for own in self.by_column))
+
     @property
     def mask(self) -> NDArray[np.bool_]:
         return np.array([known is not None for known in self.by_column])
