@@ -1,15 +1,17 @@
 """What else could learn from categories, beside the strong pool.
 
     python benchmarks/category_voters.py train --packages FOLDER --votes FOLDER
-        [--data FOLDER] [--splits 1]
-    python benchmarks/category_voters.py report --votes FOLDER [--out results/categories]
+        [--data FOLDER] [--splits 1] [--base ten]
+    python benchmarks/category_voters.py report --packages FOLDER --votes FOLDER
+        [--data FOLDER] [--splits 1] [--base ten] [--out results/categories]
 
 The tables of ``categories.py``, at most 3,000 rows to train on and 10,000 others. Nine
 voters, which were once the extended pool, see categories as numbers (or as class rates,
 where there are more than 100). ``cat_native300`` is the pool's CatBoost on the categories
-themselves, ``networks`` the mean of ten small networks, and ``lightgbm_pairs_pr`` sees
-class rates of pairs of categories beside arithmetic of pairs. ``train`` goes on where it
-stopped.
+themselves, ``ten_networks`` the mean of ten small networks, and ``lightgbm_pairs_pr`` sees
+class rates of pairs of categories beside arithmetic of pairs. Ten voters are today's
+extended pool, with CatBoost on numbers or, in its place, on categories. ``--base`` takes
+one of the three pools alone. ``train`` goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ from damvi.voters.columns import _rates as class_rates
 from damvi.voters.columns import _splits as folds_of
 
 MOST_TRAINED, MOST_SCORED, TRAIN_SHARE = 3_000, 10_000, 0.7
-NEW = ("cat_native300", "networks", "lightgbm_pairs_pr")
+NEW = ("cat_native300", "ten_networks", "lightgbm_pairs_pr")
+TEN = (*FIVE, "lightgbm_pairs_slow", "catboost", "networks", "xgboost", "forest")
 
 
 def with_rates(pool: tuple[str, ...]) -> tuple[str, ...]:
@@ -62,6 +65,11 @@ JOINED = {
     "nine and ten networks": (*NINE, NEW[1]),
     "nine and rates of pairs": with_rates(NINE),
     "nine and CatBoost on categories, rates of pairs": (*with_rates(NINE), NEW[0]),
+    "ten": TEN,
+    "ten and CatBoost on categories, in place of numbers": tuple(
+        NEW[0] if name == "catboost" else name for name in TEN
+    ),
+    "ten and CatBoost on categories": (*TEN, NEW[0]),
 }
 
 
@@ -182,6 +190,16 @@ def path_of(args: argparse.Namespace, place: Any, voter: str) -> Path:
     return Path(args.votes) / f"{place.name}_{place.split}_{voter}.npz"
 
 
+def joined(args: argparse.Namespace) -> dict[str, tuple[str, ...]]:
+    """The pools that are asked for."""
+    bases = (args.base,) if args.base else ("five", "nine", "ten")
+    return {words: own for words, own in JOINED.items() if words.split(" ")[0] in bases}
+
+
+def voters_of(pools: dict[str, tuple[str, ...]]) -> list[str]:
+    return list(dict.fromkeys(name for own in pools.values() for name in own))
+
+
 def train(args: argparse.Namespace) -> None:
     args.votes.mkdir(parents=True, exist_ok=True)
     for place in places(args):
@@ -197,9 +215,8 @@ def train(args: argparse.Namespace) -> None:
             NEW[1]: make_pipeline(RateEncoder(), ranks, NetworksClassifier(10)),
             NEW[2]: make_pipeline(pairs[0], PairRates(), *pairs[2:]),
         }
-        pool = {name: pool[name] for name in (*NINE, *NEW)}
-        for name, model in pool.items():
-            path = path_of(args, place, name)
+        for name in voters_of(joined(args)):
+            path, model = path_of(args, place, name), pool[name]
             if not path.exists():
                 keep_votes(path, train_one(place, name, lambda *_, m=model: m, 0))
                 print(place.name, place.split, name, flush=True)
@@ -207,18 +224,20 @@ def train(args: argparse.Namespace) -> None:
 
 def report(args: argparse.Namespace) -> None:
     cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    pools = joined(args)
     for place in places(args):
-        kept = {(k, 0): kept_votes(path_of(args, place, k)) for k in (*NINE, *NEW)}
+        known = voters_of(pools)
+        kept = {(k, 0): kept_votes(path_of(args, place, k)) for k in known}
         if any(one is None for one in kept.values()):
             raise SystemExit(f"{place.name} {place.split} is not complete")
-        for words, voters in JOINED.items():
+        for words, voters in pools.items():
             POOLS["joined"] = voters
             found = judge(place, kept, Variant("joined", 1, ALL_ROWS_MODEL))
             cells.setdefault(words, {}).setdefault(place.name, []).append(found)
     lines = [
         "# What else could learn from categories, beside the strong pool",
         "",
-        f"{len(cells['nine'])} tables with categories, {args.splits} split(s) of each; "
+        f"{len(next(iter(cells.values())))} tables with categories, {args.splits} split(s) of each; "
         f"means over tables, and paired differences with their standard errors over "
         f"tables. By `benchmarks/category_voters.py`.",
         "",
@@ -226,7 +245,8 @@ def report(args: argparse.Namespace) -> None:
     ]
     print("\n".join(lines))
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "voters.md").write_text("\n".join(lines), encoding="utf-8")
+    name = f"voters_{args.base}.md" if args.base else "voters.md"
+    (args.out / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -239,6 +259,7 @@ def main() -> None:
     parser.add_argument("--votes", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--out", type=Path, default=Path("results/categories"))
     parser.add_argument("--splits", type=int, default=1)
+    parser.add_argument("--base", choices=["five", "nine", "ten"])
     args = parser.parse_args()
     load_kernels()
     {"train": train, "report": report}[args.do](args)
