@@ -237,7 +237,8 @@ def report(args: argparse.Namespace) -> None:
     lines = [
         "# What else could learn from categories, beside the strong pool",
         "",
-        f"{len(next(iter(cells.values())))} tables with categories, {args.splits} split(s) of each; "
+        f"{len(cells[next(iter(pools))])} tables with categories, {args.splits} split(s) of "
+        f"each; "
         f"means over tables, and paired differences with their standard errors over "
         f"tables. By `benchmarks/category_voters.py`.",
         "",
