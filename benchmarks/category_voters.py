@@ -237,10 +237,9 @@ def report(args: argparse.Namespace) -> None:
     lines = [
         "# What else could learn from categories, beside the strong pool",
         "",
-        f"{len(cells[next(iter(pools))])} tables with categories, {args.splits} split(s) of "
-        f"each; "
-        f"means over tables, and paired differences with their standard errors over "
-        f"tables. By `benchmarks/category_voters.py`.",
+        f"{len(cells[next(iter(pools))])} tables with categories, {args.splits} split(s) "
+        f"of each; means over tables, and paired differences with their standard errors "
+        f"over tables. By `benchmarks/category_voters.py`.",
         "",
         *beside(cells, lambda words: words.split(" and ")[0]),
     ]
