@@ -446,14 +446,31 @@ def test_hostile_tables_of_categories(categories, change, match, tmp_path):
     refused(sealed(said, members), tmp_path, match)
 
 
-def test_a_category_that_is_compared_with_twice(tmp_path):
-    table, labels, voter = on_whole_numbers(2, one_hot_max_size=100)
+def test_combinations_of_very_many_categories(categories, tmp_path):
+    """They would be written anew for each rate, and fill the memory."""
+    said, members = opened(categories, tmp_path)
+    trained = find(said["classifier"]["fitted"], "CatBoostClassifier")["trained"]
+    array("n_elements", lambda a: np.append(a[:-1], a[-1] + 16))(trained, members)
+    array("elements", lambda a: np.append(a, np.full(16, a[-1])))(trained, members)
+    refused(sealed(said, members), tmp_path, "elements out of range")
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "change", "match"),
+    [
+        ({"one_hot_max_size": 100}, "values", lambda a: a * 0, "duplicate values"),
+        # CatBoost would look for a free place from the same one, hash after hash.
+        ({}, "hashes", lambda a: np.arange(len(a), dtype=a.dtype) << 36, "hashes alike"),
+    ],
+)
+def test_hostile_categories(options, name, change, match, tmp_path):
+    table, labels, voter = on_whole_numbers(2, **options)
     model = DAMVIVotingClassifier([("booster", voter)], cv="prefit").fit(table, labels)
     save(model, tmp_path / "model.damvi")
     said, members = opened((tmp_path / "model.damvi").read_bytes(), tmp_path)
     trained = find(said["classifier"]["fitted"], "CatBoostClassifier")["trained"]
-    array("values", lambda a: a * 0)(trained, members)
-    refused(sealed(said, members), tmp_path, "duplicate values")
+    array(name, change)(trained, members)
+    refused(sealed(said, members), tmp_path, match)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,10 @@ from .booster_parts import (
 from .checks import require, require_array
 
 MOST_QUESTIONS = 16
+MOST_ELEMENTS = 16
+"""More than CatBoost combines; they are written anew for each rate of a table."""
+MOST_PROBES = 16
+"""Mean number of taken places before that of a hash; in CatBoost's tables, about 0.5."""
 TREATMENTS = ("AsIs", "AsFalse", "AsTrue")
 LABELS = {"b": "Boolean", "i": "Integer", "u": "Integer", "f": "Float", "U": "String"}
 FEATURES = {"float_features", "categorical_features", "ctrs"}
@@ -253,6 +257,7 @@ def _check_rates(parts: Parts) -> int:
     require((hashes != NO_HASH).all(), "hashes out of range")
     for own in split(hashes, starts) if n_tables else []:
         require((own[1:] > own[:-1]).all(), "hashes out of order")
+        require(_probes(own) <= MOST_PROBES * len(own), "too many hashes alike")
     widths = _widths(parts)
     check_columns(parts, [("counts", INT)], int((n_hashes * widths).sum()))
     require((parts["counts"] >= 0).all(), "counts out of range")
@@ -276,6 +281,18 @@ def _check_rates(parts: Parts) -> int:
     return len(parts["borders"]) + len(values) + len(parts["rate_borders"])
 
 
+def _probes(hashes: NDArray[np.uint64]) -> int:
+    """How many taken places CatBoost meets while it fills a table with these hashes.
+
+    It has at least twice as many places as hashes, a power of two, and a hash goes to the
+    first free place from the one that its last bits name.
+    """
+    last_bits = np.uint64((1 << (2 * len(hashes) - 1).bit_length()) - 1)
+    asked = np.sort((hashes & last_bits).astype(np.int64))
+    ranks = np.arange(len(hashes))
+    return int((np.maximum.accumulate(asked - ranks) + ranks - asked).sum())
+
+
 def _widths(parts: Parts) -> NDArray[np.int64]:
     """Number of counts for each hash, by table."""
     n_classes = len(parts["classes"])
@@ -287,6 +304,7 @@ def _check_elements(parts: Parts, n_categorical: int, n_tables: int) -> None:
     elements = parts["elements"]
     check_columns(parts, [("elements", np.int64)], len(elements))
     starts = check_counts(parts["n_elements"], len(elements), 1, "elements", n_tables)
+    require((parts["n_elements"] <= MOST_ELEMENTS).all(), "elements out of range")
     sizes = n_categorical, len(parts["borders"]), len(parts["values"])
     require(((elements >= 0) & (elements < sum(sizes))).all(), "elements out of range")
     kinds = np.repeat(np.arange(3), sizes)[elements]
@@ -405,7 +423,7 @@ def _rates_of_document(
     ):
         own = [elements[place] for place in places]
         key = json.dumps({"identifier": own, "type": TABLES[kind]})
-        made.append({"ctr_type": TABLES[kind], "elements": own, "identifier": key})
+        made.append({"ctr_type": TABLES[kind], "elements": own})
         width = len(counts) // len(hashes)
         cells = []
         for row, one in enumerate(hashes):

@@ -209,8 +209,8 @@ def _networks(graph: Graph, model: Any, data: Data) -> Answer:
 def _category_boosting(graph: Graph, model: Any, data: Data) -> Answer:
     if model.categorical:
         raise ValueError(
-            "CatBoost's tables of categories cannot be written as operators; to export "
-            "the model, fit again with the list estimators_used_ without this voter"
+            "CatBoost's tables of categories cannot be written as operators (fit again "
+            "without a time limit, or with the list estimators_used_ without this voter)"
         )
     return write_model(graph, model.estimator_, write_step(graph, model.encoder_, data))
 
