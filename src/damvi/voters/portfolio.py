@@ -37,8 +37,8 @@ DEFAULT = {
     "lightgbm_pairs",
     "balanced_forest",
 }
-"""The pool without a time limit. The extended pool takes four times as long, for about
-.002 more AP (``results/portfolio``)."""
+"""The pool without a time limit. The extended pool takes five times as long, for about
+.004 more AP (``results/portfolio/again``)."""
 EXTENDED = {"lightgbm_pairs_slow", "catboost", "networks", "xgboost", "forest"}
 INSTEAD_OF_LIGHTGBM = {"hist_boosting"}
 DENSE_ONLY = {
@@ -105,7 +105,7 @@ def strong_pool(
         that encodes these columns by class rates, learned from its own training rows; see
         :class:`~damvi.voters.RateEncoder`. CatBoost has class rates of its own.
     extended : bool, default=False
-        Add more models at the end. The vote gets slightly better, and training takes four
+        Add more models at the end. The vote gets slightly better, and training takes five
         times as long.
 
     Returns
