@@ -5,10 +5,10 @@
 Three calls on 400 rows and 20 columns are traced: `fit` on trees, `damvi fit` on a CSV
 file (the strong pool), and `predict`. Counted are the damvi modules whose functions run,
 and the different pairs of a calling module and a called one; frames of other libraries in
-between are looked through, and imports are left out. Compiled kernels count too, with the
-kernels that they may call. Each TREE, this checkout by default, is traced in a process of
-its own; `--list` names the pairs. The exit status tells whether the last one keeps to what
-is allowed.
+between are looked through, and what only imports or compiles is left out. Compiled kernels
+count too, with the kernels that they may call. Each TREE, this checkout by default, is
+traced in a process of its own; `--list` names the pairs. The exit status tells whether the
+last one keeps to what is allowed.
 """
 
 from __future__ import annotations
@@ -130,12 +130,14 @@ class Watched:
 
     def see(self, frame: FrameType, event: str, _: Any) -> None:
         name = module_of(frame.f_globals)
-        if event == "call" and name and not imports(frame):
+        if event == "call" and name and not prepares(frame):
             self.note(name, frame.f_back)
 
     def note(self, name: str, caller: FrameType | None) -> None:
         self.files.add(name)
-        while caller is not None and not module_of(caller.f_globals):
+        while caller is not None and (
+            is_of_kernel(caller) or not module_of(caller.f_globals)
+        ):
             caller = caller.f_back
         if caller is not None and (by := module_of(caller.f_globals)) != name:
             self.pairs.add((by, name))
@@ -147,6 +149,7 @@ class Watched:
         by = module_of(function.__globals__)
         for word in function.__code__.co_names:
             called = function.__globals__.get(word)
+            called = getattr(called, "compiled", called)
             if not isinstance(called, self.kernel) or called in known:
                 continue
             if name := module_of(called.py_func.__globals__):
@@ -162,13 +165,20 @@ def module_of(names: dict[str, Any]) -> str:
     return name if name.partition(".")[0] == "damvi" else ""
 
 
-def imports(frame: FrameType | None) -> bool:
-    """Whether this runs because a module of damvi is imported."""
+def prepares(frame: FrameType | None) -> bool:
+    """Whether this runs because a module of damvi is imported, or a kernel called."""
     while frame is not None:
-        if frame.f_code.co_name == "<module>" and module_of(frame.f_globals):
+        is_import = frame.f_code.co_name == "<module>" and module_of(frame.f_globals)
+        if is_import or is_of_kernel(frame):
             return True
         frame = frame.f_back
     return False
+
+
+def is_of_kernel(frame: FrameType) -> bool:
+    """Whether this compiles a kernel, or passes a call on to what was compiled."""
+    name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"
+    return name.startswith("damvi._kernels.Kernel.")
 
 
 if __name__ == "__main__":

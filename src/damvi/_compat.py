@@ -53,8 +53,9 @@ def use_source_stamp(dispatcher: Any, stamp: str) -> None:
         cache_file._source_stamp = stamp
 
 
-def is_compiled(dispatcher: Any) -> bool:
-    """Whether numba has a compiled kernel of these sources, in memory or on disk."""
+def is_compiled(kernel: Any) -> bool:
+    """Whether numba has compiled a kernel of these sources, in memory or on disk."""
+    dispatcher = kernel.compiled
     signatures = getattr(dispatcher, "signatures", None)
     if signatures is None or signatures:  # plain Python, or compiled in this process
         return True

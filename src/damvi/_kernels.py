@@ -10,9 +10,10 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache, update_wrapper
 from operator import call
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypeVar, cast
 
 from joblib import effective_n_jobs
@@ -21,12 +22,13 @@ from threadpoolctl import ThreadpoolController
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-_KERNELS: list[Any] = []
+_KERNELS: list[Kernel] = []
+_COMPILING = RLock()
 
 
 def kernel(function: F) -> F:
     """Compile on first use, without the GIL; Python threads run in parallel."""
-    return _compiled(function)
+    return cast(F, Kernel(function))
 
 
 def inlined(function: F) -> F:
@@ -34,23 +36,46 @@ def inlined(function: F) -> F:
 
     Passing a few arrays takes as long as reading a dozen numbers.
     """
-    return _compiled(function, forceinline=True)
+    return cast(F, Kernel(function, forceinline=True))
 
 
-def _compiled(function: F, **options: Any) -> F:
-    import numba  # slow to import, and only needed for kernels
+class Kernel:
+    """A function that numba compiles when it is first called, by Python or a kernel.
 
-    from ._compat import use_source_stamp
+    So that numba, which is slow to import, is only imported then.
+    """
 
-    options |= {"nogil": True, "error_model": "numpy"}
-    compiled: Any
-    try:
-        compiled = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder to cache in
-        compiled = numba.njit(**options)(function)
-    use_source_stamp(compiled, _source_stamp())
-    _KERNELS.append(compiled)
-    return cast(F, compiled)
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        update_wrapper(self, function)
+        self.py_func, self.options = function, options
+        _KERNELS.append(self)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.compiled(*args)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The function as numba has it, or as it is, if numba's compiler is disabled."""
+        import numba
+
+        from ._compat import use_source_stamp
+
+        with _COMPILING:
+            if "compiled" in vars(self):  # another thread was faster
+                return vars(self)["compiled"]
+            options = self.options | {"nogil": True, "error_model": "numpy"}
+            try:
+                found = numba.njit(cache=True, **options)(self.py_func)
+            except RuntimeError:  # no folder to cache in
+                found = numba.njit(**options)(self.py_func)
+            use_source_stamp(found, _source_stamp())
+            vars(self)["compiled"] = found
+            return found
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes this for, in the kernels that call it."""
+        return self.compiled._numba_type_
 
 
 @cache
@@ -70,7 +95,7 @@ def announce_compilation() -> None:
     """Print a message, once, if kernels are about to be compiled on this machine."""
     # Kernels that only large tables need may never have been compiled: any compiled kernel
     # shows that this is not the first time.
-    if _KERNELS and not any(_is_compiled(compiled) for compiled in _KERNELS):
+    if _KERNELS and not any(map(_was_compiled, _KERNELS)):
         _say_compiling()
     _KERNELS.clear()
 
@@ -82,11 +107,12 @@ def _say_compiling() -> None:
     sys.stderr.flush()
 
 
-def _is_compiled(compiled: Any) -> bool:
-    stats = getattr(compiled, "stats", None)
-    if stats is None or compiled.signatures:  # plain Python, or compiled in this process
+def _was_compiled(one: Kernel) -> bool:
+    """Whether it is on disk, of whatever sources, or in memory."""
+    stats = getattr(one.compiled, "stats", None)
+    if stats is None or one.compiled.signatures:  # plain Python, or compiled here
         return True
-    folder, name = stats.cache_path, compiled.py_func.__name__
+    folder, name = stats.cache_path, one.py_func.__name__
     return folder is not None and any(Path(folder).glob(f"*.{name}-*.nbi"))
 
 
