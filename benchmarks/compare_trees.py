@@ -65,7 +65,7 @@ def pooled(estimators: Any, **settings: Any) -> Any:
 def train_trees(X: Any, y: Any, n_classes: int) -> Any:
     """The voters alone: bins, samples, growth, and their votes on the training rows."""
     from damvi import voters
-    from damvi.voters.trees.voters import TreeVoters
+    from damvi.voters.trees.estimators import TreeVoters
 
     sampling_of = getattr(voters, "BootstrapSampling", None) or voters.Draws
     sampling = sampling_of.plan(y, max_samples=0.2, seed=0)

@@ -36,7 +36,7 @@ class OurTrees(BaseEstimator):
 
     def fit(self, X, y):
         from damvi.voters import BootstrapSampling, FastTreeClassifier
-        from damvi.voters.trees.voters import TreeVoters
+        from damvi.voters.trees.estimators import TreeVoters
 
         tree = FastTreeClassifier()
         sampling = BootstrapSampling.plan(y, max_samples=0.2, seed=self.random_state)

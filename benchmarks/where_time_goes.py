@@ -54,8 +54,8 @@ def main() -> int:
 
     from damvi.voters import BootstrapSampling, FastTreeClassifier
     from damvi.voters.trees.binning import Features
+    from damvi.voters.trees.estimators import grow_tree
     from damvi.voters.trees.forest import Forest
-    from damvi.voters.trees.voters import grow_tree
     from voters import load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

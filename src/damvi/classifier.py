@@ -56,6 +56,7 @@ from .voters import (
     PoissonSampling,
 )
 from .voters.estimators import params_of_rows, weighted_importances
+from .voters.trees.estimators import TreeVoters
 from .votes import Votes
 from .weighting import (
     Refitted,
@@ -783,8 +784,4 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _kind_of_voters(estimator: Any) -> Any:
     """The class that trains clones of an estimator and casts their votes."""
-    if isinstance(estimator, FastTreeClassifier):
-        from .voters.trees.voters import TreeVoters  # imports numba
-
-        return TreeVoters
-    return BaggedVoters
+    return TreeVoters if isinstance(estimator, FastTreeClassifier) else BaggedVoters

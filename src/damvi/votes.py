@@ -204,7 +204,7 @@ class Votes:
 
     def vote_by(self, found: Sequence[FoldWeights], n_jobs: int | None) -> Numbers:
         """Vote on each row by voters not trained on it, with its fold's weights."""
-        from .crossfit import out_of_bag_vote, out_of_fold_vote  # imports numba
+        from .crossfit import out_of_bag_vote, out_of_fold_vote  # which imports this
 
         settings = self.folds, found, self.n_classes, n_jobs
         if self.out_of_bag is None:

@@ -18,10 +18,17 @@ from ..labels import ClassTotals, Labels
 from ..outofcore.blocks import BlockPlan, CodedBlock, sample_of
 from ..outofcore.training import LabelCounts, targets_of
 from ..voters.sampling import random_state_of
-from ..voters.trees.binning import Binning, EdgeSketch, Features, dense, signs_that_count
-from ..voters.trees.features import Categories, FrameTable
+from ..voters.trees.binning import (
+    Binning,
+    Categories,
+    EdgeSketch,
+    Features,
+    FrameTable,
+    dense,
+    signs_that_count,
+)
+from ..voters.trees.estimators import grow_tree
 from ..voters.trees.forest import Forest
-from ..voters.trees.voters import grow_tree
 
 PIECE_ROWS = 2**16
 """Rows of a partition whose votes are in memory at a time."""

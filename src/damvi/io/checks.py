@@ -39,9 +39,8 @@ from ..voters.columns import (
 )
 from ..voters.estimators import Relabelled
 from ..voters.networks import NetworksClassifier
-from ..voters.trees.binning import MAX_BINS, Binning, Features
-from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier
-from ..voters.trees.features import Categories, HashedCategories
+from ..voters.trees.binning import MAX_BINS, Binning, Categories, Features, HashedCategories
+from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier, TreeVoters
 from ..voters.trees.forest import (
     CATEGORIES,
     N_CODES,
@@ -50,7 +49,6 @@ from ..voters.trees.forest import (
     Forest,
     trees_of,
 )
-from ..voters.trees.voters import TreeVoters
 from .container import ModelFileError
 
 MOST_WEIGHT = 2**62

@@ -17,7 +17,7 @@ import numpy as np
 from .. import __version__
 from .._files import write_whole
 from ..voters import PoolVoters
-from ..voters.trees.voters import TreeVoters
+from ..voters.trees.estimators import TreeVoters
 from .container import FORMAT, MANIFEST, Json, ModelFileError, Reader, Writer, pack, unpack
 from .objects import Objects
 from .state import (

@@ -59,10 +59,9 @@ from ..voters.columns import (
     numeric_columns,
 )
 from ..voters.estimators import Relabelled, SomeRows
-from ..voters.trees.binning import Binning, Features
-from ..voters.trees.features import Categories, HashedCategories
+from ..voters.trees.binning import Binning, Categories, Features, HashedCategories
+from ..voters.trees.estimators import TreeVoters
 from ..voters.trees.forest import Forest
-from ..voters.trees.voters import TreeVoters
 from ..weighting import PlainVoteComparison
 from . import boosters, checks, sklearn_trees
 from .container import Json, ModelFileError, Reader, Writer

@@ -25,7 +25,7 @@ from ..decision.calibration import (
 from ..labels import TIE, vote_shape
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.estimators import Relabelled
-from ..voters.trees.voters import TreeVoters
+from ..voters.trees.estimators import TreeVoters
 from .onnx_graph import (
     IR_VERSION,
     ML_OPSET,

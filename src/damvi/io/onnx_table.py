@@ -15,9 +15,9 @@ from ..hashing import find_hashes, text_hashes
 from ..voters import FastForestClassifier, FastTreeClassifier
 from ..voters.columns import KNOTS
 from ..voters.estimators import Relabelled
-from ..voters.trees.features import UNKNOWN as CODE_OF_UNKNOWN
-from ..voters.trees.features import Categories, HashedCategories
-from ..voters.trees.voters import TreeVoters
+from ..voters.trees.binning import UNKNOWN as CODE_OF_UNKNOWN
+from ..voters.trees.binning import Categories, HashedCategories
+from ..voters.trees.estimators import TreeVoters
 from .onnx_graph import Graph, interpolate
 from .state import Fitted
 

@@ -13,7 +13,7 @@ from .._compat import make_sklearn_tree, with_leaf_values
 from .._files import write_whole
 from ..voters import BaggedVoters
 from ..voters.estimators import Relabelled
-from ..voters.trees.voters import TreeVoters
+from ..voters.trees.estimators import TreeVoters
 from .state import Estimator, Fitted, read_fitted
 
 TIED = 1e-12

@@ -21,7 +21,7 @@ from ..labels import MAX_CLASSES, Labels, vote_shape
 from ..tables import Schema, Target, TargetOfMany
 from ..tables.profile import Profile, Tally, check_profile
 from ..voters import BaggedVoters, PoolVoters
-from ..voters.trees.voters import TreeVoters
+from ..voters.trees.estimators import TreeVoters
 from ..voting import DAMVIVotingClassifier
 from ..weighting import PlainVoteComparison
 from .checks import check_params, check_width, has_shape, is_vote_curve

@@ -31,7 +31,7 @@ from ..tables import (
     with_kind,
 )
 from ..tables.profile import Profile
-from ..voters.trees.features import Categories, FrameTable
+from ..voters.trees.binning import Categories, FrameTable
 from .table import (
     Prepared,
     check_columns,

@@ -32,8 +32,8 @@ from ..voters import (
 )
 from ..voters.columns import rate_names
 from ..voters.estimators import Relabelled
-from ..voters.trees.features import Categories, HashedCategories, numbers_of
-from ..voters.trees.voters import TreeVoters
+from ..voters.trees.binning import Categories, HashedCategories, numbers_of
+from ..voters.trees.estimators import TreeVoters
 from .prediction import Judge
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from .parquet import ParquetTable
 
 if TYPE_CHECKING:
     from ..voters import PoolVoters
-    from ..voters.trees.voters import TreeVoters
+    from ..voters.trees.estimators import TreeVoters
     from .blocks import BlockVotes
 
 __all__ = ["BlockFit", "ParquetTable", "PoolFit", "Trained", "TrainedPool"]

@@ -30,7 +30,7 @@ from ..validation import check_many_classes
 from ..voters import PoolVoters, many_categories, strong_pool
 from ..voters.estimators import VoteReader, Voting, in_parallel, weight_name
 from ..voters.pool import ALL_ROWS, blamed, check_pool, train_voter
-from ..voters.trees.features import Categories, is_categorical
+from ..voters.trees.binning import Categories, is_categorical
 from . import PoolFit, TrainedPool
 from .parquet import ParquetTable, RowGroup
 from .training import TableReader

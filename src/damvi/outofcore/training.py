@@ -18,9 +18,14 @@ from .._kernels import announce_compilation, in_threads
 from ..labels import ClassTotals, Labels
 from ..messages import progress_bar
 from ..voters.sampling import PoissonSampling
-from ..voters.trees.binning import Binning, EdgeSketch, Features, signs_that_count
-from ..voters.trees.features import Categories
-from ..voters.trees.voters import TreeVoters
+from ..voters.trees.binning import (
+    Binning,
+    Categories,
+    EdgeSketch,
+    Features,
+    signs_that_count,
+)
+from ..voters.trees.estimators import TreeVoters
 from . import BlockFit, Trained
 from .blocks import BlockPlan, BlockVotes, CodedTable
 from .cache import BinCache

@@ -22,7 +22,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..hashing import text_hashes
-from .trees.features import (
+from .trees.binning import (
     MANY_CATEGORIES,
     Categories,
     FrameTable,

@@ -21,6 +21,7 @@ from .columns import (
 )
 from .estimators import seeded_clone
 from .networks import NetworksClassifier
+from .trees.estimators import FastForestClassifier
 
 BOOSTERS = {
     "lightgbm": "lightgbm",
@@ -179,8 +180,6 @@ def _share_of_rarest(y: ArrayLike, sample_weight: ArrayLike | None) -> float:
 
 def _forest(n_trees: int = 200, **options: Any) -> Callable[[int | None], Any]:
     def make(seed: int | None) -> Any:
-        from .trees.estimators import FastForestClassifier
-
         return FastForestClassifier(n_trees, n_jobs=1, random_state=seed, **options)
 
     return make

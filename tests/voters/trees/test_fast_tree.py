@@ -130,7 +130,7 @@ def test_blocks_threads_and_formats_do_not_change_the_vote(table, monkeypatch):
     np.testing.assert_array_equal(vote, model.vote(sparse.csr_matrix(X)))
     np.testing.assert_array_equal(vote, model.vote(np.asfortranarray(X)))
     monkeypatch.setattr("damvi.voters.trees.binning.BLOCK_CELLS", 50)
-    monkeypatch.setattr("damvi.voters.trees.voters.VOTES_WORTH_A_THREAD", 0)
+    monkeypatch.setattr("damvi.voters.trees.estimators.VOTES_WORTH_A_THREAD", 0)
     np.testing.assert_array_equal(vote, model.set_params(n_jobs=2).vote(X))
 
 

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from damvi import FastTreeClassifier
 from damvi.voters import BootstrapSampling, FastForestClassifier
 from damvi.voters.trees.binning import MAX_BINS, class_quantile_edges, signs_that_count
-from damvi.voters.trees.voters import TreeVoters, fixed_point
+from damvi.voters.trees.estimators import TreeVoters, fixed_point
 
 
 @pytest.fixture(scope="module")
