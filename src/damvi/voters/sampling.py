@@ -16,15 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels import inlined, kernel
 from ..folds import read_groups
 from ..labels import ClassTotals
 
 DRAWS_AT_A_TIME = 2**16
-GOLDEN = 0x9E3779B97F4A7C15
 SEVERAL = 16.0
 """Rows with a higher mean count than this are drawn in several parts."""
 MOST_STEPS = 80
 """Maximum count of a row per part, exceeded with probability 1e-29 at this rate."""
+# Of splitmix64: the step of its state, and the factors and shifts that mix the bits.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 
 
 class Sampling(ABC):
@@ -279,9 +283,7 @@ class PoissonSampling(Sampling):
         return min(self.n_rows, math.ceil(mean + 8 * math.sqrt(mean) + 8))
 
     def _times(self, voter: int) -> NDArray[np.uint8] | NDArray[np.uint32]:
-        from ._poisson import draw_by_class, draw_by_weight  # imports numba
-
-        key = np.uint64(_mix(_mix(self.seed + GOLDEN) + voter))
+        key = np.uint64(_mix(_mix(self.seed + int(GOLDEN)) + voter))
         if self.weights is None and self.rates.max() <= SEVERAL:
             times = np.empty(self.n_rows, np.uint8)
             targets = np.zeros(0, np.uint8) if self.targets is None else self.targets
@@ -428,6 +430,52 @@ def _mix(x: int) -> int:
     """Mix the bits of a number (the finaliser of splitmix64)."""
     mask = (1 << 64) - 1
     x &= mask
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & mask
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EB & mask
+    x = (x ^ (x >> 30)) * int(FIRST) & mask
+    x = (x ^ (x >> 27)) * int(SECOND) & mask
     return x ^ (x >> 31)
+
+
+@inlined
+def bits_of(key: Any, row: Any) -> Any:
+    """53 random bits for a row, by splitmix64 with a counter as its state."""
+    x = key + np.uint64(row) * GOLDEN
+    x = (x ^ (x >> S30)) * FIRST
+    x = (x ^ (x >> S27)) * SECOND
+    return (x ^ (x >> S31)) >> S11
+
+
+@kernel
+def draw_by_class(key: Any, start: Any, targets: Any, below: Any, times: Any) -> None:
+    """Draw the count of each row by the rate of its class (the only one if no targets)."""
+    longest = below.shape[1]
+    one_rate = len(targets) == 0
+    for i in range(len(times)):
+        bits = bits_of(key, start + i)
+        c = 0 if one_rate else targets[i]
+        n = 0
+        while n < longest and bits >= below[c, n]:
+            n += 1
+        times[i] = n
+
+
+@kernel
+def draw_by_weight(key: Any, start: Any, rates: Any, several: Any, times: Any) -> None:
+    """Draw the count of each row by its own rate."""
+    unit = 2.0**-53
+    for i in range(len(times)):
+        left, n = rates[i], 0
+        go = np.uint64(0)
+        while left > 0:
+            # Poisson numbers add up: large rates are drawn in parts, each with its stream.
+            rate = min(left, several)
+            left -= rate
+            u = bits_of(key + go * FIRST, start + i) * unit
+            go += np.uint64(1)
+            chance = np.exp(-rate)
+            below, k = chance, 0
+            while u >= below and k < MOST_STEPS:
+                k += 1
+                chance *= rate / k
+                below += chance
+            n += k
+        times[i] = n
