@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from damvi import DAMVIVotingClassifier, load, save
 from damvi.io.container import ModelFileError
-from damvi.voters import NetworksClassifier, networks
+from damvi.voters import NetworksClassifier, portfolio
 
 # Batches are drawn at random: a repeated row is not a row of twice the weight.
 MAY_FAIL = {
@@ -48,7 +48,7 @@ def test_it_is_the_mean_of_scikit_learns_networks(monkeypatch, n_classes, kind):
     expected = np.mean([net.predict_proba(X) for net in made], axis=0)
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
     np.testing.assert_array_equal(model.predict(X), model.classes_[expected.argmax(axis=1)])
-    monkeypatch.setattr(networks, "PREDICTED_AT_ONCE", 7)
+    monkeypatch.setattr(portfolio, "PREDICTED_AT_ONCE", 7)
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
 
 

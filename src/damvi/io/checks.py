@@ -27,7 +27,6 @@ from ..decision.calibration import (
     ProbabilityCurve,
 )
 from ..tables.encoding import N_BUCKETS, N_DIRECTIONS, Levels, Words
-from ..voters.category_boosting import N_HASHES, CategoryBoostingClassifier
 from ..voters.columns import (
     KNOTS,
     NumberEncoder,
@@ -38,7 +37,7 @@ from ..voters.columns import (
     Rates,
 )
 from ..voters.estimators import Relabelled
-from ..voters.networks import NetworksClassifier
+from ..voters.portfolio import N_HASHES, CategoryBoostingClassifier, NetworksClassifier
 from ..voters.trees.binning import MAX_BINS, Binning, Categories, Features, HashedCategories
 from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier, TreeVoters
 from ..voters.trees.forest import (

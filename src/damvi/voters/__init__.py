@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from .bagging import BaggedVoters
-from .category_boosting import CategoryBoostingClassifier
 from .columns import NumberEncoder, RateEncoder, many_categories
-from .estimators import SomeRows, VoteReader, Voters
-from .networks import NetworksClassifier
+from .estimators import BaggedVoters, SomeRows, VoteReader, Voters
 from .pool import PoolVoters, out_of_fold_votes
-from .portfolio import strong_pool
+from .portfolio import CategoryBoostingClassifier, NetworksClassifier, strong_pool
 from .sampling import BootstrapSampling, GroupSampling, PoissonSampling, Sampling
 from .trees.estimators import FastForestClassifier, FastTreeClassifier
 

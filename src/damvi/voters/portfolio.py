@@ -1,16 +1,24 @@
-"""The strong pool: diverse models that work on any table."""
+"""The strong pool: diverse models that work on any table.
+
+Two of its classifiers are made here, of scikit-learn's networks and of CatBoost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import Tags, check_random_state, gen_batches
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .category_boosting import CategoryBoostingClassifier
 from .columns import (
     NumberEncoder,
     PairColumns,
@@ -20,7 +28,6 @@ from .columns import (
     scaled_table,
 )
 from .estimators import seeded_clone
-from .networks import NetworksClassifier
 from .trees.estimators import FastForestClassifier
 
 BOOSTERS = {
@@ -69,6 +76,8 @@ always starts from even odds, so they do not have this problem.
 LEAST_HESSIAN = 0.1
 """Minimum sum of second derivatives, p (1 - p), in a leaf. A leaf's step is its sum of
 first derivatives divided by this sum; LightGBM's default of 0.001 allows any step."""
+
+Layer = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def strong_pool(
@@ -272,3 +281,259 @@ def _linear(
         return make_pipeline(scaled_table(amounts, centre=centre), model)
 
     return make
+
+
+# Small neural networks, and their mean.
+
+N_UNITS = 64
+"""Units of the one hidden layer."""
+N_STEPS = 1000
+"""Gradient steps of a network, about: on many rows the batches are larger instead."""
+FEWEST_EPOCHS, MOST_EPOCHS = 10, 60
+SMALLEST_BATCH = 200
+NO_TOLERANCE = 1e6
+"""More than any loss can fall in an epoch, so that training ends after a fixed number."""
+LEAST_WEIGHT = 1e-9
+"""Of a row, relative to the mean; a batch of rows without any weight would divide by 0."""
+
+PREDICTED_AT_ONCE = 10_000
+"""Rows whose hidden units are held in memory."""
+
+
+class NetworksClassifier(ClassifierMixin, BaseEstimator):
+    """The mean of small neural networks that differ by their seeds.
+
+    A single network depends on its starting weights; the mean of several is steadier and
+    ranks better. Each is trained as an :class:`~sklearn.neural_network.MLPClassifier` with
+    one hidden layer, for a fixed number of epochs: early stopping would cost too many rows
+    of a rare class. Scale the columns first, best to ranks.
+
+    Parameters
+    ----------
+    n_estimators : int, default=5
+        Number of networks.
+    random_state : int or RandomState, optional
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    hidden_ : tuple of ndarray
+        Weights (K, d, units) and intercepts (K, units) of the hidden layers.
+    output_ : tuple of ndarray
+        Weights (K, units, C) and intercepts (K, C) of the outputs, whose softmax are the
+        probabilities. Of two classes, the first has output 0.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> model = NetworksClassifier(n_estimators=2, random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (500, 2)
+    """
+
+    def __init__(self, n_estimators: int = 5, random_state: Any = None) -> None:
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the networks, one after the other."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_: NDArray[Any] = np.unique(y)
+        if len(self.classes_) == 1:
+            raise ValueError("y has one class only; networks need rows of two or more")
+        n, n_classes = X.shape[0], len(self.classes_)
+        epochs = int(np.clip(N_STEPS * SMALLEST_BATCH / n, FEWEST_EPOCHS, MOST_EPOCHS))
+        batch = min(n, max(SMALLEST_BATCH, n * epochs // N_STEPS))
+        weights = None if sample_weight is None else _relative(sample_weight)
+        random = check_random_state(self.random_state)
+        hidden, output = [], []
+        for _ in range(self.n_estimators):
+            network = MLPClassifier(
+                (N_UNITS,),
+                alpha=0.01,
+                learning_rate_init=0.005,
+                batch_size=batch,
+                # From the second epoch on, the loss counts as not having fallen.
+                n_iter_no_change=epochs - 2,
+                tol=NO_TOLERANCE,
+                random_state=random.randint(np.iinfo(np.int32).max),
+            )
+            network.fit(X, y, sample_weight=weights)
+            if network.n_iter_ < epochs:  # scikit-learn turns Ctrl-C into a warning
+                raise KeyboardInterrupt
+            hidden.append((network.coefs_[0], network.intercepts_[0]))
+            output.append(_each_class(network.coefs_[1], network.intercepts_[1], n_classes))
+        self.hidden_: Layer = _stacked(hidden)
+        self.output_: Layer = _stacked(output)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Mean probabilities of the classes, (n, C)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=np.float64)
+        shares = np.empty((X.shape[0], len(self.classes_)))
+        for rows in gen_batches(X.shape[0], PREDICTED_AT_ONCE):
+            shares[rows] = self._shares(X[rows])
+        return shares
+
+    def _shares(self, X: Any) -> NDArray[np.float64]:
+        (into, start), (out, end) = self.hidden_, self.output_
+        total: Any = 0.0
+        for k in range(len(into)):
+            hidden = np.maximum(X @ into[k] + start[k], 0.0)
+            total = total + softmax(hidden @ out[k] + end[k], axis=1)
+        mean: NDArray[np.float64] = total / len(into)
+        return mean
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest mean probability."""
+        shares = self.predict_proba(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+
+def _stacked(layers: list[Layer]) -> Layer:
+    weights, intercepts = zip(*layers, strict=True)
+    return np.stack(weights), np.stack(intercepts)
+
+
+def _each_class(weights: Any, intercepts: Any, n_classes: int) -> Layer:
+    """Outputs for all classes: scikit-learn's networks have one for two classes."""
+    left = n_classes - len(intercepts)
+    return np.pad(weights, ((0, 0), (left, 0))), np.pad(intercepts, (left, 0))
+
+
+def _relative(sample_weight: Any) -> NDArray[np.float64]:
+    """Weights relative to their mean, none of them 0."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if not weights.any():
+        raise ValueError("all sample weights are zero")
+    weights = weights / weights.max()
+    return np.maximum(weights / weights.mean(), LEAST_WEIGHT)
+
+
+# CatBoost, with its own handling of categories.
+
+N_HASHES = 2**53
+"""Categories are known by their hashes below this, all of which are exact as doubles."""
+MISSING = -1
+"""The category of missing values."""
+
+
+class CategoryBoostingClassifier(ClassifierMixin, BaseEstimator):
+    """CatBoost, with the categories of dataframes (pandas, polars) as its own.
+
+    CatBoost replaces categories, and combinations of them, by smoothed class rates, which
+    it learns in a random order of the rows: each row only sees the rates of those before.
+    There may be any number of categories. New ones have the rates of no rows, and missing
+    values are a category. Arrays, sparse tables and dataframes without categories are
+    tables of numbers. One thread is used.
+
+    Parameters
+    ----------
+    iterations : int, default=300
+        Number of trees.
+    learning_rate : float, default=0.05
+    depth : int, default=6
+    random_state : int, optional
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    encoder_ : NumberEncoder
+        Encodes the columns as numbers, and categories as hashes.
+    estimator_ : catboost.CatBoostClassifier
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"shop": ["north", "south", "east"] * 100})
+    >>> y = X["shop"] == "south"
+    >>> model = CategoryBoostingClassifier(20).fit(X, y)
+    >>> model.predict(pd.DataFrame({"shop": ["north", "south", "new", None]}))
+    array([False,  True, False, False])
+    """
+
+    def __init__(
+        self,
+        iterations: int = 300,
+        learning_rate: float = 0.05,
+        depth: int = 6,
+        random_state: int | None = None,
+    ) -> None:
+        self.iterations = iterations
+        self.learning_rate = learning_rate
+        self.depth = depth
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the trees."""
+        from catboost import CatBoostClassifier
+
+        self.encoder_: NumberEncoder = NumberEncoder().fit(X)
+        if self.encoder_.categories_ is not None:
+            self.encoder_.categories_ = self.encoder_.categories_.hashed(N_HASHES)
+        model = CatBoostClassifier(
+            iterations=self.iterations,
+            learning_rate=self.learning_rate,
+            depth=self.depth,
+            thread_count=1,
+            random_state=0 if self.random_state is None else self.random_state,
+            verbose=False,
+            allow_writing_files=False,
+        )
+        model.fit(
+            self._table(self.encoder_.transform(X)),
+            y,
+            cat_features=self.categorical or None,
+            sample_weight=sample_weight,
+        )
+        self.estimator_: Any = model
+        self.classes_: NDArray[Any] = model.classes_
+        return self
+
+    @property
+    def categorical(self) -> list[int]:
+        """Positions of the columns with categories."""
+        known = self.encoder_.categories_
+        return [] if known is None else np.flatnonzero(known.mask).tolist()
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, (n, C)."""
+        check_is_fitted(self)
+        return self.shares(self.encoder_.transform(X))
+
+    def shares(self, numbers: Any) -> NDArray[np.float64]:
+        """The same for rows that are encoded already."""
+        shares: NDArray[np.float64] = self.estimator_.predict_proba(self._table(numbers))
+        return shares
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest probability."""
+        shares = self.predict_proba(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+    def _table(self, numbers: Any) -> Any:
+        """Encoded rows as CatBoost takes them: categories must be whole numbers."""
+        if not self.categorical:
+            return numbers
+        import pandas as pd  # which CatBoost needs, too
+
+        table = pd.DataFrame(numbers)
+        for f in self.categorical:
+            table[f] = np.nan_to_num(numbers[:, f], nan=MISSING).astype(np.int64)
+        return table
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        return tags
