@@ -28,7 +28,6 @@ from .columns import (
     RateEncoder,
     scaled_table,
 )
-from .estimators import seeded_clone
 from .trees.estimators import FastForestClassifier
 
 BOOSTERS = {
@@ -142,17 +141,17 @@ def strong_pool(
     is_rare = y is not None and _share_of_rarest(y, sample_weight) < RARE
     # Ordered by what they add to the vote, relative to their training time.
     makers: dict[str, Callable[[int | None], Any]] = {
-        "lightgbm": _lightgbm(is_rare, NumberEncoder()),
+        "lightgbm": _lightgbm(is_rare),
         "hist_boosting": _hist_boosting,
         "linear": _linear(centre=not sparse),
         "extra_trees": _forest(100, splitter="random", bootstrap=False, min_samples_leaf=2),
         "spline_linear": _linear(RankSplines(), C=0.3),
         # More columns, and so fewer, larger steps: it is to differ, at the same price.
-        "lightgbm_pairs": _lightgbm(is_rare, NumberEncoder(), PairColumns(), quick=True),
+        "lightgbm_pairs": _lightgbm(is_rare, pairs=True, quick=True),
         "balanced_forest": _forest(balanced=True),
         "random_forest": _forest(max_features=1),
         "balanced_linear": _linear(centre=not sparse, class_weight="balanced"),
-        "lightgbm_pairs_slow": _lightgbm(is_rare, NumberEncoder(), PairColumns()),
+        "lightgbm_pairs_slow": _lightgbm(is_rare, pairs=True),
         "catboost": _catboost,
         "networks": _networks,
         "xgboost": _xgboost,
@@ -209,8 +208,8 @@ def _forest(n_trees: int = 200, **options: Any) -> Callable[[int | None], Any]:
     return make
 
 
-def _on_numbers(model: Any) -> Any:
-    return make_pipeline(NumberEncoder(), model)
+def _on_numbers(*steps: Any) -> Any:
+    return make_pipeline(NumberEncoder(), *steps)
 
 
 def _hist_boosting(seed: int | None) -> Any:
@@ -231,7 +230,7 @@ def _hist_boosting(seed: int | None) -> Any:
 
 
 def _lightgbm(
-    is_rare: bool, *steps: Any, quick: bool = False
+    is_rare: bool, *, pairs: bool = False, quick: bool = False
 ) -> Callable[[int | None], Any]:
     start: dict[str, Any] = {"boost_from_average": False} if is_rare else {}
     pace: dict[str, Any] = (
@@ -256,7 +255,8 @@ def _lightgbm(
             **pace,
             **start,
         )
-        return seeded_clone(make_pipeline(*steps, model), seed)
+        steps = [PairColumns(random_state=seed)] if pairs else []
+        return _on_numbers(*steps, model)
 
     return make
 
