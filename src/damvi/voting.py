@@ -59,10 +59,11 @@ from .validation import (
     read_weights,
     set_tags,
 )
-from .voters import PoolVoters, VoteReader, many_categories, strong_pool
+from .voters import PoolVoters
 from .voters.budget import Budget, Judge, train_in_time
 from .voters.estimators import weighted_importances
 from .voters.pool import Training, train_all
+from .voters.portfolio import strong_pool_for
 from .votes import Votes
 from .weighting import (
     PlainVoteComparison,
@@ -440,7 +441,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 named,
                 X,
                 targets,
-                VoteReader(np.arange(labels.n_classes), self.voting),
+                labels.n_classes,
+                self.voting,
                 seed=seed,
                 cv=split,
                 sample_weight=weights,
@@ -539,13 +541,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 f"{self.estimators!r} has yet to be trained; give a list of (name, fitted "
                 f"model) pairs"
             )
-        return strong_pool(
-            seed,
-            targets,
-            sample_weight=weights,
-            sparse=hasattr(X, "tocsr"),
-            rates=bool(many_categories(X)),
-            extended=self.time_limit is not None,
+        return strong_pool_for(
+            X, targets, seed, sample_weight=weights, extended=self.time_limit is not None
         )
 
     def _train(

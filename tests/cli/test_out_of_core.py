@@ -122,7 +122,7 @@ def test_many_classes_and_options(damvi):
 
 @pytest.mark.slow
 def test_a_strong_pool_on_a_folder(damvi, monkeypatch):
-    monkeypatch.setattr(pool, "strong_pool", lambda *a, **k: tiny_pool())
+    monkeypatch.setattr(pool, "strong_pool_for", lambda *a, **k: tiny_pool())
     write(fraud(600))
     run = damvi(*FIT, "--pool", "strong", "--sample-rows", "200")
     assert "The voters are" not in run.stderr

@@ -75,8 +75,10 @@ def test_examples_run(page, tables, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # as a script's own folder is
     mpl.use("agg")
-    for home in ("damvi.voting", "damvi.voters"):
-        monkeypatch.setattr(f"{home}.strong_pool", small_pool)
+    monkeypatch.setattr("damvi.voters.strong_pool", small_pool)
+    monkeypatch.setattr(
+        "damvi.voting.strong_pool_for", lambda X, y, seed, **_: small_pool(seed, y)
+    )
     names = {"__name__": page.stem}
     for block in blocks(page.read_text(encoding="utf-8")):
         where = f"{page.name}, line {block.line}"

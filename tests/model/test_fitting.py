@@ -164,7 +164,7 @@ def test_what_lightgbm_would_bring_is_told_where_it_is_missing(monkeypatch):
     def pool(*given, **options):
         return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]
 
-    monkeypatch.setattr(voting, "strong_pool", pool)
+    monkeypatch.setattr(voting, "strong_pool_for", pool)
     monkeypatch.setattr("damvi.model.fitting.can_load", lambda name: False)
     said = []
     fit_table(prepare(table(), "y"), parse_metric("f1"), say=said.append)
@@ -182,11 +182,11 @@ def with_left_out(train):
 
 @pytest.mark.slow
 def test_a_pool_that_kept_the_plain_vote_says_so(monkeypatch):
-    def pool(seed, y, **options):
+    def pool(*given, **options):
         return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]
 
     behind = PlainVoteComparison(0.31, 0.42, 0.02, plain_kept=True)
-    monkeypatch.setattr(voting, "strong_pool", pool)
+    monkeypatch.setattr(voting, "strong_pool_for", pool)
     monkeypatch.setattr(Decision, "comparison", behind)
     _, found = fit_table(prepare(table(), "y"), parse_metric("f1"))
     assert found.verdicts[-1] == (

@@ -245,7 +245,7 @@ def test_a_pool_of_ones_own_with_weights():
 
 
 def test_the_best_single_model_is_judged_without_the_choice(monkeypatch):
-    monkeypatch.setattr(damvi.voting, "strong_pool", lambda *a, **k: POOL)
+    monkeypatch.setattr(damvi.voting, "strong_pool_for", lambda *a, **k: POOL)
     found = damvi.fit(numbers(), "y", pool="best")
     assert len(found.classifier.weights_) == 1
     assert found.made["best"] in dict(POOL)
@@ -287,7 +287,7 @@ def test_many_equal_models_are_no_better_for_being_chosen(monkeypatch):
     frame = pd.DataFrame(rng.normal(size=(300, 12)), columns=list("abcdefghijkl"))
     frame["y"] = rng.random(300) < 0.2
     pool = [(name, OneColumn(k)) for k, name in enumerate("abcdefghijkl")]
-    monkeypatch.setattr(damvi.voting, "strong_pool", lambda *a, **k: pool)
+    monkeypatch.setattr(damvi.voting, "strong_pool_for", lambda *a, **k: pool)
     found = damvi.fit(frame, "y", pool="best", threshold="ap")
     own, rate = found.scores["models"]["DAMVI"]["ap"]["value"], frame["y"].mean()
     assert found.leaderboard().loc[found.made["best"], "AP"] > max(rate, own) + 0.01

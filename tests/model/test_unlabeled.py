@@ -106,7 +106,7 @@ def test_left_out_is_the_same_as_not_there():
 @pytest.mark.parametrize("pool", ["trees", "strong"])
 def test_a_model_that_uses_them_is_judged_on_labelled_rows(pool, monkeypatch):
     small = [(name, FastForestClassifier(20, n_jobs=1, max_depth=d)) for name, d in POOL]
-    monkeypatch.setattr("damvi.voting.strong_pool", lambda *given, **options: small)
+    monkeypatch.setattr("damvi.voting.strong_pool_for", lambda *given, **options: small)
     said = []
     # As many as there are labelled ones, which nobody takes for a cut table.
     prepared = with_unlabeled(

@@ -235,7 +235,7 @@ def pool_with_a_guess(*args, **options):
 
 @pytest.fixture
 def strong_with_a_guess(monkeypatch):
-    monkeypatch.setattr(voting, "strong_pool", pool_with_a_guess)
+    monkeypatch.setattr(voting, "strong_pool_for", pool_with_a_guess)
     monkeypatch.setattr(budget, "HOPELESS", 0.1)
 
 

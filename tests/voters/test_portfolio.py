@@ -15,7 +15,7 @@ from damvi import DAMVIVotingClassifier, load, save
 from damvi.voters import PoolVoters, out_of_fold_votes, portfolio
 from damvi.voters.columns import NumberEncoder, RankScaler, scaled_table
 from damvi.voters.estimators import weight_name
-from damvi.voters.portfolio import BOOSTERS, strong_pool
+from damvi.voters.portfolio import BOOSTERS, strong_pool, strong_pool_for
 
 ALWAYS = {"spline_linear", "extra_trees", "balanced_forest"}
 WITHOUT_LIGHTGBM = {"hist_boosting"}
@@ -222,13 +222,13 @@ def test_boosters_bear_rare_positives(name):
 @pytest.mark.skipif("lightgbm" not in installed(), reason="needs LightGBM")
 def test_the_start_is_that_of_all_rows_and_kept_in_a_file(monkeypatch, tmp_path):
     def two(*given, **options):
-        pool = strong_pool(*given, **options | {"extended": True})
+        pool = strong_pool_for(*given, **options | {"extended": True})
         kept = [(name, model) for name, model in pool if name in ("lightgbm", "xgboost")]
         for _, model in kept:
             model[-1].set_params(n_estimators=5)
         return kept
 
-    monkeypatch.setattr("damvi.voting.strong_pool", two)
+    monkeypatch.setattr("damvi.voting.strong_pool_for", two)
     X, y = rare_cluster(1600, 0)  # 1 %, of which no fold has more; and then less
     for rows, start in ((np.arange(1600), None), (np.arange(1, 1600), False)):
         model = DAMVIVotingClassifier(random_state=0).fit(X[rows], y[rows])

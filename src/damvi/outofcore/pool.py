@@ -27,9 +27,10 @@ from ..hashing import Hashes, hash_step, row_bits, thinned
 from ..labels import ClassTotals, Labels
 from ..messages import progress_bar
 from ..validation import check_many_classes
-from ..voters import PoolVoters, many_categories, strong_pool
+from ..voters import PoolVoters
 from ..voters.estimators import VoteReader, Voting, in_parallel, weight_name
 from ..voters.pool import ALL_ROWS, blamed, check_pool, train_voter
+from ..voters.portfolio import strong_pool_for
 from ..voters.trees.binning import Categories, is_categorical
 from . import PoolFit, TrainedPool
 from .parquet import ParquetTable, RowGroup
@@ -244,12 +245,7 @@ def pool_of(plan: PoolPlan, given: Named | None, sample: Sample) -> Named:
     weights = sample.weights_that_differ
     if given is None:
         few = plan.columns.table(sample.numbers[:1])
-        given = strong_pool(
-            plan.seed,
-            sample.targets,
-            sample_weight=weights,
-            rates=bool(many_categories(few)),
-        )
+        given = strong_pool_for(few, sample.targets, plan.seed, sample_weight=weights)
     check_pool(given)
     check_many_classes(plan.labels, [voter for _, voter in given])
     refuse_single_class(

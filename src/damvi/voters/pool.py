@@ -141,7 +141,8 @@ class PoolVoters:
             named,
             X,
             targets,
-            VoteReader(np.arange(n_classes), voting),
+            n_classes,
+            voting,
             seed=seed,
             cv=cv,
             groups=groups,
@@ -279,7 +280,8 @@ def out_of_fold_votes(
         named,
         X,
         targets,
-        VoteReader(np.arange(n_classes), "soft"),
+        n_classes,
+        "soft",
         refit=False,
         seed=seed,
         cv=cv,
@@ -341,7 +343,8 @@ class Training:
         named: Named,
         X: Any,
         targets: NDArray[Any],
-        read: VoteReader,
+        n_classes: int,
+        voting: Voting,
         *,
         refit: bool = True,
         seed: int,
@@ -360,6 +363,7 @@ class Training:
         if weights is not None:
             rows_of = {fold: rows[weights[rows] > 0] for fold, rows in rows_of.items()}
         refuse_single_class([rows_of[fold] for fold in range(len(train))], targets)
+        read = VoteReader(np.arange(n_classes), voting)
         votes = read.empty(len(targets), len(named))
         votes[folds < 0] = 0  # these rows are in no fold
         params = fit_params or {}

@@ -26,6 +26,7 @@ from .columns import (
     RankScaler,
     RankSplines,
     RateEncoder,
+    many_categories,
     scaled_table,
 )
 from .trees.estimators import FastForestClassifier
@@ -174,6 +175,25 @@ def strong_pool(
         (name, model if name in KNOWS_CATEGORIES else _with_rates(model))
         for name, model in pool
     ]
+
+
+def strong_pool_for(
+    X: Any,
+    y: ArrayLike,
+    random_state: int | None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    extended: bool = False,
+) -> list[tuple[str, Any]]:
+    """The strong pool for this table, whether it is sparse or has very many categories."""
+    return strong_pool(
+        random_state,
+        y,
+        sample_weight=sample_weight,
+        sparse=hasattr(X, "tocsr"),
+        rates=bool(many_categories(X)),
+        extended=extended,
+    )
 
 
 def can_load(package: str) -> bool:
