@@ -29,7 +29,7 @@ from .decision import (
     parse_objective,
     recall_of_top,
 )
-from .decision.decision import AVERAGE_PRECISION
+from .decision.decision import AVERAGE_PRECISION, objective_for
 from .decision.objectives import Rows, read_rows
 from .decision.threshold import search
 from .folds import folds_to_learn_from
@@ -65,8 +65,8 @@ REWEIGHABLE = (
 
 def votes_of(model: Any) -> Any:
     """Votes of the last fit."""
-    check_is_fitted(model, "weights_")
-    if not hasattr(model, "votes_"):
+    if not {"votes_", "weights_"} <= vars(model).keys():
+        check_is_fitted(model, "weights_")
         raise AttributeError(
             "the votes on the training rows are not saved, pickled or copied with the "
             "model; fit it again"
@@ -118,10 +118,7 @@ def _weighting(model: Any, pool: bool) -> Weighting:
 
 def objective_of(model: Any) -> Objective:
     """The objective of a fitted estimator's threshold."""
-    threshold = model.threshold
-    if isinstance(threshold, str) and threshold == "auto":
-        threshold = model.labels_.tuned_for
-    return parse_objective(threshold, model.labels_.n_classes)
+    return objective_for(model.threshold, model.labels_)
 
 
 def _decide(model: Any, weighting: Weighting, pool: bool) -> Any:

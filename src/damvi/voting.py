@@ -10,6 +10,7 @@ import time
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
@@ -28,13 +29,8 @@ from ._compat import (
     fit_context,
     routing_enabled,
 )
-from .decision import (
-    Decision,
-    Objective,
-    Tuning,
-    choose_threshold,
-    parse_objective,
-)
+from .decision import Decision, Tuning, choose_threshold
+from .decision.decision import objective_for
 from .folds import Split, asks_for_groups, split_rows
 from .hashing import training_hashes
 from .labels import Labels, allows_many_classes, refuse_missing_labels
@@ -390,7 +386,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         weighting = keep_better_vote(weighting)
 
         # 4. Tune the threshold, and calibrate probabilities, on the out-of-fold vote.
-        objective = self._objective(self.labels_)
+        objective = objective_for(self.threshold, self.labels_)
         decision = choose_threshold(
             weighting, objective, self.labels_.target_order, calibrates=True
         )
@@ -413,7 +409,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         X, y = read_table(self, X, y, keep_frame=True, allow_nan=True)
         labels, targets = Labels.read(y, self.pos_label)
         check_many_classes(labels, [voter for _, voter in named])
-        self._objective(labels)  # fail early on a bad threshold
+        objective_for(self.threshold, labels)  # fail early if it is invalid
         weights = read_weights(sample_weight, targets, labels.by_target)
         unlabeled = read_unlabeled(
             self,
@@ -614,7 +610,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 voting=self.voting,
                 n_folds=int(n_folds),
                 pos_label=self.pos_label,
-                check_labels=self._objective,
+                check_labels=partial(objective_for, self.threshold),
                 seed=new_seed(self.random_state),
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
@@ -629,12 +625,6 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         if trained.columns is not None:
             self.feature_names_in_ = np.array(trained.columns, dtype=object)
         return trained
-
-    def _objective(self, labels: Labels) -> Objective:
-        """The objective that the threshold is tuned for."""
-        is_auto = isinstance(self.threshold, str) and self.threshold == "auto"
-        threshold = labels.tuned_for if is_auto else self.threshold
-        return parse_objective(threshold, labels.n_classes)
 
     @property
     def _is_prefit(self) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from ..folds import folds_to_learn_from
-from ..labels import decide, positive_wins
+from ..labels import Labels, positive_wins
 from .calibration import Calibrator, calibrate_vote
 from .objectives import (
     Classes,
@@ -210,6 +210,13 @@ def choose_threshold(
     return Decision(weighting, objective, calibrates, order)
 
 
+def objective_for(threshold: Any, labels: Labels) -> Objective:
+    """The objective of a pool's ``threshold``: "auto" is F1, or macro F1."""
+    if isinstance(threshold, str) and threshold == "auto":
+        threshold = labels.tuned_for
+    return parse_objective(threshold, labels.n_classes)
+
+
 @dataclass(frozen=True)
 class Tuning:
     """Result of :func:`tune`. ``print`` shows a summary.
@@ -332,9 +339,9 @@ def tune(
     smooth = smooth and is_smoothed(rows, aim)
     threshold = search(rows, aim, order, smooth=smooth)
     warn_if_out_of_reach(rows, aim, threshold, order)
-    seen = decide(rows.vote, threshold, order)
+    seen = rows.decided(threshold, order)
     thresholds = _crossfit(rows, aim, numbers, forward, order, smooth)
-    unseen = decide(rows.vote, thresholds, order)
+    unseen = rows.decided(thresholds, order)
     threshold_interval = None
     if isinstance(aim, MacroF1):
         value_interval = _redraw_table(rows, unseen, seed)
@@ -399,7 +406,7 @@ def crossfit_decisions(
     decided = np.full(rows.n_given, 0 if order is None else np.asarray(order)[0], np.intp)
     numbers, smooth = read_folds(folds, rows), smooth and is_smoothed(rows, aim)
     thresholds = _crossfit(rows, aim, numbers, forward, order, smooth)
-    decided[rows.index] = decide(rows.vote, thresholds, order)
+    decided[rows.index] = rows.decided(thresholds, order)
     return decided
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels import Labels, allows_many_classes, vote_columns, vote_shape
+from ..labels import Labels, allows_many_classes, decide, vote_columns, vote_shape
 from ..messages import counted
 
 Number = NDArray[np.float64]
@@ -80,6 +80,10 @@ class Rows:
         """A subset of the rows, by a mask or by positions among those kept."""
         index, weight = self.index[part], self.weight[part]
         return Rows(index, self.vote[part], self.targets[part], weight, self.n_given)
+
+    def decided(self, threshold: Any, order: ArrayLike | None) -> Classes:
+        """The class of each row; see :func:`~damvi.labels.decide`."""
+        return decide(self.vote, threshold, order)
 
     def against_the_rest(self) -> list[Rows]:
         """For each class that is looked for, the rows with a vote in [-1, 1] for it."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels import decide, positive_wins
+from ..labels import positive_wins
 from .calibration import ENOUGH_POSITIVES, calibrate_rows, effective_size
 from .objectives import (
     SLACK,
@@ -154,7 +154,7 @@ def warn_if_out_of_reach(
     """Warn if a minimum recall or precision was not reached."""
     if not isinstance(aim, Floor):
         return
-    decided = decide(rows.vote, threshold, order)
+    decided = rows.decided(threshold, order)
     counts = Counts.of(rows, decided == 1, rows.weight)
     if not aim.reached(counts):
         warnings.warn(

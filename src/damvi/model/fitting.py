@@ -19,7 +19,7 @@ from ..evaluation import FittedVote, voters_of_fit
 from ..folds import forward_splits
 from ..hashing import Hashes, kept, row_hashes
 from ..io import ModelParts, Training
-from ..selection import best_alone, objective_of, take_alone
+from ..selection import best_alone, take_alone
 from ..tables import too_good
 from ..tables.profile import Profile
 from ..unlabeled import Unlabeled
@@ -146,7 +146,7 @@ def fit_table(
     single = None
     if estimators is not None and len(classifier.weights_) > 1:
         by_rank = metric.measure in ("ap", "macro_ap")
-        by = AVERAGE_PRECISION if by_rank else objective_of(classifier)
+        by = AVERAGE_PRECISION if by_rank else classifier.decision_.objective
         single = best_alone(classifier, by)
         peers[BEST] = single.vote
     board = leaderboard(classifier, peers, metric)
