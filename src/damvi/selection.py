@@ -33,7 +33,7 @@ from .decision.decision import AVERAGE_PRECISION, objective_for
 from .decision.objectives import Rows, read_rows
 from .decision.threshold import search
 from .folds import folds_to_learn_from
-from .labels import Labels, decide, vote_columns
+from .labels import Labels
 from .moments import ClassMoments, Moments
 from .solvers import INDEPENDENT, SOLVERS, uniform
 from .weighting import (
@@ -474,7 +474,7 @@ class Metric:
             some = _folds_to_choose_by(self.votes, left_out)
         order = np.argsort(-np.bincount(targets), kind="stable")
         is_budget = isinstance(self.objective, Flags)
-        vote, decided = np.full(votes[0].shape, np.nan), np.zeros(len(folds), np.intp)
+        vote, thresholds = np.full((2, *votes[0].shape), np.nan)
         for fold in some.tolist():
             here = folds == fold
             vote[here] = votes[fold][here]
@@ -483,8 +483,7 @@ class Metric:
                 known = np.isin(folds, others)
                 rows = read_rows(_only(votes[fold], known), targets, weight)
                 # Not smoothed: many settings are compared, and calibrations take time.
-                threshold = search(rows, self.objective, order)
-                decided[here] = decide(vote[here], threshold, order)
+                thresholds[here] = search(rows, self.objective, order)
         rows = read_rows(vote, targets, weight)
         if self.objective is None:
             value = _average_precision(rows)
@@ -495,7 +494,8 @@ class Metric:
             top, weights = self.objective.among(rows.n_given).share, rows.weight[None]
             value = float(recall_of_top(rows.vote, rows.positive, weights, top)[0])
             return value, value
-        return self.objective.judge(rows, decided[rows.index])
+        decided = rows.decided(thresholds[rows.index], order)
+        return self.objective.judge(rows, decided)
 
 
 def _only(vote: Numbers, some: NDArray[np.bool_]) -> Numbers:
@@ -507,9 +507,7 @@ def _only(vote: Numbers, some: NDArray[np.bool_]) -> Numbers:
 
 def _by_class(rows: Rows) -> list[tuple[NDArray[np.bool_], Numbers]]:
     """Positives and votes of each class of interest that occurs in the rows."""
-    columns, reported, _ = vote_columns(rows.vote)
-    pairs = [(rows.targets == c, columns[:, at]) for at, c in enumerate(reported)]
-    return [(positive, vote) for positive, vote in pairs if positive.any()]
+    return [(positive, vote) for positive, vote in rows.by_class() if positive.any()]
 
 
 def _average_precision(rows: Rows) -> float:

@@ -85,18 +85,18 @@ class Rows:
         """The class of each row; see :func:`~damvi.labels.decide`."""
         return decide(self.vote, threshold, order)
 
+    def by_class(self) -> list[tuple[NDArray[np.bool_], Number]]:
+        """For each class that is looked for, which rows are of it, and the votes for it."""
+        columns, reported, _ = vote_columns(self.vote)
+        return [(self.targets == c, columns[:, at]) for at, c in enumerate(reported)]
+
     def against_the_rest(self) -> list[Rows]:
         """For each class that is looked for, the rows with a vote in [-1, 1] for it."""
-        columns, reported, _ = vote_columns(self.vote)
         low, high = Labels.kind(self.n_classes).vote_limits
         middle, half = (low + high) / 2, (high - low) / 2
         return [
-            replace(
-                self,
-                vote=(vote - middle) / half,
-                targets=(self.targets == c).astype(np.intp),
-            )
-            for c, vote in zip(reported, columns.T, strict=True)
+            replace(self, vote=(vote - middle) / half, targets=own.astype(np.intp))
+            for own, vote in self.by_class()
         ]
 
 
