@@ -169,7 +169,7 @@ def _stop_the_clock() -> None:
         def now(cls, tz: Any = None) -> datetime:
             return datetime(2026, 1, 1, tzinfo=UTC)
 
-    for name in ("damvi.model.source", "damvi.report.summary"):
+    for name in ("damvi.model.table", "damvi.report.summary"):
         import_module(name).datetime = Clock
     for name in ("damvi.model.fitting", "damvi.voters.pool"):
         import_module(name).time = SimpleNamespace(perf_counter=lambda: 0.0)

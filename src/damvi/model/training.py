@@ -20,20 +20,21 @@ from ..messages import counted, in_python
 from ..tables import listed, typed_labels
 from ..tables.schema import AS_BEFORE, IN_WORDS, NEW
 from .comparison import Comparison, Metric, as_metric, parse_metric, promised_figures
-from .dataset import prepare_dataset
+from .dataset import dataset_fingerprint, prepare_dataset
 from .evaluation import judge
 from .fitting import fit_dataset, fit_table
 from .guarantee import GUARANTEE, basis_of_aside, decide_by, promise, set_aside
 from .model import Model
-from .source import (
+from .table import (
+    Prepared,
     as_frame,
-    dataset_fingerprint,
     fingerprint,
     is_path,
+    prepare,
     provenance,
     why_in_blocks,
+    with_unlabeled,
 )
-from .table import Prepared, prepare, with_unlabeled
 
 ELSEWHERE = ("pos_label", "merge_labels", "drop", "pool", "threshold", "random_state")
 """Options of a fit that are recorded elsewhere in the model."""
