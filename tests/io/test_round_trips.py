@@ -29,7 +29,7 @@ from damvi import (
 )
 from damvi.certificate import certify
 from damvi.io import ModelFileError, summarize
-from damvi.io.objects import SKLEARN
+from damvi.io.container import SKLEARN
 from damvi.io.state import ATTRIBUTES
 from damvi.model import Model
 from damvi.tables import Target

@@ -5,14 +5,14 @@ The format is described in ``docs/model_files.md``, the exports (ONNX, skops, sc
 in ``docs/export.md``.
 """
 
-from .container import ModelFileError
+from .checks import ModelFileError
+from .container import ALLOWED
 from .files import (
     library_versions,
     load,
     save,
     summarize,
 )
-from .objects import ALLOWED
 from .onnx_export import to_onnx
 from .onnx_feeder import export_onnx
 from .sklearn_export import to_sklearn, to_skops

@@ -17,7 +17,7 @@ import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from .checks import (
     MOST_FEATURES,
     NUMBERS,
     Column,
+    ModelFileError,
     Parts,
     require,
     require_array,
@@ -40,7 +41,9 @@ from .checks import (
     require_names,
     split,
 )
-from .container import Json, ModelFileError, Reader, Writer
+
+if TYPE_CHECKING:
+    from .container import Json, Reader, Writer
 
 LIGHTGBM, XGBOOST = "lightgbm.LGBMClassifier", "xgboost.XGBClassifier"
 CATBOOST = "catboost.CatBoostClassifier"

@@ -52,7 +52,6 @@ from ..voters.trees.forest import (
     trees_of,
 )
 from ..voters.trees.voters import TreeVoters
-from .container import ModelFileError
 
 Parts = dict[str, Any]
 """Columns of the trees of a model, concatenated over all trees."""
@@ -69,6 +68,13 @@ LARGEST_OF_WORDS = 1e6
 """Weights are logarithms, and directions have length 1."""
 ROUNDING = 1e-12
 """Tolerance for sorted mean votes that differ in the last bit."""
+
+
+class ModelFileError(ValueError):
+    """A file is not a model, is damaged, or cannot be used here; see the message.
+
+    Also raised on save, for a model that cannot be stored.
+    """
 
 
 def require(condition: Any, complaint: str) -> None:

@@ -18,8 +18,8 @@ from .. import __version__
 from .._files import write_whole
 from ..voters import PoolVoters
 from ..voters.trees.voters import TreeVoters
-from .container import FORMAT, MANIFEST, Json, ModelFileError, Reader, Writer, pack, unpack
-from .objects import Objects
+from .checks import ModelFileError
+from .container import FORMAT, MANIFEST, Json, Reader, Writer, pack, unpack
 from .state import (
     Estimator,
     Fitted,
@@ -76,7 +76,7 @@ def save(
     >>> bool((loaded.vote(X) == model.vote(X)).all())
     True
     """
-    writer = Writer(Objects(trusted).write)
+    writer = Writer(trusted)
     stored: dict[str, Json] = {}
     if isinstance(model, ModelParts):
         stored |= write_table(writer, model)
@@ -124,7 +124,7 @@ def _load(
         stored = _read_manifest(members.pop(MANIFEST, b""), Path(path).stat().st_size)
         versions = {str(name): str(value) for name, value in stored["versions"].items()}
         _warn_of_other_versions(versions, _kinds(stored))
-        reader = Reader(members, Objects(trusted).read)
+        reader = Reader(members, trusted)
         model = read_estimator(reader, stored["classifier"])
         if "schema" in stored:
             model = read_table(reader, stored, model)

@@ -7,7 +7,7 @@ objects could have any size, so none of them is read from a file.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from .. import _compat
 from ..labels import MAX_CLASSES
 from .boosters import check_threads
 from .checks import (
+    ModelFileError,
     Parts,
     require,
     require_array,
@@ -37,7 +38,9 @@ from .checks import (
     require_family,
     require_labels,
 )
-from .container import Json, ModelFileError, Reader, Writer
+
+if TYPE_CHECKING:
+    from .container import Json, Reader, Writer
 
 TREES = (
     DecisionTreeClassifier,

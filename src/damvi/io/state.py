@@ -24,8 +24,8 @@ from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.voters import TreeVoters
 from ..voting import DAMVIVotingClassifier
 from ..weighting import PlainVoteComparison
-from .checks import check_params, check_width, has_shape, is_vote_curve
-from .container import Json, ModelFileError, Reader, Writer
+from .checks import ModelFileError, check_params, check_width, has_shape, is_vote_curve
+from .container import Json, Reader, Writer
 
 Estimator = DAMVIClassifier | DAMVIVotingClassifier
 ESTIMATORS: dict[str, Any] = {
