@@ -13,8 +13,7 @@ from .files import (
     save,
     summarize,
 )
-from .onnx_export import to_onnx
-from .onnx_feeder import export_onnx
+from .onnx_export import export_onnx, to_onnx
 from .sklearn_export import to_sklearn, to_skops
 from .state import ModelParts, Training
 
