@@ -8,6 +8,8 @@ in ``docs/export.md``.
 from .checks import ModelFileError
 from .container import ALLOWED
 from .files import (
+    ModelParts,
+    Training,
     library_versions,
     load,
     save,
@@ -15,7 +17,6 @@ from .files import (
 )
 from .onnx_export import export_onnx, to_onnx
 from .sklearn_export import to_sklearn, to_skops
-from .state import ModelParts, Training
 
 __all__ = [
     "ALLOWED",

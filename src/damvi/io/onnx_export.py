@@ -38,6 +38,7 @@ from ..tables.values import MISSING, SAME, SINCE
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.estimators import Relabelled
 from ..voters.trees.voters import TreeVoters
+from .files import Estimator, Fitted, ModelParts, read_fitted
 from .onnx_graph import (
     IR_VERSION,
     ML_OPSET,
@@ -52,7 +53,6 @@ from .onnx_graph import (
 )
 from .onnx_models import own_numbers, read_own_trees, write_model
 from .onnx_table import Data, Matrix, Table, columns_of, input_names, without_infinities
-from .state import Estimator, Fitted, ModelParts, read_fitted
 
 if TYPE_CHECKING:
     from onnx import ModelProto
