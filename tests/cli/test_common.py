@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from damvi.cli import main
-from damvi.cli.console import Output, one_line
+from damvi.cli import main, one_line
+from damvi.cli.console import Output
 from damvi.cli.figures import figure_table
 from damvi.evaluation import Figure
 

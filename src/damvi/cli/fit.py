@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Output, check_output_file, current_output, to_json
+from .console import (
+    Output,
+    check_output_file,
+    cluster_client,
+    current_output,
+    load_whole,
+    to_json,
+)
 
 if TYPE_CHECKING:
     from ..model import Fit, Metric, Model, Prepared
@@ -199,7 +206,6 @@ def fit(
     """
     from ..model import options_like, refuse_in_blocks, why_in_blocks
     from ..outofcore import ParquetTable
-    from .loading import load_whole
 
     output = current_output()
     if target is None and like is None:
@@ -324,7 +330,6 @@ def fit_file(
     """
     from ..model import Watch, train
     from .figures import show_table
-    from .resources import cluster_client
 
     class Shown(Watch):
         verbose = output.shows_progress
