@@ -51,7 +51,6 @@ def explain(
     the score. With three or more classes, the score is the share of the vote for one class:
     the predicted one, or --class.
     """
-
     output = current_output()
     if out is not None:
         check_output_file(out, model, data)

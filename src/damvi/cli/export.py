@@ -38,7 +38,6 @@ def export(model: Path, form: str, out: Path | None) -> None:
 
     The Export page of the guide shows how to run the result, and what is exact.
     """
-
     output = current_output()
     path = out or model.with_name(model.stem + ENDINGS[form])
     check_output_file(path, model)
