@@ -15,8 +15,13 @@ import damvi
 def print_setting(*packages: str) -> None:
     script = os.path.relpath(sys.argv[0])
     print("$ " + " ".join(["python", script, *sys.argv[1:]]))
+    print(versions_of(*packages) + "\n")
+
+
+def versions_of(*packages: str) -> str:
+    """The versions of damvi, Python and these packages, in a line."""
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    print(f"damvi {damvi.__version__}, Python {platform.python_version()}, {versions}\n")
+    return f"damvi {damvi.__version__}, Python {platform.python_version()}, {versions}"
 
 
 def add_data_option(parser: argparse.ArgumentParser) -> None:

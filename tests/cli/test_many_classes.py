@@ -36,7 +36,7 @@ def fitted(tmp_path_factory):
     command = ["fit", path / "crops.csv", "--target", "crop", "--pool", "trees"]
     command = [*command, "-o", path / "model.damvi", "--quiet"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "find_spec", lambda name: None)  # LightGBM takes long
+        patch.setattr(comparison, "can_load", lambda name: False)  # LightGBM takes long
         result = CliRunner().invoke(main, [str(word) for word in command])
     assert result.exit_code == 0, (result.output, result.exception)
     return path
@@ -76,7 +76,7 @@ def test_fit_evaluate_and_report_say_the_same_of_training_rows(damvi, fitted):
 
 
 def test_one_against_the_rest(damvi, folder, fitted, monkeypatch):
-    monkeypatch.setattr(comparison, "find_spec", lambda name: None)
+    monkeypatch.setattr(comparison, "can_load", lambda name: False)
     command = ["fit", fitted / "crops.csv", "--target", "crop", "--pool", "trees"]
     said = damvi(*command, "--positive", "maize").output
     assert "Target crop: 125 'maize' (positive, 25.00%), 375 others." in said
@@ -187,7 +187,7 @@ def test_info_of_a_classifier_alone(damvi, folder):
 
 @pytest.mark.slow
 def test_many_classes_are_listed_in_part(damvi, folder, monkeypatch):
-    monkeypatch.setattr(comparison, "find_spec", lambda name: None)
+    monkeypatch.setattr(comparison, "can_load", lambda name: False)
     rng = np.random.default_rng(0)
     kinds = np.sort(np.concatenate([np.arange(40).repeat(3), np.zeros(200, int)]))
     frame = pd.DataFrame({"x": kinds + rng.normal(size=320), "kind": kinds}).sample(

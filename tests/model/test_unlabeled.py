@@ -15,7 +15,7 @@ POOL = [("forest", None), ("shallow", 2)]
 @pytest.fixture(autouse=True)
 def _without_lightgbm(monkeypatch):
     """Which takes most of the time, and is no part of this."""
-    monkeypatch.setattr(comparison, "find_spec", lambda name: None)
+    monkeypatch.setattr(comparison, "can_load", lambda name: False)
 
 
 def table(n=300, seed=0, distance=2.0):

@@ -75,6 +75,16 @@ def test_missing_packages_are_left_out(monkeypatch, packages):
     assert here >= ALWAYS | (set() if "lightgbm" in present else WITHOUT_LIGHTGBM)
 
 
+def test_a_package_that_does_not_load_counts_as_missing(monkeypatch):
+    def load(name):
+        raise OSError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(portfolio, "import_module", load)
+    here = set(names_of(extended=True))
+    assert not here & set(BOOSTERS)
+    assert here >= ALWAYS | WITHOUT_LIGHTGBM
+
+
 def test_names_differ_and_models_can_be_cloned_seeded_and_weighted():
     pool = strong_pool(random_state=3, extended=True)
     assert len({name for name, _ in pool}) == len(pool)

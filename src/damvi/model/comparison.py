@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from ..evaluation import (
 from ..folds import alike_blocks
 from ..tables import Target
 from ..voters import PoolVoters, many_categories, out_of_fold_votes, strong_pool
+from ..voters.portfolio import can_load
 from ..weighting import crossfitted_vote
 from .table import Prepared
 
@@ -486,7 +486,7 @@ def peer_votes(
             if name in there
         }
     n_classes = classifier.labels_.n_classes
-    boosts = find_spec("lightgbm") is not None and n_classes <= MOST_CLASSES
+    boosts = can_load("lightgbm") and n_classes <= MOST_CLASSES
     names = [name for name in PEERS if name != "lightgbm" or boosts]
     rates = bool(many_categories(X))
     pool = dict(strong_pool(seed, targets, rates=rates, extended=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -29,7 +30,7 @@ BOOSTERS = {
     "xgboost": "xgboost",
     "catboost": "catboost",
 }
-"""Voters that need an optional package."""
+"""Voters that need a package, which may be missing, or not load."""
 DEFAULT = {
     "lightgbm",
     "extra_trees",
@@ -82,10 +83,10 @@ def strong_pool(
     """Make a pool of strong, diverse models, ordered by what they add to the vote.
 
     The pool has boosted trees (LightGBM, on the columns and on pairs of columns), a linear
-    model of splines, extra-trees, and a forest with balanced classes. Without LightGBM,
-    scikit-learn's boosting takes its place. All models accept missing values and
-    dataframes with categories. ``results/portfolio`` has the measurements behind the
-    selection.
+    model of splines, extra-trees, and a forest with balanced classes. Where LightGBM
+    cannot be loaded, scikit-learn's boosting takes its place. All models accept missing
+    values and dataframes with categories. ``results/portfolio`` has the measurements
+    behind the selection.
 
     Parameters
     ----------
@@ -147,8 +148,8 @@ def strong_pool(
         "xgboost": _xgboost,
         "forest": _forest(),
     }
-    missing = {name for name, needs in BOOSTERS.items() if find_spec(needs) is None}
     wanted = DEFAULT | EXTENDED if extended else DEFAULT
+    missing = {name for name in wanted & set(BOOSTERS) if not can_load(BOOSTERS[name])}
     if "lightgbm" in missing:
         wanted = wanted | INSTEAD_OF_LIGHTGBM
     if sparse:
@@ -164,6 +165,20 @@ def strong_pool(
         (name, model if name in KNOWS_CATEGORIES else _with_rates(model))
         for name, model in pool
     ]
+
+
+def can_load(package: str) -> bool:
+    """Whether a package is installed and can be imported.
+
+    Boosters need the system's OpenMP, and raise errors of any kind where it is missing.
+    """
+    if find_spec(package) is None:
+        return False
+    try:
+        import_module(package)
+    except Exception:
+        return False
+    return True
 
 
 def _with_rates(model: Any) -> Any:
