@@ -20,8 +20,6 @@ from ..folds import forward_splits
 from ..hashing import Hashes, kept, row_hashes
 from ..io import ModelParts, Training
 from ..selection import best_alone, objective_of, take_alone
-from ..tables import too_good
-from ..tables.profile import Profile
 from ..unlabeled import Unlabeled
 from ..voters.portfolio import can_load
 from ..voting import DAMVIVotingClassifier
@@ -164,7 +162,7 @@ def fit_table(
         take_alone(classifier, single)
     vote = _calibrated_vote(classifier)
     comparison = compare_with_peers(table, classifier, vote, metric, peers, ours, advice)
-    _doubt(table, comparison.figures[OURS])
+    table.doubt(comparison.figures[OURS])
     known = comparison.threshold, comparison.probability, comparison.blocks
     training = Training(row_hashes(table.X, table.y), vote, table.labels, *known)
     scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}
@@ -181,21 +179,12 @@ def fit_table(
         training,
         scores,
         {**(made or {}), **how, "left_out": list(left_out), "seconds": seconds},
-        _profile(table, classifier),
+        table.profile_with(_decided(classifier)),
     )
     if table.unlabeled is not None:
         rows = {"rows": len(table.unlabeled), "weight": unlabeled_weight or 0.0}
         model.scores["unlabeled"] = rows
     return model, comparison
-
-
-def _doubt(table: Prepared, figures: dict[str, Any]) -> None:
-    """Add a warning if the scores are too good to be true."""
-    names = {"f1": "F1", "ap": "AP", "macro_f1": "macro F1", "macro_ap": "macro AP"}
-    found = {name: figures[key].value for key, name in names.items() if key in figures}
-    warning = too_good(found, table.X, table.y, table.schema)
-    if warning:
-        table.warnings.append(f"LEAKAGE? {warning}")
 
 
 def _parameters(
@@ -219,12 +208,10 @@ def _calibrated_vote(classifier: Any) -> NDArray[np.float64]:
     return vote
 
 
-def _profile(table: Prepared, classifier: Any) -> Profile | None:
-    """The column profile of the training rows, with the expected decisions."""
+def _decided(classifier: Any) -> NDArray[np.intp]:
+    """The out-of-sample decisions on the training rows that have one."""
     decided, judged = FittedVote(classifier).training_decisions()
-    if table.profile is None:
-        return None
-    return table.profile.with_decisions(decided[judged], table.target.n_classes)
+    return decided[judged]
 
 
 def _scores(
@@ -233,7 +220,7 @@ def _scores(
     """The scores of the model as plain values."""
     return {
         "rows": len(table.y),
-        **table.target.sizes(table.class_counts),
+        **table.sizes,
         "metric": metric.name,
         "cost": None if metric.cost is None else list(metric.cost),
         "threshold": np.asarray(classifier.threshold_).tolist(),
@@ -313,7 +300,7 @@ def fit_dataset(
     learned = comparison.threshold[rows], comparison.probability[rows]
     training = Training(hashes, vote[rows], table.labels[rows], *learned)
     scores = _scores(table, metric, classifier, comparison) | board
-    profile = _profile(table, classifier)
+    profile = table.profile_with(_decided(classifier))
     model = ModelParts(
         classifier, table.schema, table.target, training, scores, how, profile
     )

@@ -41,6 +41,8 @@ from ..tables import (
     suspicions,
     time_order,
     time_values,
+    too_good,
+    typed_labels,
     with_kind,
 )
 from ..tables.profile import Profile
@@ -112,6 +114,19 @@ def as_frame(
     if not len(table):
         raise ValueError("the table has no rows")
     return table.set_axis(names, axis="columns").reset_index(drop=True)
+
+
+def labelled_frame(table: Any, target: str) -> pd.DataFrame:
+    """A table to train on, in which the labels of a text file have types again."""
+    frame = as_frame(table, as_text=[target])
+    if target in frame.columns and _is_text_file(table):
+        frame[target] = typed_labels(frame[target])
+    return frame
+
+
+def _is_text_file(table: Any) -> bool:
+    """Whether a table comes from a text file, without types."""
+    return is_path(table) and bool({".csv", ".tsv"} & set(Path(table).suffixes))
 
 
 def why_in_blocks(data: Any, asked: bool = False) -> str | None:
@@ -270,6 +285,25 @@ class Prepared:
     def class_counts(self) -> list[int]:
         """Rows per class; of two, the positive one is second."""
         return [int(np.count_nonzero(self.y == c)) for c in range(self.target.n_classes)]
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The same as stored with the scores, as plain values."""
+        return self.target.sizes(self.class_counts)
+
+    def profile_with(self, decided: NDArray[np.intp]) -> Profile | None:
+        """The column profile, with the number of rows predicted as each class."""
+        if self.profile is None:
+            return None
+        return self.profile.with_decisions(decided, self.target.n_classes)
+
+    def doubt(self, figures: Mapping[str, Any]) -> None:
+        """Add a warning if the scores of a model are too good to be true."""
+        names = {"f1": "F1", "ap": "AP", "macro_f1": "macro F1", "macro_ap": "macro AP"}
+        found = {name: figures[key].value for key, name in names.items() if key in figures}
+        warning = too_good(found, self.X, self.y, self.schema)
+        if warning:
+            self.warnings.append(f"LEAKAGE? {warning}")
 
 
 def prepare(

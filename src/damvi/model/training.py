@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..decision.guarantees import parse_guarantee
 from ..evaluation import MEASURES
 from ..io import ModelParts
 from ..messages import counted, in_python
-from ..tables import listed, typed_labels
+from ..tables import listed
 from ..tables.schema import AS_BEFORE, IN_WORDS, NEW
 from .comparison import Comparison, Metric, as_metric, parse_metric, promised_figures
 from .dataset import dataset_fingerprint, prepare_dataset
@@ -30,6 +29,7 @@ from .table import (
     as_frame,
     fingerprint,
     is_path,
+    labelled_frame,
     prepare,
     provenance,
     why_in_blocks,
@@ -279,9 +279,7 @@ def train(
             "a folder of parquet files; leave it out"
         )
     if why is None:
-        frame = as_frame(source, as_text=[target])
-        if target in frame.columns and _is_text_file(source):
-            frame[target] = typed_labels(frame[target])
+        frame = labelled_frame(source, target)
         columns |= {
             "time": asked.time,
             "group": asked.group,
@@ -359,11 +357,6 @@ def train(
     if like is not None:
         parts.scores["older"] = promises(like, parts.scores)
     return Fit(Model(**vars(parts)), table, metric, comparison)
-
-
-def _is_text_file(source: Any) -> bool:
-    """Whether a table comes from a text file, without types."""
-    return is_path(source) and bool({".csv", ".tsv"} & set(Path(source).suffixes))
 
 
 def _seed(random_state: Any) -> int:
