@@ -3,10 +3,18 @@
 from .comparison import Comparison, Metric, as_metric, metric_for, parse_metric
 from .dataset import DatasetRows, prepare_dataset
 from .evaluation import Evaluation
-from .fitting import fit_dataset, fit_table
 from .model import Model, load
 from .table import Prepared, files_of, prepare, why_in_blocks, with_unlabeled
-from .training import Fit, Watch, fit, options_like, refuse_in_blocks, train
+from .training import (
+    Fit,
+    Watch,
+    fit,
+    fit_dataset,
+    fit_table,
+    options_like,
+    refuse_in_blocks,
+    train,
+)
 
 __all__ = [
     "Comparison",
