@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._files import check_writable
+from .._files import check_writable, write_whole
 from ..messages import counted
 
 if TYPE_CHECKING:
@@ -131,6 +131,11 @@ def to_json(values: Any) -> str:
     """
     text = json.dumps(_plain(values), indent=2, ensure_ascii=False)
     return STEERS.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write values as JSON."""
+    write_whole(path, to_json(values) + "\n")
 
 
 def _plain(values: Any) -> Any:

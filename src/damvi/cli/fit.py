@@ -16,7 +16,7 @@ from .console import (
     cluster_client,
     current_output,
     load_whole,
-    to_json,
+    write_json,
 )
 
 if TYPE_CHECKING:
@@ -361,14 +361,13 @@ def fit_file(
 
 def _save(output: Output, found: Fit, out: Path) -> None:
     """Write the model and its scores, and print the scores."""
-    from .._files import write_whole
     from .figures import show_scores
 
     model = found.model
     model.save(out)
     beside = out.with_name(f"{out.stem}.scores.json")
     summary = {"model": str(out), "scores_file": str(beside), **model.as_dict()}
-    write_whole(beside, to_json(summary) + "\n")
+    write_json(beside, summary)
     show_scores(output, model, found.comparison, found.metric)
     size = out.stat().st_size / 1e6
     output.say(f"\nSaved the model to {out} ({size:.1f} MB) and its scores to {beside}.")
