@@ -15,7 +15,7 @@ import sklearn
 
 import damvi
 from damvi.model import prepare
-from damvi.tables.leaks import best_alone
+from damvi.tables.checks import best_alone
 
 
 def main() -> None:

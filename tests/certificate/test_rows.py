@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from damvi.certificate.rows import is_leak, refuse_training_rows, shared_rows
+from damvi.certificate.certificate import is_leak, refuse_training_rows, shared_rows
 from damvi.datasets import load
 from damvi.hashing import row_hashes
 

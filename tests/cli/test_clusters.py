@@ -10,7 +10,7 @@ import pytest
 from distributed import LocalCluster
 
 from damvi import hashing, load
-from damvi.cli import resources
+from damvi.cli import console
 from damvi.model import prepare_dataset
 
 from .conftest import crops, fraud
@@ -58,7 +58,7 @@ def test_a_cluster_by_its_address(damvi, folder, address):
 
 
 def test_nobody_answers(damvi, folder, monkeypatch):
-    monkeypatch.setattr(resources, "PATIENCE", 0.5)
+    monkeypatch.setattr(console, "PATIENCE", 0.5)
     write(fraud(100))
     run = damvi(*FIT, "--cluster", "tcp://127.0.0.1:9", code=1)
     assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:9'" in run.output

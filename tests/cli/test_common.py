@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from damvi.cli import main
-from damvi.cli.console import Output, one_line
+from damvi.cli import main, one_line
+from damvi.cli.console import Output
 from damvi.cli.figures import figure_table
 from damvi.evaluation import Figure
 
@@ -182,7 +182,7 @@ def test_debug_shows_where(damvi, folder):
 
 
 def test_what_nobody_foresaw_is_still_one_line(damvi, folder, monkeypatch):
-    monkeypatch.setattr("damvi.model.source.read_table", lambda *a, **k: [].pop())
+    monkeypatch.setattr("damvi.model.table.read_table", lambda *a, **k: [].pop())
     result = damvi("fit", "data.csv", "--target", "y", code=1)
     assert "IndexError: pop from empty list (this looks like a bug" in result.output
 

@@ -15,7 +15,7 @@ import pytest
 
 from damvi import hashing, load
 from damvi.model import model as models
-from damvi.model import source, why_in_blocks
+from damvi.model import table, why_in_blocks
 from damvi.outofcore import cache, pool
 
 from ..outofcore.test_pool import tiny_pool
@@ -83,7 +83,7 @@ def test_a_folder_a_pattern_and_a_file_give_one_model(damvi):
 def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     fraud(200).to_parquet("one.parquet")
     size = 200 * 8 * 8
-    monkeypatch.setattr(source, "memory", lambda: 3 * size - 1)
+    monkeypatch.setattr(table, "memory", lambda: 3 * size - 1)
     options = ("--target", "is_fraud", "--shuffle", "--pool", "trees")
     run = damvi("fit", "one.parquet", *options)
     assert (
@@ -91,19 +91,19 @@ def test_a_file_too_large_for_the_memory(damvi, monkeypatch):
     )
     assert "--pool strong" not in run.stderr
     for enough in (3 * size, None):
-        monkeypatch.setattr(source, "memory", lambda enough=enough: enough)
+        monkeypatch.setattr(table, "memory", lambda enough=enough: enough)
         assert why_in_blocks(Path("one.parquet")) is None
 
 
 def test_the_memory_of_this_machine(monkeypatch, tmp_path):
-    there = source.memory()
+    there = table.memory()
     assert there is None or there > 2**27
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(source, "LIMITS", (str(limit),))
+    monkeypatch.setattr(table, "LIMITS", (str(limit),))
     limit.write_text("123456\n")
-    assert source.memory() == 123456
+    assert table.memory() == 123456
     limit.write_text("max\n")
-    assert source.memory() == there or there is None or source.memory() >= there
+    assert table.memory() == there or there is None or table.memory() >= there
 
 
 @pytest.mark.slow

@@ -169,23 +169,23 @@ def _stop_the_clock() -> None:
         def now(cls, tz: Any = None) -> datetime:
             return datetime(2026, 1, 1, tzinfo=UTC)
 
-    for name in ("damvi.model.source", "damvi.report.summary"):
+    for name in ("damvi.model.table", "damvi.report.summary"):
         import_module(name).datetime = Clock
-    for name in ("damvi.model.fitting", "damvi.voters.pool"):
+    for name in ("damvi.model.training", "damvi.voters.pool"):
         import_module(name).time = SimpleNamespace(perf_counter=lambda: 0.0)
 
 
 def _train_peers_once() -> None:
     """They are most of the time of a small fit, and write no file."""
-    fitting = import_module("damvi.model.fitting")
-    usual, known = fitting.peer_votes, {}
+    training = import_module("damvi.model.training")
+    usual, known = training.peer_votes, {}
 
     def votes(classifier: Any, X: Any, *given: Any) -> Any:
         if len(X) not in known:
             known[len(X)] = usual(classifier, X, *given)
         return dict(known[len(X)])
 
-    fitting.peer_votes = votes
+    training.peer_votes = votes
 
 
 def in_child(work: Callable[[], None]) -> int:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from damvi.io import objects
-from damvi.io.container import FORMAT, MOST_SHRUNK
+from damvi.io.container import FORMAT, MOST_SHRUNK, SKLEARN
 from damvi.io.files import LONGEST_JSON
 
 PAGE = Path(__file__).parents[2] / "docs" / "model_files.md"
@@ -27,4 +26,4 @@ def test_the_numbers_are_those_of_the_code(text):
 def test_the_members_of_the_strong_pool_are_listed(text):
     for name in ("Pipeline", "ColumnTransformer", "SimpleImputer", "OneHotEncoder"):
         assert f"`{name}`" in text
-        assert name in objects.SKLEARN
+        assert name in SKLEARN

@@ -531,7 +531,7 @@ def test_generators_that_would_read_beyond_their_numbers(trees, name, tmp_path):
         random = np.random.RandomState(0)
     else:
         random = np.random.Generator(getattr(np.random, name)(0))
-    writer = Writer(lambda writer, value: None)
+    writer = Writer()
     stored = writer.write(random)
     said["classifier"]["params"]["random_state"] = stored
     numbers = {f"arrays/{900 + i}.npy": v for i, v in enumerate(writer.members.values())}

@@ -29,8 +29,8 @@ from damvi import (
 )
 from damvi.certificate import certify
 from damvi.io import ModelFileError, summarize
-from damvi.io.objects import SKLEARN
-from damvi.io.state import ATTRIBUTES
+from damvi.io.container import SKLEARN
+from damvi.io.files import ATTRIBUTES
 from damvi.model import Model
 from damvi.tables import Target
 from damvi.voters import FastForestClassifier

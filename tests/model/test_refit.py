@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import damvi
-from damvi.model.training import promises
+from damvi.model.refit import promises
 from damvi.tables import Schema
 
 from ..cli import conftest

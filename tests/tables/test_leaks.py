@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 import damvi
 from damvi.model import fit_table, parse_metric, prepare
 from damvi.tables import too_good
-from damvi.tables.leaks import suspicious
+from damvi.tables.checks import suspicious
 
 N = 600
 POSITIVE = np.arange(N) % 10 == 0

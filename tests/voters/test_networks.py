@@ -8,7 +8,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from damvi import DAMVIVotingClassifier, load, save
-from damvi.io.container import ModelFileError
+from damvi.io import ModelFileError
 from damvi.voters import NetworksClassifier, portfolio
 
 # Batches are drawn at random: a repeated row is not a row of twice the weight.

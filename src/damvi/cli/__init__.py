@@ -1,4 +1,7 @@
-"""The ``damvi`` command: one file per subcommand. Heavy imports wait until it runs."""
+"""The ``damvi`` command: the options and errors of all subcommands, and its process.
+
+Each subcommand has a file. Heavy imports wait until it runs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from .. import __version__
 from .._files import remove_parts
 from .bench import bench
 from .compare import compare
-from .console import Commands, visible
+from .console import current_output, printable, visible
 from .datasets import datasets
 from .demo import demo
 from .drift import drift
@@ -30,6 +33,93 @@ from .info import info
 from .predict import predict
 from .report import report
 from .review import review
+
+FAULT = "this looks like a bug in damvi; run with --debug for a traceback"
+
+
+class Commands(click.Group):
+    """A group whose commands all take ``--json``, ``--quiet`` and ``--debug``.
+
+    Errors in the user's input end with a one-line message and exit code 1.
+    """
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        _add_common_options(cmd)
+        super().add_command(cmd, name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            text = error.format_message()
+            seen = visible(text)
+            current_output(ctx).result({"error": seen})
+            if seen == text:
+                raise
+            if isinstance(error, click.UsageError):
+                raise click.UsageError(seen, error.ctx) from error
+            raise click.ClickException(seen) from error
+        except (click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except Exception as error:
+            output = current_output(ctx)
+            if output.debug:
+                raise
+            message = printable(one_line(error))
+            output.result({"error": message})
+            raise click.ClickException(message) from error
+
+
+def one_line(error: Exception) -> str:
+    """An error message without line breaks; unforeseen errors are marked as such."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return f"out of memory. {text}".strip()
+    if isinstance(error, ModuleNotFoundError) and text.startswith("No module named"):
+        package = (error.name or text).partition(".")[0]
+        return (
+            f"this needs the package {package}, which is not installed; "
+            f"run pip install 'damvi[all]'"
+        )
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"no such file: {error.filename}"
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    if isinstance(error, ValueError | OSError | ImportError):
+        return text or type(error).__name__
+    return f"{type(error).__name__}: {text} ({FAULT})"
+
+
+def _add_common_options(command: click.Command) -> None:
+    """Add the common options to a command and its subcommands."""
+    there = {name for option in command.params for name in option.opts}
+    for name, field, words in (
+        ("--json", "as_json", "Print the result as JSON."),
+        ("--quiet", "quiet", "Print only errors."),
+        ("--debug", "debug", "Show a full traceback on error."),
+    ):
+        if name not in there:
+            option = click.Option(
+                [name],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_setter(field),
+                help=words,
+            )
+            command.params.append(option)
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            _add_common_options(below)
+
+
+def _setter(field: str) -> Any:
+    def set_field(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+        if value:
+            setattr(current_output(ctx), field, True)
+
+    return set_field
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

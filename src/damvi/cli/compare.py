@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..messages import counted
-from .console import check_output_file, current_output
+from .console import check_output_file, current_output, load_whole
 from .fit import COST
 
 MOST_ROWS = 10
@@ -57,7 +57,6 @@ def compare(
     recognised and scored out of sample. Without labels, only the decisions are compared.
     """
     from .figures import digits, plain_table, show_rows
-    from .loading import load_whole
     from .predict import split_names
 
     output = current_output()

@@ -1,22 +1,28 @@
-"""What all commands share: human and JSON output, common options, error handling."""
+"""What commands share: human and JSON output, models and tables, Dask clusters."""
 
 from __future__ import annotations
 
+import gc
 import json
+import logging
 import math
 import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._files import check_writable
+from .._files import check_writable, write_whole
+from ..messages import counted
+
+if TYPE_CHECKING:
+    from ..model import Model
 
 KEY = "damvi.cli.output"
 WIDE = 160
@@ -25,7 +31,12 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Leading characters that make a spreadsheet read a cell as a formula."""
 STEERS = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """Characters JSON leaves alone but terminals obey: C1 codes and text direction marks."""
-FAULT = "this looks like a bug in damvi; run with --debug for a traceback"
+ENOUGH_ROWS = 10
+"""With fewer rows, an empty column is nothing unusual."""
+SOME_ROWS = 20_000
+"""Rows of a table in blocks to check for empty columns."""
+PATIENCE = 10
+"""Seconds to wait for a scheduler."""
 
 
 @dataclass
@@ -122,6 +133,11 @@ def to_json(values: Any) -> str:
     return STEERS.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
+def write_json(path: Path, values: Any) -> None:
+    """Write values as JSON."""
+    write_whole(path, to_json(values) + "\n")
+
+
 def _plain(values: Any) -> Any:
     if isinstance(values, dict):
         return {str(key): _plain(value) for key, value in values.items()}
@@ -183,86 +199,135 @@ def check_output_file(out: Path, *inputs: Path) -> None:
         ) from None
 
 
-class Commands(click.Group):
-    """A group whose commands all take ``--json``, ``--quiet`` and ``--debug``.
-
-    Errors in the user's input end with a one-line message and exit code 1.
-    """
-
-    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        _add_common_options(cmd)
-        super().add_command(cmd, name)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except click.ClickException as error:
-            text = error.format_message()
-            seen = visible(text)
-            current_output(ctx).result({"error": seen})
-            if seen == text:
-                raise
-            if isinstance(error, click.UsageError):
-                raise click.UsageError(seen, error.ctx) from error
-            raise click.ClickException(seen) from error
-        except (click.Abort, click.exceptions.Exit, BrokenPipeError):
-            raise
-        except Exception as error:
-            output = current_output(ctx)
-            if output.debug:
-                raise
-            message = printable(one_line(error))
-            output.result({"error": message})
-            raise click.ClickException(message) from error
+# Models and tables.
 
 
-def one_line(error: Exception) -> str:
-    """An error message without line breaks; unforeseen errors are marked as such."""
-    text = " ".join(str(error).split())
-    if isinstance(error, MemoryError):
-        return f"out of memory. {text}".strip()
-    if isinstance(error, ModuleNotFoundError) and text.startswith("No module named"):
-        package = (error.name or text).partition(".")[0]
-        return (
-            f"this needs the package {package}, which is not installed; "
-            f"run pip install 'damvi[all]'"
+def load_whole(path: Path, output: Output) -> Model:
+    """Load a table's model; warnings become notes."""
+    from ..io import ModelFileError
+    from ..model import Model, load
+
+    with output.warnings_as_notes():
+        found = load(path)
+    if not isinstance(found, Model):
+        raise ModelFileError(
+            f"{path} holds a bare classifier without a table schema. Load it in Python "
+            f"with damvi.load, or make a full model with damvi fit"
         )
-    if isinstance(error, FileNotFoundError) and error.filename:
-        return f"no such file: {error.filename}"
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}"
-    if isinstance(error, ValueError | OSError | ImportError):
-        return text or type(error).__name__
-    return f"{type(error).__name__}: {text} ({FAULT})"
+    return found
 
 
-def _add_common_options(command: click.Command) -> None:
-    """Add the common options to a command and its subcommands."""
-    there = {name for option in command.params for name in option.opts}
-    for name, field, words in (
-        ("--json", "as_json", "Print the result as JSON."),
-        ("--quiet", "quiet", "Print only errors."),
-        ("--debug", "debug", "Show a full traceback on error."),
-    ):
-        if name not in there:
-            option = click.Option(
-                [name],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_setter(field),
-                help=words,
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Pause garbage collection during imports and loading, whose objects are long-lived.
+
+    It would take a sixth of a command's start-up time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()  # skip these objects later, too
+        if enabled:
+            gc.enable()
+
+
+def load_with_table(
+    model: Path, data: Path, target: str | None, output: Output, *, blocks: bool = False
+) -> tuple[Model, Any]:
+    """Load the model, and the table by its schema.
+
+    If the caller accepts ``blocks`` and the table is large, its path is returned instead.
+    """
+    from ..model import DatasetRows, why_in_blocks
+    from ..tables import pick
+
+    loaded, table = load_whole(model, output), None
+    if blocks and why_in_blocks(data) is not None:
+        more = [] if target is None else [target]
+        frame, table = DatasetRows(data, loaded.schema, more).sample(SOME_ROWS), data
+    else:
+        frame = table = loaded.read(data, target)
+    if target is not None:
+        pick(frame, target, "target")
+    encoded = loaded.schema.encode(frame)
+    empty = [feature for feature in encoded.columns if encoded[feature].isna().all()]
+    note_unread_columns(output, loaded.schema, empty, len(frame))
+    return loaded, table
+
+
+def note_unread_columns(
+    output: Output, schema: Any, empty: Collection[str], rows: int
+) -> list[str]:
+    """Note the columns without a single readable value, and return their names.
+
+    They are probably written differently than in training.
+    """
+    names = [
+        column.name
+        for column in schema.used
+        if rows >= ENOUGH_ROWS and set(column.features) <= set(empty)
+    ]
+    for name in names[:10]:
+        output.note(
+            f"Note: no value in {printable(name)!r} could be read, so all are treated as "
+            f"missing. Is the column written as it was in training?"
+        )
+    if len(names) > 10:
+        output.note(f"Note: the same holds for {counted(len(names) - 10, 'more column')}.")
+    return names
+
+
+# Dask clusters.
+
+
+@contextmanager
+def cluster_client(address: str, jobs: int | None, output: Output) -> Iterator[Any]:
+    """A client of the cluster at an address, or of a new local one."""
+    import damvi.distributed  # noqa: F401  (says what to install)
+
+    with _local_client(jobs) if address == "local" else _remote_client(address) as client:
+        threads = client.nthreads()
+        if not threads and address != "local":
+            raise ValueError(
+                f"the Dask cluster at {address} has no workers; start one with "
+                f"dask worker {address}"
             )
-            command.params.append(option)
-    if isinstance(command, click.Group):
-        for below in command.commands.values():
-            _add_common_options(below)
+        where = "a Dask cluster on this machine" if address == "local" else address
+        output.note(
+            f"Using {counted(len(threads), 'worker')} "
+            f"({counted(sum(threads.values()), 'thread')}) on {where}."
+        )
+        yield client
 
 
-def _setter(field: str) -> Any:
-    def set_field(ctx: click.Context, option: click.Parameter, value: bool) -> None:
-        if value:
-            setattr(current_output(ctx), field, True)
+@contextmanager
+def _local_client(jobs: int | None) -> Iterator[Any]:
+    from distributed import Client, LocalCluster
 
-    return set_field
+    size: dict[str, Any] = (
+        {} if jobs is None else {"n_workers": jobs, "threads_per_worker": 1}
+    )
+    with (
+        # Silence warnings about workers that are slow to stop.
+        LocalCluster(dashboard_address=":0", silence_logs=logging.ERROR, **size) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _remote_client(address: str) -> Iterator[Any]:
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"cannot reach a Dask scheduler at {address!r} "
+            f"({' '.join(str(error).split())}); start one with dask scheduler, or use "
+            f"--cluster local"
+        ) from error
+    with client:
+        yield client

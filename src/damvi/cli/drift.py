@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..messages import counted
-from .console import Output, check_output_file, current_output
+from .console import Output, check_output_file, current_output, load_whole
 
 if TYPE_CHECKING:
     from ..drift import Drift
@@ -69,7 +69,6 @@ def drift(
     """
     from ..drift import DriftError
     from .figures import plain_table
-    from .loading import load_whole
 
     output = current_output()
     if out is not None:

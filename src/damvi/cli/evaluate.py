@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..messages import counted
-from .console import check_output_file, current_output
+from .console import check_output_file, current_output, load_with_table
 from .fit import COST, SHARE, check_guarantee
 
 
@@ -62,7 +62,6 @@ def evaluate(
     guarantee, if there are enough of them; -o saves the model with that threshold.
     """
     from .figures import interval_table, show_guarantee, wording
-    from .loading import load_with_table
 
     output = current_output()
     if out is not None and guarantee is None:

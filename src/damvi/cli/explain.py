@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from .console import Output, check_output_file, current_output, no_formula, printable
+from .console import (
+    Output,
+    check_output_file,
+    current_output,
+    load_with_table,
+    no_formula,
+    printable,
+)
 
 MOST_COLUMNS = 15
 MOST_PARTS = 3
@@ -44,8 +51,6 @@ def explain(
     the score. With three or more classes, the score is the share of the vote for one class:
     the predicted one, or --class.
     """
-    from .loading import load_with_table
-
     output = current_output()
     if out is not None:
         check_output_file(out, model, data)

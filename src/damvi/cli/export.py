@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Output, check_output_file, current_output
+from .console import Output, check_output_file, current_output, load_whole
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -38,8 +38,6 @@ def export(model: Path, form: str, out: Path | None) -> None:
 
     The Export page of the guide shows how to run the result, and what is exact.
     """
-    from .loading import load_whole
-
     output = current_output()
     path = out or model.with_name(model.stem + ENDINGS[form])
     check_output_file(path, model)

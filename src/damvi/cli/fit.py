@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Output, check_output_file, current_output, to_json
+from .console import (
+    Output,
+    check_output_file,
+    cluster_client,
+    current_output,
+    load_whole,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from ..model import Fit, Metric, Model, Prepared
@@ -199,7 +206,6 @@ def fit(
     """
     from ..model import options_like, refuse_in_blocks, why_in_blocks
     from ..outofcore import ParquetTable
-    from .loading import load_whole
 
     output = current_output()
     if target is None and like is None:
@@ -324,7 +330,6 @@ def fit_file(
     """
     from ..model import Watch, train
     from .figures import show_table
-    from .resources import cluster_client
 
     class Shown(Watch):
         verbose = output.shows_progress
@@ -356,14 +361,13 @@ def fit_file(
 
 def _save(output: Output, found: Fit, out: Path) -> None:
     """Write the model and its scores, and print the scores."""
-    from .._files import write_whole
     from .figures import show_scores
 
     model = found.model
     model.save(out)
     beside = out.with_name(f"{out.stem}.scores.json")
     summary = {"model": str(out), "scores_file": str(beside), **model.as_dict()}
-    write_whole(beside, to_json(summary) + "\n")
+    write_json(beside, summary)
     show_scores(output, model, found.comparison, found.metric)
     size = out.stat().st_size / 1e6
     output.say(f"\nSaved the model to {out} ({size:.1f} MB) and its scores to {beside}.")

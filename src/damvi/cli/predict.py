@@ -19,8 +19,15 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from .._files import discarded, remove_at_end, whole_file
-from .console import Output, check_output_file, current_output, no_formula, printable
-from .loading import load_whole, without_garbage_collection
+from .console import (
+    Output,
+    check_output_file,
+    current_output,
+    load_whole,
+    no_formula,
+    printable,
+    without_garbage_collection,
+)
 
 if TYPE_CHECKING:
     from ..drift import Drift

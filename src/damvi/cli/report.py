@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .console import check_output_file, current_output
+from .console import check_output_file, current_output, load_with_table
 
 
 @click.command()
@@ -35,7 +35,6 @@ def report(model: Path, data: Path, target: str | None, out: Path) -> None:
     quoted pattern; large ones are sampled.
     """
     from ..report.words import basis, lead
-    from .loading import load_with_table
 
     output = current_output()
     check_output_file(out, model, data)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .console import check_output_file, current_output
+from .console import check_output_file, current_output, load_with_table
 
 MOST_ROWS = 20
 PATH = click.Path(path_type=Path)
@@ -57,7 +57,6 @@ def review(
     and scored out of sample. If DATA has both kinds, each gets half of the budget.
     """
     from .figures import show_rows
-    from .loading import load_with_table
     from .predict import split_names
 
     output = current_output()

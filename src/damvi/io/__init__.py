@@ -5,18 +5,18 @@ The format is described in ``docs/model_files.md``, the exports (ONNX, skops, sc
 in ``docs/export.md``.
 """
 
-from .container import ModelFileError
+from .checks import ModelFileError
+from .container import ALLOWED
 from .files import (
+    ModelParts,
+    Training,
     library_versions,
     load,
     save,
     summarize,
 )
-from .objects import ALLOWED
-from .onnx_export import to_onnx
-from .onnx_feeder import export_onnx
+from .onnx_export import export_onnx, to_onnx
 from .sklearn_export import to_sklearn, to_skops
-from .state import ModelParts, Training
 
 __all__ = [
     "ALLOWED",

@@ -17,27 +17,33 @@ import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..voters.trees.estimators import MAX_CLASSES
-from .booster_parts import (
+from .catboost_models import check_catboost, read_catboost, rebuild_catboost
+from .checks import (
     MOST_FEATURES,
     NUMBERS,
     Column,
+    ModelFileError,
     Parts,
-    check_classes,
-    check_columns,
-    check_counts,
+    require,
+    require_array,
+    require_columns,
+    require_counts,
+    require_depth,
+    require_family,
     require_int,
+    require_labels,
     require_names,
     split,
 )
-from .catboost_models import check_catboost, read_catboost, rebuild_catboost
-from .checks import require, require_array, require_depth, require_family
-from .container import Json, ModelFileError, Reader, Writer
+
+if TYPE_CHECKING:
+    from .container import Json, Reader, Writer
 
 LIGHTGBM, XGBOOST = "lightgbm.LGBMClassifier", "xgboost.XGBClassifier"
 CATBOOST = "catboost.CatBoostClassifier"
@@ -290,21 +296,21 @@ def check_lightgbm(parts: Parts) -> None:
         (width == 1) == (parts["objective"] == "binary"), "an objective for other classes"
     )
     require(width != 2 or parts["objective"] == "multiclassova", "number of classes")
-    check_classes(parts["classes"], max(width, 2))
+    require_labels(parts["classes"], max(width, 2))
     names, n_trees = parts["names"], len(parts["n_leaves"])
     require_names(names, len(names))
     n_features = require_int(len(names), 1, MOST_FEATURES, "features:")
     require(all(LIGHTGBM_NAME.fullmatch(name) for name in names), "feature names")
     require(len(set(names)) == n_features and type(parts["named"]) is bool, "names")
     n_leaves = len(parts["leaf_value"])
-    check_counts(parts["n_leaves"], n_leaves, 1, "leaves")
+    require_counts(parts["n_leaves"], n_leaves, 1, "leaves")
     require(n_trees % width == 0, "missing trees of some classes")
     best = require_int(parts["best_iteration"], -1, n_trees // width, "best iteration")
     require_int(parts["best_of_model"], 0, max(best, 0), "best iteration")
-    check_columns(parts, LIGHTGBM_NODES, n_leaves - n_trees, free=["threshold"])
+    require_columns(parts, LIGHTGBM_NODES, n_leaves - n_trees, free=["threshold"])
     require(not np.isnan(parts["threshold"]).any(), "threshold has numbers out of range")
-    check_columns(parts, LIGHTGBM_LEAVES, n_leaves)
-    check_columns(parts, [("shrinkage", np.float64)], n_trees)
+    require_columns(parts, LIGHTGBM_LEAVES, n_leaves)
+    require_columns(parts, [("shrinkage", np.float64)], n_trees)
     feature = parts["split_feature"]
     require(((feature >= 0) & (feature < n_features)).all(), "features out of range")
     left, right, inner, roots = lightgbm_children(parts)
@@ -313,10 +319,10 @@ def check_lightgbm(parts: Parts) -> None:
     kinds = parts["decision_type"]
     require((kinds < 12).all(), "unknown kind of splits")
     n_sets = len(parts["set_words"])
-    check_counts(parts["n_sets"], n_sets, 0, "sets")
+    require_counts(parts["n_sets"], n_sets, 0, "sets")
     require(len(parts["n_sets"]) == n_trees, "missing sets")
     if n_sets:
-        check_counts(parts["set_words"], len(parts["cat_threshold"]), 1, "set sizes")
+        require_counts(parts["set_words"], len(parts["cat_threshold"]), 1, "set sizes")
     require_array(parts["cat_threshold"], np.uint32, (None,), "sets")
     by_set = (kinds & CATEGORICAL) != 0
     most = np.repeat(parts["n_sets"], parts["n_leaves"] - 1)[by_set]
@@ -519,7 +525,7 @@ def check_xgboost(parts: Parts) -> None:
         require_names(parts[name], n_features if parts[name] else 0)
     require(set(parts["types"]) <= set(FEATURE_TYPES), "feature types")
     n, n_trees = len(parts["left_children"]), len(parts["n_nodes"])
-    roots = check_counts(parts["n_nodes"], n, 1, "nodes")
+    roots = require_counts(parts["n_nodes"], n, 1, "nodes")
     n_parallel = require_int(parts["n_parallel"], 1, n_trees, "trees per round:")
     require(n_trees % (width * n_parallel) == 0, "missing trees of some classes")
     n_rounds, best = n_trees // (width * n_parallel), parts["best_iteration"]
@@ -530,7 +536,7 @@ def check_xgboost(parts: Parts) -> None:
     require_array(parts["of_class"], np.int64, (n_trees,), "classes of trees")
     expected = np.tile(np.repeat(np.arange(width), n_parallel), n_rounds)
     require((parts["of_class"] == expected).all(), "trees assigned to wrong classes")
-    check_columns(parts, XGBOOST_NODES, n)
+    require_columns(parts, XGBOOST_NODES, n)
     left, right, feature = (
         parts[name].astype(np.int64)
         for name in ("left_children", "right_children", "split_indices")
@@ -585,13 +591,13 @@ def _check_xgboost_sets(
 ) -> None:
     """Check categorical splits. A set takes one bit per code up to its largest."""
     n_sets = len(parts["categories_nodes"])
-    sets = check_counts(parts["n_sets"], n_sets, 0, "sets")
+    sets = require_counts(parts["n_sets"], n_sets, 0, "sets")
     require(len(sets) == len(roots), "missing sets")
-    check_columns(parts, XGBOOST_SETS, n_sets)
+    require_columns(parts, XGBOOST_SETS, n_sets)
     require_array(parts["categories"], np.int32, (None,), "categories")
     by_set = np.zeros(len(inner), dtype=bool)
     if n_sets:
-        check_counts(parts["categories_sizes"], len(parts["categories"]), 1, "set sizes")
+        require_counts(parts["categories_sizes"], len(parts["categories"]), 1, "set sizes")
         tree = np.repeat(np.arange(len(roots) - 1), np.diff(sets))
         nodes = parts["categories_nodes"] + roots[tree]
         ok = (parts["categories_nodes"] >= 0) & (nodes < roots[tree + 1])

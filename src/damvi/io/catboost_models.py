@@ -22,18 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..voters.trees.estimators import MAX_CLASSES
-from .booster_parts import (
+from .checks import (
     MOST_FEATURES,
     Column,
     Parts,
-    check_classes,
-    check_columns,
-    check_counts,
+    require,
+    require_array,
+    require_columns,
+    require_counts,
     require_int,
+    require_labels,
     require_names,
     split,
 )
-from .checks import require, require_array
 
 MOST_QUESTIONS = 16
 MOST_ELEMENTS = 16
@@ -175,7 +176,7 @@ def check_catboost(parts: Parts) -> None:
     require(len(bias) == 1 or 2 < len(bias) <= MAX_CLASSES, "unknown kind of bias")
     require(isinstance(parts["scale"], float), "unknown kind of scale")
     require(np.isfinite([parts["scale"], *bias]).all(), "unknown kind of bias")
-    check_classes(parts["classes"], max(len(bias), 2))
+    require_labels(parts["classes"], max(len(bias), 2))
     kind = parts["classes"].dtype.kind
     texts = all(type(one) is str for one in parts["classes"].tolist())
     require(kind in LABELS or texts, "unknown kind of classes")
@@ -197,14 +198,14 @@ def check_catboost(parts: Parts) -> None:
     n_splits = len(parts["borders"])
     if "categorical" in parts:
         n_splits = _check_rates(parts)
-    check_counts(parts["depth"], len(parts["splits"]), 0, "questions")
+    require_counts(parts["depth"], len(parts["splits"]), 0, "questions")
     require((parts["depth"] <= MOST_QUESTIONS).all(), "trees too deep")
-    check_columns(parts, [("splits", np.int64)], len(parts["splits"]))
+    require_columns(parts, [("splits", np.int64)], len(parts["splits"]))
     splits = parts["splits"]
     require(((splits >= 0) & (splits < n_splits)).all(), "borders out of range")
     n_leaves = int((2 ** parts["depth"]).sum())
-    check_columns(parts, [("leaf_weights", np.float64)], n_leaves)
-    check_columns(parts, [("leaf_values", np.float64)], n_leaves * len(bias))
+    require_columns(parts, [("leaf_weights", np.float64)], n_leaves)
+    require_columns(parts, [("leaf_values", np.float64)], n_leaves * len(bias))
     require(n_trees > 0, "no trees")
     importances = parts["importances"]
     if importances is not None:
@@ -226,8 +227,8 @@ def _check_categorical(parts: Parts, n_features: int) -> int:
 def _check_borders(parts: Parts, name: str, n: int, least: int) -> None:
     """Check that the borders of each of ``n`` features rise, in CatBoost's precision."""
     borders, counts = parts[name], parts[f"n_{name}"]
-    check_columns(parts, [(name, np.float64)], len(borders))
-    starts = check_counts(counts, len(borders), least, name, n)
+    require_columns(parts, [(name, np.float64)], len(borders))
+    starts = require_counts(counts, len(borders), least, name, n)
     require((np.abs(borders) <= LARGEST_SINGLE).all(), f"{name} out of range")
     single = borders.astype(np.float32)
     rises = np.ones(len(borders), dtype=bool)
@@ -240,26 +241,26 @@ def _check_rates(parts: Parts) -> int:
     """Check the parts that :func:`_read_rates` returns; return the number of splits."""
     n_categorical, n_tables = len(parts["categorical"]), len(parts["table_kinds"])
     values, hashes = parts["values"], parts["hashes"]
-    check_columns(parts, [("values", INT)], len(values))
-    starts = check_counts(parts["n_values"], len(values), 0, "values", n_categorical)
+    require_columns(parts, [("values", INT)], len(values))
+    starts = require_counts(parts["n_values"], len(values), 0, "values", n_categorical)
     for own in split(values, starts):
         require(len(np.unique(own)) == len(own), "duplicate values")
     columns: list[Column] = [("table_kinds", np.int64), ("totals", np.int64)]
-    check_columns(parts, columns, n_tables)
+    require_columns(parts, columns, n_tables)
     kinds, totals = parts["table_kinds"], parts["totals"]
     require(((kinds >= 0) & (kinds < len(TABLES))).all(), "unknown kind of tables")
     require(((totals >= 0) & (totals <= LARGEST_INT)).all(), "totals out of range")
     _check_elements(parts, n_categorical, n_tables)
     # The hashes of each table, and its counts.
-    check_columns(parts, [("hashes", np.uint64)], len(hashes))
+    require_columns(parts, [("hashes", np.uint64)], len(hashes))
     n_hashes = parts["n_hashes"]
-    starts = check_counts(n_hashes, len(hashes), 1, "hashes", n_tables)
+    starts = require_counts(n_hashes, len(hashes), 1, "hashes", n_tables)
     require((hashes != NO_HASH).all(), "hashes out of range")
     for own in split(hashes, starts) if n_tables else []:
         require((own[1:] > own[:-1]).all(), "hashes out of order")
         require(_probes(own) <= MOST_PROBES * len(own), "too many hashes alike")
     widths = _widths(parts)
-    check_columns(parts, [("counts", INT)], int((n_hashes * widths).sum()))
+    require_columns(parts, [("counts", INT)], int((n_hashes * widths).sum()))
     require((parts["counts"] >= 0).all(), "counts out of range")
     by_hash = np.repeat(widths, n_hashes)
     sums = np.add.reduceat(parts["counts"], np.cumsum(by_hash) - by_hash, dtype=np.int64)
@@ -267,12 +268,12 @@ def _check_rates(parts: Parts) -> int:
     # The rates.
     n_rates = len(parts["rate_tables"])
     columns = [("rate_tables", np.int64), ("rate_classes", np.int64)]
-    check_columns(parts, columns, n_rates)
+    require_columns(parts, columns, n_rates)
     tables, classes = parts["rate_tables"], parts["rate_classes"]
     require(((tables >= 0) & (tables < n_tables)).all(), "tables out of range")
     most = np.maximum(widths[tables] - 2, 0)
     require(((classes >= 0) & (classes <= most)).all(), "classes of rates out of range")
-    check_columns(parts, [("priors", np.float64)], n_rates * len(PRIORS))
+    require_columns(parts, [("priors", np.float64)], n_rates * len(PRIORS))
     priors = parts["priors"].reshape(n_rates, len(PRIORS))
     require((np.abs(priors) <= LARGEST_SINGLE).all(), "priors out of range")
     require((priors[:, PRIORS.index("prior_denomerator")] > 0).all(), "priors out of range")
@@ -302,8 +303,8 @@ def _widths(parts: Parts) -> NDArray[np.int64]:
 def _check_elements(parts: Parts, n_categorical: int, n_tables: int) -> None:
     """Check that each table is of other elements, in CatBoost's order of their kinds."""
     elements = parts["elements"]
-    check_columns(parts, [("elements", np.int64)], len(elements))
-    starts = check_counts(parts["n_elements"], len(elements), 1, "elements", n_tables)
+    require_columns(parts, [("elements", np.int64)], len(elements))
+    starts = require_counts(parts["n_elements"], len(elements), 1, "elements", n_tables)
     require((parts["n_elements"] <= MOST_ELEMENTS).all(), "elements out of range")
     sizes = n_categorical, len(parts["borders"]), len(parts["values"])
     require(((elements >= 0) & (elements < sum(sizes))).all(), "elements out of range")

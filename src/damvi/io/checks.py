@@ -1,13 +1,14 @@
 """Validate the objects in a model file: parameters, curves, trees and columns.
 
 A file may come from anyone, so each object is checked once, when it is read; predictions
-then need no checks. Trees of other libraries have further checks in their own modules.
+then need no checks. Trees of other libraries have further checks in their own modules, by
+the functions at the start of this one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from inspect import signature
 from typing import Any
 
@@ -48,8 +49,13 @@ from ..voters.trees.forest import (
     Forest,
     trees_of,
 )
-from .container import ModelFileError
 
+Parts = dict[str, Any]
+"""Columns of the trees of a model, concatenated over all trees."""
+Column = tuple[str, Any]
+"""Name and dtype of one of them."""
+MOST_FEATURES = 2**24
+NUMBERS = (type(None), bool, int, float, np.bool_, np.integer, np.floating)
 MOST_WEIGHT = 2**62
 DEEPEST = 4096
 """Maximum depth of a tree."""
@@ -59,6 +65,13 @@ LARGEST_OF_WORDS = 1e6
 """Weights are logarithms, and directions have length 1."""
 ROUNDING = 1e-12
 """Tolerance for sorted mean votes that differ in the last bit."""
+
+
+class ModelFileError(ValueError):
+    """A file is not a model, is damaged, or cannot be used here; see the message.
+
+    Also raised on save, for a model that cannot be stored.
+    """
 
 
 def require(condition: Any, complaint: str) -> None:
@@ -131,6 +144,53 @@ def require_depth(
         require(depth <= DEEPEST, f"trees of more than {DEEPEST:,} levels")
         depths[trees] = depth
         level = np.concatenate([left[parents], right[parents]])
+
+
+def require_int(value: Any, least: int, most: int, what: str) -> int:
+    is_whole = type(value) is int and least <= value <= most
+    require(is_whole, f"{what} {str(value)[:40]}")
+    return int(value)
+
+
+def require_counts(
+    counts: Any, end: int, least: int, what: str, n: int | None = None
+) -> NDArray[np.int64]:
+    """Check ``n`` item counts that must add up to ``end``; return the start offsets.
+
+    If ``n`` is None, there may be any number of counts but none.
+    """
+    require_array(counts, np.int64, (n,), what)
+    require(n is not None or len(counts) > 0, f"no {what}")
+    require(((counts >= least) & (counts <= end)).all(), f"{what} out of range")
+    require(sum(counts.tolist()) == end, f"{what} do not add up")
+    return np.append(0, np.cumsum(counts))
+
+
+def require_columns(
+    parts: Parts, columns: list[Column], n: int, free: Collection[str] = ()
+) -> None:
+    """Check columns of ``n`` entries; all must be finite except those in ``free``."""
+    for name, dtype in columns:
+        require_array(parts[name], dtype, (n,), name)
+        if np.dtype(dtype).kind == "f" and name not in free:
+            require(np.isfinite(parts[name]).all(), f"{name} has numbers out of range")
+
+
+def require_names(names: Any, n: int) -> None:
+    require(isinstance(names, list) and len(names) == n, "feature names")
+    require(all(type(name) is str for name in names), "feature names")
+
+
+def require_labels(classes: Any, n: int) -> None:
+    """Check that there are labels for ``n`` classes."""
+    ok = isinstance(classes, np.ndarray) and classes.shape == (n,)
+    require(ok and classes.dtype.kind in "biufUO", "wrong number of classes")
+    require(all(isinstance(one, (str, *NUMBERS[1:])) for one in classes), "classes")
+    require(len(set(classes.tolist())) == n, "duplicate classes")
+
+
+def split(column: NDArray[Any], starts: NDArray[np.int64]) -> list[NDArray[Any]]:
+    return np.split(column, starts[1:-1])
 
 
 # Parameters.

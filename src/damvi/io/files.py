@@ -1,4 +1,7 @@
-"""Save, load and summarize model files."""
+"""Save and load models: what is stored of them, and how it is checked.
+
+All knowledge of the estimators' attributes in this package is in this file.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,31 @@ import platform
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .._files import write_whole
-from ..voters import PoolVoters
+from ..classifier import DAMVIClassifier
+from ..decision import Calibrator, Decision, Guarantee, Tuning
+from ..decision.calibration import ClassCurves
+from ..decision.guarantees import RATES
+from ..labels import MAX_CLASSES, Labels, vote_shape
+from ..tables import Schema, Target, TargetOfMany
+from ..tables.profile import Profile, Tally, check_profile
+from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.estimators import TreeVoters
-from .container import FORMAT, MANIFEST, Json, ModelFileError, Reader, Writer, pack, unpack
-from .objects import Objects
-from .state import (
-    Estimator,
-    Fitted,
-    ModelParts,
-    read_estimator,
-    read_fitted,
-    read_table,
-    write_estimator,
-    write_table,
-)
+from ..voting import DAMVIVotingClassifier
+from ..weighting import PlainVoteComparison
+from .checks import ModelFileError, check_params, check_width, has_shape, is_vote_curve
+from .container import FORMAT, MANIFEST, Json, Reader, Writer, pack, unpack
 
 LONGEST_JSON = 2**26
 """Maximum size of the JSON in bytes; arrays are stored separately."""
@@ -37,6 +43,36 @@ MANY_VALUES = 2**20
 """Maximum number of JSON values for small files; larger files may have one per byte."""
 ALWAYS = ("numpy", "scipy", "scikit-learn")
 BOOSTERS = ("lightgbm", "xgboost", "catboost")
+Estimator = DAMVIClassifier | DAMVIVotingClassifier
+ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind for kind in (DAMVIClassifier, DAMVIVotingClassifier)
+}
+ATTRIBUTES = (
+    "n_features_in_",
+    "feature_names_in_",
+    "weights_",
+    "threshold_",
+    "c_bound_",
+    "gibbs_risk_",
+    "disagreement_",
+    "voters_",
+    "seed_",
+    "sampling_digest_",
+    "row_hashes_",
+    "row_hash_step_",
+)
+"""All fitted attributes except the classes, the decision, and the votes on the training
+rows, which are too large."""
+SOMETIMES = {"feature_names_in_", "seed_", "sampling_digest_"}
+CLASSES = ("classes", "pos_label", "order")
+VOTE = "out_of_sample_vote"
+DECIDED = ("threshold", "comparison", "tuning", VOTE, "calibrator")
+"""Attributes of the decision learned from these votes."""
+COUNTS = ("positives", "negatives", "found", "alarms", "counted", "needed")
+TEXTS = {"words", "price"}
+"""Texts of a guarantee, which follow from its numbers."""
+TOLD = {one.name for one in fields(Guarantee)} - {"hashes", "of"} | TEXTS
+"""Keys of a guarantee; figures at its threshold are optional."""
 
 
 def save(
@@ -76,7 +112,7 @@ def save(
     >>> bool((loaded.vote(X) == model.vote(X)).all())
     True
     """
-    writer = Writer(Objects(trusted).write)
+    writer = Writer(trusted)
     stored: dict[str, Json] = {}
     if isinstance(model, ModelParts):
         stored |= write_table(writer, model)
@@ -124,7 +160,7 @@ def _load(
         stored = _read_manifest(members.pop(MANIFEST, b""), Path(path).stat().st_size)
         versions = {str(name): str(value) for name, value in stored["versions"].items()}
         _warn_of_other_versions(versions, _kinds(stored))
-        reader = Reader(members, Objects(trusted).read)
+        reader = Reader(members, trusted)
         model = read_estimator(reader, stored["classifier"])
         if "schema" in stored:
             model = read_table(reader, stored, model)
@@ -232,6 +268,488 @@ def _installed(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+# A classifier.
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The parts of a fitted estimator that exports and summaries use.
+
+    Attributes
+    ----------
+    voters : TreeVoters, BaggedVoters or PoolVoters
+    weights : ndarray of shape (K,)
+    labels : Labels
+    threshold : float, or ndarray of shape (C,) for C > 2
+    calibrator : function or None
+        Maps votes to probabilities of the positive class, or of all C > 2 classes.
+    n_features : int
+    feature_names : ndarray of str or None
+    sampled_rows : bool
+        Whether only a sample of the training rows is recorded, as for very large tables.
+    """
+
+    voters: Any
+    weights: NDArray[np.float64]
+    labels: Labels
+    threshold: Any
+    calibrator: Any
+    n_features: int
+    feature_names: Any
+    sampled_rows: bool
+
+    @property
+    def n_classes(self) -> int:
+        return self.labels.n_classes
+
+    @property
+    def positive(self) -> int:
+        """The index of the positive class of two."""
+        return int(self.labels.pos_label == self.labels.classes[1])
+
+
+def read_fitted(model: Estimator) -> Fitted:
+    """Return the parts of a fitted estimator."""
+    check_is_fitted(model, "weights_")
+    return Fitted(
+        voters=model.voters_,
+        weights=model.weights_,
+        labels=model.labels_,
+        threshold=model.threshold_,
+        calibrator=model.decision_.calibrator,
+        n_features=model.n_features_in_,
+        feature_names=getattr(model, "feature_names_in_", None),
+        sampled_rows=model.row_hash_step_ > 1,
+    )
+
+
+def write_estimator(writer: Writer, model: Any) -> dict[str, Json]:
+    """Return parameters and fitted attributes."""
+    name = type(model).__name__
+    if type(model) is not ESTIMATORS.get(name):
+        raise ModelFileError(f"only {' or '.join(ESTIMATORS)} can be saved, not {name}")
+    if not hasattr(model, "weights_"):
+        raise ModelFileError("the classifier is not fitted; call fit before saving")
+    # Write the voters first, so that errors name a voter.
+    known, decision = vars(model), model.decision_
+    fitted = writer.state({name: known[name] for name in ATTRIBUTES if name in known})
+    classes = writer.state({name: getattr(model.labels_, name) for name in CLASSES})
+    learned = {name: getattr(decision, name) for name in DECIDED if name != VOTE}
+    decided = writer.state(learned | {VOTE: decision.saved_vote})
+    params = {}
+    for param, value in model.get_params(deep=False).items():
+        with writer.within(f"the classifier's parameter {param!r}"):
+            params[param] = writer.write(value)
+    return {
+        "estimator": name,
+        "fitted": fitted,
+        "classes": classes,
+        "decided": decided,
+        "params": params,
+    }
+
+
+def read_estimator(reader: Reader, stored: dict[str, Json]) -> Estimator:
+    """Restore a classifier."""
+    name = stored["estimator"]
+    if not isinstance(name, str) or name not in ESTIMATORS:
+        raise ModelFileError("unknown kind of classifier")
+    model = ESTIMATORS[name]()
+    fitted, params = reader.state(stored["fitted"]), reader.state(stored["params"])
+    if params.keys() != model.get_params(deep=False).keys():
+        odd = sorted(params.keys() ^ model.get_params(deep=False).keys())
+        raise ModelFileError(f"its classifier has unexpected parameters ({', '.join(odd)})")
+    for param, value in params.items():
+        setattr(model, param, value)
+    _check_params(model)
+    if not set(ATTRIBUTES) - SOMETIMES <= fitted.keys() <= set(ATTRIBUTES):
+        odd = sorted(set(ATTRIBUTES) ^ fitted.keys())
+        raise ModelFileError(f"the classifier is incomplete ({', '.join(odd)})")
+    classes, decided = reader.state(stored["classes"]), reader.state(stored["decided"])
+    if decided.keys() != set(DECIDED) or classes.keys() != set(CLASSES):
+        raise ModelFileError("the classifier's decision is incomplete")
+    if decided[VOTE] is None:  # fitted out of core
+        del decided[VOTE]
+    vars(model).update(
+        fitted,
+        labels_=Labels.restored(**classes),
+        classes_=classes["classes"],
+        pos_label_=classes["pos_label"],
+        decision_=Decision.restored(**decided),
+    )
+    _check_labels(model.labels_)
+    _check_fitted(model)
+    _check_voters(model, model.voters_)
+    _check_decision(model)
+    return model
+
+
+def _check_params(model: Estimator) -> None:
+    """Check the parameters that predictions use."""
+    check_params(model)
+    if isinstance(model, DAMVIVotingClassifier):
+        named = model.estimators
+        _require(isinstance(named, (str, list)), "estimators")
+        for entry in named if isinstance(named, list) else ():
+            pair = isinstance(entry, tuple) and len(entry) == 2
+            _require(pair and isinstance(entry[0], str), "estimators")
+    try:
+        get_tags(model)
+        model.get_params()
+    except Exception as error:  # any class or parameter may raise its own error
+        raise ModelFileError("the classifier has invalid parameters") from error
+
+
+def _check_labels(labels: Labels) -> None:
+    classes, order = labels.classes, labels.order
+    _require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_")
+    n = len(classes)
+    _require(2 <= n <= MAX_CLASSES and len(np.unique(classes)) == n, "classes_")
+    _require(_is_array(order, np.intp, (n,)), "class order")
+    _require(np.array_equal(np.sort(order), np.arange(n)), "class order")
+    if n == 2:
+        _require((classes == labels.pos_label).sum() == 1, "pos_label_")
+    else:
+        _require(labels.pos_label is None, "pos_label_")
+
+
+def _check_fitted(model: Estimator) -> None:
+    voters, weights = model.voters_, model.weights_
+    _require(isinstance(voters, (TreeVoters, BaggedVoters, PoolVoters)), "voters")
+    is_pool = isinstance(voters, PoolVoters)
+    _require(is_pool == isinstance(model, DAMVIVotingClassifier), "voters")
+    _require(_is_array(weights, np.float64, (len(voters),)), "weights_")
+    _require((weights >= 0).all() and abs(weights.sum() - 1) < 1e-6, "weights_")
+    _require(model.labels_.allows(model.threshold_), "threshold_")
+    width = model.n_features_in_
+    _require(type(width) is int and width > 0, "n_features_in_")
+    for name in ("c_bound_", "gibbs_risk_", "disagreement_"):
+        _require(_is_number(getattr(model, name)), name)
+    hashes, step = model.row_hashes_, model.row_hash_step_
+    _require(_is_array(hashes, np.uint64, (None,)), "row hashes")
+    _require((hashes[1:] >= hashes[:-1]).all(), "row hashes")
+    _require(type(step) is int and 1 <= step < 2**62, "row hashes")
+
+
+def _check_voters(model: Estimator, voters: Any) -> None:
+    n_classes = model.labels_.n_classes
+    if isinstance(voters, TreeVoters):
+        _require(model.n_features_in_ == len(voters.features), "n_features_in_")
+        _require(voters.n_classes == n_classes, "voters' classes")
+        return
+    _require(isinstance(voters.estimators, list), "voters")
+    _require(len(voters.estimators) == len(voters), "voters")
+    for voter in voters.estimators:
+        check_width(voter, model.n_features_in_)
+    if isinstance(voters, BaggedVoters):
+        _require(_is_array(voters.n_without_class, np.intp, (n_classes,)), "classes seen")
+        _check_known(voters)
+        return
+    _require(isinstance(voters.names, tuple), "voters' names")
+    _require(all(type(name) is str for name in voters.names), "voters' names")
+    _require(voters.voting in ("hard", "soft"), "voting")
+    curves, known = voters.calibrators, voters.classes
+    _require(curves is None or len(curves) == len(voters), "calibrators")
+    _require(curves is None or voters.voting == "soft", "calibrators")
+    _require(
+        isinstance(known, np.ndarray) and known.shape == (n_classes,), "voters' classes"
+    )
+    _require(len(np.unique(known)) == n_classes, "voters' classes")
+    _check_known(voters)
+    # Fitted ones know the targets, and others the labels, of two the positive one last.
+    by_target = (np.arange(n_classes), model.labels_.by_target)
+    _require(any(np.array_equal(known, own) for own in by_target), "voters' classes")
+    for curve in curves or ():
+        by_class = curve.curves if isinstance(curve, ClassCurves) else (curve,)
+        _require(len(by_class) == len(model.labels_.reported), "calibrators")
+        _require(all(map(is_vote_curve, by_class)), "calibrators")
+
+
+def _check_known(voters: BaggedVoters | PoolVoters) -> None:
+    """Check that no voter predicts an unknown class."""
+    for voter in voters.estimators:
+        own = np.asarray(getattr(voter, "classes_", voters.classes))
+        _require(np.isin(own, voters.classes).all(), "voters' classes")
+
+
+def _check_decision(model: Estimator) -> None:
+    decision, labels = model.decision_, model.labels_
+    tuning, vote = decision.tuning, decision.saved_vote
+    calibrator: Any = decision.calibrator
+    _require(np.array_equal(decision.threshold, model.threshold_), "threshold_")
+    comparison: Any = decision.comparison
+    _require(
+        comparison is None or isinstance(comparison, PlainVoteComparison), "comparison_"
+    )
+    if comparison is not None:
+        _require(_is_number(comparison.learned), "comparison_")
+        _require(_is_number(comparison.plain), "comparison_")
+        _require(comparison.error is None or _is_number(comparison.error), "comparison_")
+        _require(type(comparison.plain_kept) is bool, "comparison_")
+    if vote is not None:
+        shape = vote_shape(None, labels.n_classes)
+        _require(_is_array(vote, np.float64, shape), "out-of-sample vote")
+        # Hashes also cover unlabelled rows.
+        _require(len(vote) <= len(model.row_hashes_), "out-of-sample vote")
+    if tuning is not None:
+        _require(isinstance(tuning, Tuning), "tuning_")
+        _require(np.array_equal(tuning.threshold, model.threshold_), "tuning_")
+        f1: Any = tuning.honest_f1
+        f1 = f1 if isinstance(f1, tuple) else (f1,)
+        _require(len(f1) == len(labels.reported), "tuning_")
+        _require(all(map(_is_number, f1)), "tuning_")
+    if calibrator is not None:
+        _require(isinstance(calibrator, Calibrator), "calibrator")
+        _require(len(calibrator.curves) == len(labels.reported), "calibrator")
+
+
+def _is_array(value: Any, dtype: Any, shape: tuple[int | None, ...]) -> bool:
+    """Whether it is an array of this dtype and shape; None matches any size."""
+    if not isinstance(value, np.ndarray) or value.dtype != dtype:
+        return False
+    return has_shape(value, shape)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) and not np.isnan(value)
+
+
+def _require(condition: Any, name: str) -> None:
+    """Reject the file unless the condition holds."""
+    if not condition:
+        raise ModelFileError(f"invalid {name} in the classifier")
+
+
+# A model of a table, and its measured quality.
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The training rows, stored so that they can be recognized and scored out of sample.
+
+    Attributes
+    ----------
+    hashes : ndarray of uint64, shape (n,)
+        ``damvi.hashing.row_hashes`` of the encoded table, with labels, in file order. For
+        very large tables, a sample chosen by the values.
+    vote : ndarray of float64, shape (n,), or (n, C) for C > 2 classes
+        Out-of-sample vote on each row, by voters and weights that have not seen its label;
+        NaN if there is none.
+    labels : ndarray of bool, shape (n,), or of uint8 for C > 2 classes
+        Whether the row is positive, or the index of its label in ``target.classes``.
+    threshold : ndarray of the shape of ``vote``, or None
+        Thresholds or factors learned on other rows. None: the model's.
+    probability : ndarray of the shape of ``vote``, or None
+        Calibrated on other rows.
+    blocks : ndarray of int16, shape (n,), or None
+        Block of similar rows that each row belongs to, see ``damvi.folds.alike_blocks``; -1
+        without a vote. None: no similar rows are known.
+    """
+
+    hashes: NDArray[np.uint64]
+    vote: NDArray[np.float64]
+    labels: NDArray[Any]
+    threshold: NDArray[np.float64] | None = None
+    probability: NDArray[np.float64] | None = None
+    blocks: NDArray[np.int16] | None = None
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Whether each row is positive; two classes only."""
+        if self.labels.dtype != bool:
+            raise ValueError("there is no positive class among three or more; use labels")
+        return self.labels
+
+
+@dataclass(frozen=True, eq=False)
+class ModelParts:
+    """The contents of a model file; see :class:`damvi.model.Model` for its methods.
+
+    Attributes
+    ----------
+    classifier : DAMVIClassifier or DAMVIVotingClassifier
+        Fitted on ``schema.encode(table)`` and a target of False and True (positive), or of
+        the indices of the labels in ``target.classes``.
+    schema : Schema
+    target : Target
+    training : Training
+    scores : dict
+        Out-of-sample scores from ``damvi fit``: plain values, ready for JSON.
+    made : dict
+        Provenance: command, seed, data fingerprint, versions, date.
+    profile : Profile or None
+        Summary of the columns in training, and of the out-of-sample decisions.
+    """
+
+    classifier: Estimator
+    schema: Schema
+    target: Target
+    training: Training
+    scores: dict[str, Any] = field(default_factory=dict)
+    made: dict[str, Any] = field(default_factory=dict)
+    profile: Profile | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return target, scores, columns and provenance as plain values."""
+        # The report plots the voters' figures; as text they are too long.
+        scores = {name: value for name, value in self.scores.items() if name != "voters"}
+        return {
+            "target": {"name": self.target.name, **self.target.told()},
+            **scores,
+            "columns": self.schema.as_dict()["columns"],
+            "made": self.made,
+        }
+
+
+def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
+    """Return everything except the classifier."""
+    n_classes = len(model.classifier.classes_)
+    if model.target.n_classes != n_classes:
+        raise ModelFileError(
+            f"the target has {model.target.n_classes} labels, but the classifier has "
+            f"{n_classes} classes"
+        )
+    _check_training(model.training, model.target)
+    return {
+        "schema": writer.write(model.schema.as_dict()),
+        "encoders": writer.write(model.schema.encoders),
+        "target": writer.state(vars(model.target)),
+        "training": writer.state(vars(model.training)),
+        "scores": writer.write(model.scores),
+        "made": writer.write(model.made),
+        "profile": None if model.profile is None else _write_profile(writer, model.profile),
+    }
+
+
+def _write_profile(writer: Writer, profile: Profile) -> Json:
+    kept = {"cuts": profile.cuts, "days": profile.days}
+    return writer.state(kept | vars(profile.tally))
+
+
+def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> ModelParts:
+    """Restore a model."""
+    target = Target(**reader.state(stored["target"]))
+    classes = target.classes
+    distinct = isinstance(classes, tuple) and len(set(classes)) == len(classes)
+    if not distinct or len(classes) in (1, 2):
+        raise ModelFileError("its target has no name")
+    target = TargetOfMany(**vars(target)) if classes else target
+    texts = (target.name, target.negative, target.positive, *classes)
+    named = all(type(text) is str for text in (*texts, target.kind))
+    if not named or type(target.merged) is not bool:
+        raise ModelFileError("its target has no name")
+    try:
+        target.as_given()
+    except (KeyError, ValueError):
+        raise ModelFileError("its target has labels of the wrong type") from None
+    if len({*target.texts}) < target.n_classes:
+        raise ModelFileError("both classes of its target have the same name")
+    if len(classifier.classes_) != target.n_classes:
+        raise ModelFileError("its target and classifier have different classes")
+    training = Training(**reader.state(stored["training"]))
+    _check_training(training, target)
+    scores, made = reader.read(stored["scores"]), reader.read(stored["made"])
+    if not isinstance(scores, dict) or not isinstance(made, dict):
+        raise ModelFileError("its scores are missing")
+    if not _is_plain(made.get("settings", {}), {dict}):
+        raise ModelFileError("its fit settings are invalid")
+    _check_guarantee(scores.get("guarantee"), classifier)
+    encoders = reader.read(stored["encoders"])
+    if not isinstance(encoders, dict):
+        raise ModelFileError("its encoders are missing")
+    schema = Schema.from_dict(reader.read(stored["schema"]), encoders)
+    profile = None
+    if stored["profile"] is not None:
+        kept = reader.state(stored["profile"])
+        profile = Profile(kept.pop("cuts"), kept.pop("days"), Tally(**kept))
+        if not check_profile(profile, schema, target.n_classes):
+            raise ModelFileError("its column profile is invalid")
+    return ModelParts(classifier, schema, target, training, scores, made, profile)
+
+
+def _is_plain(value: Any, kinds: set[type] | None = None) -> bool:
+    """Whether a value is a plain value or a container of these."""
+    if kinds is not None and type(value) not in kinds:
+        return False
+    match value:
+        case dict():
+            return all(type(k) is str and _is_plain(v) for k, v in value.items())
+        case list() | tuple():
+            return all(map(_is_plain, value))
+    return type(value) in (type(None), bool, int, float, str)
+
+
+def _check_guarantee(promise: Any, classifier: Any) -> None:
+    """Check that a guarantee matches the threshold, and word it by its numbers."""
+    if promise is None:
+        return
+    if not isinstance(promise, dict) or {*promise} - {"figures"} != TOLD:
+        raise ModelFileError("its guarantee has no text")
+    cut = promise["threshold"]
+    if not (cut is None or np.array_equal(cut, classifier.threshold_)):
+        raise ModelFileError("its guarantee is for another threshold")
+    counts = [promise[name] for name in COUNTS]
+    shares = promise["level"], promise["confidence"]
+    known = (
+        (cut is None or type(cut) is float)
+        and type(promise["rate"]) is str
+        and promise["rate"] in RATES
+        and all(type(share) is float and 0 < share < 1 for share in shares)
+        and all(type(count) is int and 0 <= count < 2**62 for count in counts)
+        and promise["found"] <= promise["positives"]
+        and promise["alarms"] <= promise["negatives"]
+        and type(promise["by_group"]) is bool
+        and type(promise["basis"]) is str
+        and _are_figures(promise.get("figures", {}))
+    )
+    if not known:
+        raise ModelFileError("its guarantee is invalid")
+    promise |= Guarantee(**{name: promise[name] for name in TOLD - TEXTS}).as_dict()
+
+
+def _are_figures(figures: Any) -> bool:
+    """Whether they are named figures with intervals."""
+    return isinstance(figures, dict) and all(
+        type(name) is str
+        and isinstance(one, dict)
+        and {*one} == {"value", "low", "high", "spread"}
+        and all(isinstance(number, float) for number in one.values())
+        for name, one in figures.items()
+    )
+
+
+def _check_training(training: Training, target: Target) -> None:
+    columns = (training.hashes, training.vote, training.labels)
+    arrays = all(isinstance(column, np.ndarray) for column in columns)
+    kinds = [np.uint64, np.float64, target.label_type]
+    if not arrays or [column.dtype for column in columns] != kinds:
+        raise ModelFileError("unknown kind of training rows")
+    n = len(training.hashes)
+    shapes = [(n,), vote_shape(n, target.n_classes), (n,)]
+    if [column.shape for column in columns] != shapes:
+        raise ModelFileError("its training rows are inconsistent")
+    if not (training.labels < target.n_classes).all():
+        raise ModelFileError("its training rows have labels out of range")
+    for column in (training.threshold, training.probability):
+        if column is None:
+            continue
+        if not isinstance(column, np.ndarray) or column.dtype != "float64":
+            raise ModelFileError("unknown kind of training rows")
+        if column.shape != training.vote.shape:
+            raise ModelFileError("its training rows are inconsistent")
+    blocks = training.blocks
+    if blocks is None:
+        return
+    if not isinstance(blocks, np.ndarray) or blocks.dtype != "int16":
+        raise ModelFileError("unknown kind of training rows")
+    if blocks.shape != (n,):
+        raise ModelFileError("its training rows are inconsistent")
+    has_vote = ~np.isnan(training.vote.reshape(n, -1)).any(axis=1)
+    numbers = np.unique(blocks[has_vote])
+    if len(numbers) < 2 or numbers[0] < 0:
+        raise ModelFileError("its training rows have invalid blocks")
 
 
 # The summary for ``damvi info``.

@@ -18,8 +18,8 @@ from ..voters.estimators import Relabelled
 from ..voters.trees.binning import UNKNOWN as CODE_OF_UNKNOWN
 from ..voters.trees.binning import Categories, HashedCategories
 from ..voters.trees.estimators import TreeVoters
+from .files import Fitted
 from .onnx_graph import Graph, interpolate
-from .state import Fitted
 
 MISSING_TEXTS = ("", "nan", "None", "<NA>")
 """Strings that stand for a missing category, unless they are categories."""

@@ -14,7 +14,7 @@ from .._files import write_whole
 from ..voters import BaggedVoters
 from ..voters.estimators import Relabelled
 from ..voters.trees.estimators import TreeVoters
-from .state import Estimator, Fitted, read_fitted
+from .files import Estimator, Fitted, read_fitted
 
 TIED = 1e-12
 """Votes this close are tied: the sums round differently in scikit-learn."""

@@ -7,7 +7,7 @@ objects could have any size, so none of them is read from a file.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -26,10 +26,21 @@ from sklearn.tree import (
 
 from .. import _compat
 from ..labels import MAX_CLASSES
-from .booster_parts import Parts, check_classes, check_columns, check_counts
 from .boosters import check_threads
-from .checks import require, require_array, require_depth, require_family
-from .container import Json, ModelFileError, Reader, Writer
+from .checks import (
+    ModelFileError,
+    Parts,
+    require,
+    require_array,
+    require_columns,
+    require_counts,
+    require_depth,
+    require_family,
+    require_labels,
+)
+
+if TYPE_CHECKING:
+    from .container import Json, Reader, Writer
 
 TREES = (
     DecisionTreeClassifier,
@@ -177,12 +188,12 @@ def _joined(tables: list[NDArray[Any]], columns: list[tuple[str, Any]]) -> Parts
 def _make_trees(parts: Parts, *, regress: bool) -> list[Any]:
     """Rebuild scikit-learn's trees from columns, which are validated here."""
     n, n_features = len(parts["left_child"]), parts["n_features"]
-    roots = check_counts(parts["n_nodes"], n, 1, "nodes")
-    check_columns(parts, NODES, n, free=FREE)
+    roots = require_counts(parts["n_nodes"], n, 1, "nodes")
+    require_columns(parts, NODES, n, free=FREE)
     values, width = parts["values"], 1
     if not regress:
         width = len(parts["classes"])
-        check_classes(parts["classes"], width)
+        require_labels(parts["classes"], width)
     require(0 < width <= MAX_CLASSES, "number of classes out of range")
     require_array(values, np.float64, (n, width), "values")
     require(np.isfinite(values).all(), "values are not finite")
@@ -268,18 +279,18 @@ def _rebuild_boosting(model: Any, parts: Parts) -> None:
     classes, start = parts["classes"], parts["start"]
     require(isinstance(classes, np.ndarray) and classes.ndim == 1, "no classes")
     n_classes = len(classes)
-    check_classes(classes, n_classes)
+    require_labels(classes, n_classes)
     require(2 <= n_classes <= MAX_CLASSES, "number of classes out of range")
     width = 1 if n_classes == 2 else n_classes  # the sums that it adds up
     require_array(start, np.float64, (width,), "start")
     require(np.isfinite(start).all(), "baseline is not finite")
     n, n_features = len(parts["left"]), parts["n_features"]
-    roots = check_counts(parts["n_nodes"], n, 1, "nodes")
+    roots = require_counts(parts["n_nodes"], n, 1, "nodes")
     require((len(roots) - 1) % width == 0, "wrong number of trees")
-    check_columns(parts, BOOSTED_NODES, n, free=FREE)
+    require_columns(parts, BOOSTED_NODES, n, free=FREE)
     for name in SETS:
         require_array(parts[name], np.uint32, (None, SET_WORDS), "sets")
-    sets = check_counts(parts["n_sets"], len(parts[SETS[0]]), 0, "sets")
+    sets = require_counts(parts["n_sets"], len(parts[SETS[0]]), 0, "sets")
     require(len(parts[SETS[1]]) == sets[-1] and len(sets) == len(roots), "missing sets")
     inner = parts["is_leaf"] == 0
     require((inner | (parts["is_leaf"] == 1)).all(), "is_leaf is not 0 or 1")

@@ -1,13 +1,20 @@
 """From a table to a fitted model with honest scores."""
 
 from .comparison import Comparison, Metric, as_metric, metric_for, parse_metric
-from .dataset import prepare_dataset
+from .dataset import DatasetRows, prepare_dataset
 from .evaluation import Evaluation
-from .fitting import fit_dataset, fit_table
 from .model import Model, load
-from .source import DatasetRows, files_of, why_in_blocks
-from .table import Prepared, prepare, with_unlabeled
-from .training import Fit, Watch, fit, options_like, refuse_in_blocks, train
+from .table import Prepared, files_of, prepare, why_in_blocks, with_unlabeled
+from .training import (
+    Fit,
+    Watch,
+    fit,
+    fit_dataset,
+    fit_table,
+    options_like,
+    refuse_in_blocks,
+    train,
+)
 
 __all__ = [
     "Comparison",

@@ -1,6 +1,7 @@
-"""Prepare a parquet dataset on disk; column types are inferred from a sample.
+"""Prepare a parquet dataset on disk, and read its rows.
 
-All labels are read. Features are encoded batch by batch, by the inferred schema.
+Column types are inferred from a sample. All labels are read. Features are encoded batch by
+batch, by the inferred schema.
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels import in_threads
-from ..hashing import Hashes, kept, row_hashes
+from ..hashing import Hashes, kept, row_bits, row_hashes
 from ..messages import progress_bar
 from ..outofcore import ParquetTable
 from ..outofcore.parquet import RowGroup, is_number, is_text
 from ..tables import (
     Schema,
     label_texts,
+    listed,
     notes_on,
     read_classes,
     suspicions,
@@ -46,6 +49,7 @@ SAMPLE_ROWS = 100_000
 """Size of the sample, balanced over the classes as far as possible."""
 MOST_GROUPS = 64
 """Row groups to sample from; more are read if a class is rare in these."""
+SAMPLE_SEED = 2**31 * 301
 ENOUGH_OF_A_CLASS = 1000
 MOST_LABELS = 2**16 - 1
 MISSING = MOST_LABELS
@@ -518,3 +522,106 @@ class EncodedTable(ParquetTable):
         encoder = self.encoder
         said = (super().digest(n_jobs), encoder.schema, dict(encoder.numbers))
         return sha256(repr(said).encode()).hexdigest()
+
+
+# The rows as they are, for a model.
+
+
+class DatasetRows:
+    """The rows of a parquet dataset as frames, a few at a time.
+
+    Parameters
+    ----------
+    path : path
+        A file, a folder or a pattern.
+    schema : Schema
+        The schema of the model.
+    more : sequence of str
+        Further columns, such as the target.
+    also : sequence of str
+        Optional ones, used if present.
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        schema: Schema,
+        more: Collection[str] = (),
+        also: Collection[str] = (),
+    ) -> None:
+        self.table: ParquetTable = ParquetTable(path)
+        self.names: list[str] = [str(name) for name in self.table.schema.names]
+        for name in more:
+            if name not in self.names:
+                raise ValueError(
+                    f"no column {name!r} in {path}; it has {listed(self.names)}"
+                )
+        try:
+            schema.check(self.names)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        used = [column.name for column in schema.used]
+        there = [name for name in also if name in self.names]
+        self.columns: list[str] = list(dict.fromkeys([*used, *more, *there]))
+        if not self.table.n_rows:
+            raise ValueError(f"{path} has no rows")
+
+    def parts(self, target: str) -> list[Callable[[], Iterator[pd.DataFrame]]]:
+        """The labelled rows of each row group."""
+        return [partial(self._answered, group, target) for group in self.table.groups]
+
+    def _answered(self, group: RowGroup, target: str) -> Iterator[pd.DataFrame]:
+        for batch in group.batches(self.columns):
+            frame = batch.to_pandas().reset_index(drop=True)
+            known = label_texts(frame[target]).notna()
+            yield frame if known.all() else frame.loc[known].reset_index(drop=True)
+
+    def frame(self) -> pd.DataFrame:
+        """All rows, with the requested columns."""
+        import pyarrow as pa
+
+        found = [b for group in self.table.groups for b in group.batches(self.columns)]
+        frame: pd.DataFrame = pa.Table.from_batches(found).to_pandas()
+        return frame.reset_index(drop=True)
+
+    def sample(self, most: int) -> pd.DataFrame:
+        """A sample of about ``most`` rows, in order, with all columns.
+
+        It is taken from evenly spaced row groups.
+        """
+        import pyarrow as pa
+
+        groups = self.table.groups
+        places = np.unique(np.linspace(0, len(groups) - 1, MOST_GROUPS).round())
+        chosen = [int(place) for place in places]
+        rate = most / sum(groups[place].n_rows for place in chosen)
+        starts = np.cumsum([0, *(group.n_rows for group in groups)])
+        found = []
+        for place in chosen:
+            start = int(starts[place])
+            for batch in groups[place].batches(self.names):
+                rows = np.arange(start, start + batch.num_rows, dtype=np.int64)
+                drawn = np.ldexp(row_bits(rows, SAMPLE_SEED).astype(np.float64), -64) < rate
+                found.append(batch.take(pa.array(np.flatnonzero(drawn))))
+                start += batch.num_rows
+        frame: pd.DataFrame = pa.Table.from_batches(found).to_pandas()
+        return frame.reset_index(drop=True)
+
+
+def dataset_fingerprint(path: Any, table: ParquetTable) -> dict[str, Any]:
+    """A fingerprint of a parquet dataset, without reading all of it.
+
+    It uses the footers, which have the counts, offsets and ranges of all columns.
+    """
+    digest = sha256()
+    for file, footer in zip(table.files, table.footers, strict=True):
+        with open(file, "rb") as opened:
+            opened.seek(-(footer.serialized_size + 8), 2)
+            digest.update(opened.read())
+    return {
+        "name": Path(path).name,
+        "files": len(table.files),
+        "sha256_of_footers": digest.hexdigest(),
+        "rows": sum(footer.num_rows for footer in table.footers),
+        "columns": len(table.schema.names),
+    }

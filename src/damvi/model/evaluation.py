@@ -24,7 +24,7 @@ from ..evaluation import (
 from ..io import ModelParts
 from ..tables import label_texts, pick
 from ..validation import require_number_of_rows
-from .source import DatasetRows
+from .dataset import DatasetRows
 
 if TYPE_CHECKING:
     import pandas as pd

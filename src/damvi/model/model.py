@@ -30,11 +30,12 @@ from ..messages import in_python
 from ..review import Review, review
 from ..voting import DAMVIVotingClassifier
 from .comparison import PLAIN, WEIGHTED, promised_figures
+from .dataset import DatasetRows
 from .evaluation import Evaluation, evaluate, judge
 from .guarantee import GUARANTEE, decide_by, promise
 from .prediction import find_drift, predict
 from .row import RowPredictor
-from .source import DatasetRows, as_frame, is_path, why_in_blocks
+from .table import as_frame, is_path, why_in_blocks
 
 if TYPE_CHECKING:
     import pandas as pd

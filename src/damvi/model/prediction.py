@@ -37,7 +37,7 @@ from ..tables import Rows, check_carried, label_texts
 from ..tables.profile import Tally, date_range
 from ..validation import require_number_of_rows
 from .guarantee import votes_of
-from .source import as_frame, is_path, rows_in_blocks
+from .table import as_frame, is_path, rows_in_blocks
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,17 +1,27 @@
-"""Prepare a table for training: rows, columns and classes."""
+"""A table as the user gives it, and prepared for training: rows, columns and classes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import hashlib
+import os
+import platform
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import __version__
 from ..folds import forward_splits
 from ..messages import counted
+from ..outofcore import ParquetTable
 from ..tables import (
+    Rows,
     Schema,
     Target,
     amount_warnings,
@@ -23,12 +33,16 @@ from ..tables import (
     note_on_neighbours,
     notes_on,
     pick,
+    read_blocks,
     read_classes,
+    read_table,
     read_times,
     spelling_warnings,
     suspicions,
     time_order,
     time_values,
+    too_good,
+    typed_labels,
     with_kind,
 )
 from ..tables.profile import Profile
@@ -37,8 +51,187 @@ from ..tables.values import as_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
+MEMORY_SHARE = 1 / 3
+"""Share of memory that a table may take as floats; voters and votes need the rest."""
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where a container states its memory limit."""
+PACKAGES = ("numpy", "scikit-learn", "pandas", "lightgbm", "xgboost", "catboost")
+"""Packages whose versions are recorded in a model file."""
 FEW_GROUPS = 6
 """With fewer groups, scores are based on models trained on very few."""
+
+
+def is_path(table: Any) -> bool:
+    """Whether a table is a path: a file, a folder or a pattern."""
+    return isinstance(table, (str, os.PathLike))
+
+
+def as_frame(
+    table: Any, schema: Schema | None = None, *, as_text: Collection[str] = ()
+) -> pd.DataFrame:
+    """A table as a data frame with unique column names (str).
+
+    Parameters
+    ----------
+    table : DataFrame, Arrow table or path
+        A pandas or polars frame, or anything with the Arrow stream interface; a path is
+        read by :func:`~damvi.tables.read_table`.
+    schema : Schema, optional
+        The schema of a model, for reading files.
+    as_text : collection of str
+        Columns of text files to keep as text.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_frame(pa.table({"size": [1.5, None], "colour": ["red", "blue"]}))
+       size colour
+    0   1.5    red
+    1   NaN   blue
+    """
+    import pandas as pd
+
+    if is_path(table):
+        return read_table(table, schema, as_text=as_text)
+    if not isinstance(table, pd.DataFrame):
+        if type(table).__name__ == "LazyFrame":
+            raise TypeError("a polars LazyFrame has no rows yet; pass table.collect()")
+        if isinstance(table, pd.Series) or not hasattr(table, "__arrow_c_stream__"):
+            raise TypeError(
+                f"table must be a pandas or polars DataFrame, an Arrow table or a path, "
+                f"not {type(table).__name__}; for numpy arrays use damvi.DAMVIClassifier"
+            )
+        import pyarrow as pa
+
+        table = pa.table(table).to_pandas()
+    names = [str(name) for name in table.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"the table has more than one column named {twice[0]!r}; column names must be "
+            f"unique"
+        )
+    if not len(table):
+        raise ValueError("the table has no rows")
+    return table.set_axis(names, axis="columns").reset_index(drop=True)
+
+
+def labelled_frame(table: Any, target: str) -> pd.DataFrame:
+    """A table to train on, in which the labels of a text file have types again."""
+    frame = as_frame(table, as_text=[target])
+    if target in frame.columns and _is_text_file(table):
+        frame[target] = typed_labels(frame[target])
+    return frame
+
+
+def _is_text_file(table: Any) -> bool:
+    """Whether a table comes from a text file, without types."""
+    return is_path(table) and bool({".csv", ".tsv"} & set(Path(table).suffixes))
+
+
+def why_in_blocks(data: Any, asked: bool = False) -> str | None:
+    """Why a table is read in blocks; None if it fits in memory.
+
+    Folders and patterns of parquet files are read in blocks, and so are single files that
+    are too large for memory, or if ``asked`` for.
+    """
+    if not is_path(data):
+        return None
+    data = Path(data)
+    is_file = data.exists() and not data.is_dir()
+    is_pattern = not data.exists() and any(sign in str(data) for sign in "*?[")
+    if is_file and data.suffix.lower() != ".parquet":
+        return None
+    if not is_file and not data.is_dir() and not is_pattern:
+        return None  # the reader raises a proper error
+    table = ParquetTable(data)
+    size = table.n_rows * len(table.schema.names) * 8
+    about = f"{table.n_rows:,} rows, {_bytes_in_words(size)} in memory"
+    if not is_file:
+        what = "a folder" if data.is_dir() else "a pattern"
+        return f"{data} is {what} of {counted(len(table.files), 'parquet file')} ({about})"
+    if asked:
+        return f"as requested ({about})"
+    there = memory()
+    if there is None or size <= MEMORY_SHARE * there:
+        return None
+    return f"{about}; this machine has {_bytes_in_words(there)}"
+
+
+def rows_in_blocks(
+    path: Any, schema: Schema, carried: Collection[str] = (), also: Collection[str] = ()
+) -> Iterator[Callable[[], Rows]]:
+    """As :func:`~damvi.tables.read_blocks`, also for folders and patterns."""
+    for file in files_of(path):
+        yield from read_blocks(file, schema, carried, also)
+
+
+def files_of(path: Any) -> list[Path]:
+    """The file itself, or the parquet files of a folder or pattern."""
+    path = Path(path)
+    is_pattern = not path.exists() and any(sign in str(path) for sign in "*?[")
+    if path.is_dir() or is_pattern:
+        return [Path(file) for file in ParquetTable(path).files]
+    return [path]
+
+
+def _bytes_in_words(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
+
+
+def memory() -> int | None:
+    """Memory of the machine or container in bytes; None if unknown."""
+    found = []
+    with suppress(AttributeError, OSError, ValueError):  # not on every system
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for path in LIMITS:
+        with suppress(OSError, ValueError):  # "max" is no limit
+            found.append(int(Path(path).read_text(encoding="utf-8")))
+    return min(found, default=None)
+
+
+# Where a model comes from.
+
+
+def provenance(command: str, data: dict[str, Any]) -> dict[str, Any]:
+    """How a model was made: command, data fingerprint, versions and date."""
+    versions = {"damvi": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return {
+        "command": command,
+        "data": data,
+        "versions": versions,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def fingerprint(table: Any, frame: pd.DataFrame) -> dict[str, Any]:
+    """A fingerprint of a table: of a file's bytes, or of a frame's values."""
+    size = {"rows": len(frame), "columns": len(frame.columns)}
+    if not is_path(table):
+        return {"sha256_of_values": _digest_of_values(frame), **size}
+    with open(table, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"name": Path(table).name, "sha256": digest, **size}
+
+
+def _digest_of_values(frame: pd.DataFrame) -> str:
+    from pandas.util import hash_pandas_object
+
+    digest = hashlib.sha256()
+    for name, column in frame.items():
+        digest.update(str(name).encode("utf-8", "surrogatepass"))
+        try:
+            hashes = hash_pandas_object(column, index=False)
+        except TypeError:  # lists and records
+            hashes = hash_pandas_object(column.astype(str), index=False)
+        digest.update(hashes.to_numpy().tobytes())
+    return digest.hexdigest()
+
+
+# Rows, columns and classes.
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +285,25 @@ class Prepared:
     def class_counts(self) -> list[int]:
         """Rows per class; of two, the positive one is second."""
         return [int(np.count_nonzero(self.y == c)) for c in range(self.target.n_classes)]
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The same as stored with the scores, as plain values."""
+        return self.target.sizes(self.class_counts)
+
+    def profile_with(self, decided: NDArray[np.intp]) -> Profile | None:
+        """The column profile, with the number of rows predicted as each class."""
+        if self.profile is None:
+            return None
+        return self.profile.with_decisions(decided, self.target.n_classes)
+
+    def doubt(self, figures: Mapping[str, Any]) -> None:
+        """Add a warning if the scores of a model are too good to be true."""
+        names = {"f1": "F1", "ap": "AP", "macro_f1": "macro F1", "macro_ap": "macro AP"}
+        found = {name: figures[key].value for key, name in names.items() if key in figures}
+        warning = too_good(found, self.X, self.y, self.schema)
+        if warning:
+            self.warnings.append(f"LEAKAGE? {warning}")
 
 
 def prepare(

@@ -1,51 +1,78 @@
-"""From a table as given to a fitted model: reading, validation and guarantee."""
+"""Fit a model on a table and score it out of sample, in memory, on disk or on a cluster."""
 
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from joblib import cpu_count
+from numpy.typing import NDArray
 
+from .._kernels import in_threads
+from ..classifier import DAMVIClassifier
+from ..decision.decision import AVERAGE_PRECISION
 from ..decision.guarantees import parse_guarantee
-from ..evaluation import MEASURES
-from ..io import ModelParts
+from ..evaluation import FittedVote, voters_of_fit
+from ..folds import forward_splits
+from ..hashing import Hashes, kept, row_hashes
+from ..io import ModelParts, Training
 from ..messages import counted, in_python
-from ..tables import listed, typed_labels
-from ..tables.schema import AS_BEFORE, IN_WORDS, NEW
-from .comparison import Comparison, Metric, as_metric, parse_metric, promised_figures
-from .dataset import prepare_dataset
+from ..selection import best_alone, take_alone
+from ..unlabeled import Unlabeled
+from ..voters.portfolio import can_load
+from ..voting import DAMVIVotingClassifier
+from .comparison import (
+    BEST,
+    OF_YOURS,
+    OURS,
+    PEERS,
+    SINGLE_MODEL,
+    WEIGHTED,
+    Comparison,
+    Metric,
+    as_metric,
+    compare_with_peers,
+    leaderboard,
+    metric_for,
+    peer_votes,
+)
+from .dataset import EncodedGroup, EncodedTable, dataset_fingerprint, prepare_dataset
 from .evaluation import judge
-from .fitting import fit_dataset, fit_table
 from .guarantee import GUARANTEE, basis_of_aside, decide_by, promise, set_aside
 from .model import Model
-from .source import (
+from .refit import changes, promises, repeated, settings
+from .table import (
+    Prepared,
     as_frame,
-    dataset_fingerprint,
+    describe_unlabeled,
     fingerprint,
     is_path,
+    labelled_frame,
+    prepare,
     provenance,
     why_in_blocks,
+    with_unlabeled,
 )
-from .table import Prepared, prepare, with_unlabeled
 
-ELSEWHERE = ("pos_label", "merge_labels", "drop", "pool", "threshold", "random_state")
-"""Options of a fit that are recorded elsewhere in the model."""
-OF_THIS_FIT = ("n_jobs", "like")
 NEED_MEMORY = (
     *("time_limit", "prefer", "unlabeled", "unlabeled_weight", "time", "group"),
     *("sample_weight", "guarantee", "merge_labels"),
 )
 """Options of a fit that do not work on tables read in blocks."""
-MOST_NAMED = 20
-COMPARED = ("f1", "ap", "macro_f1", "macro_ap", "cost")
-"""Scores of an older model that are shown next to those of a new one."""
+POOLS = ("strong", "trees", "best")
+ADVICE = (
+    "LightGBM cannot be loaded. With it (pip install lightgbm, and the system's OpenMP: "
+    "libgomp1 on Debian, libomp on macOS) the strong pool gains two voters and, averaged "
+    "over 13 datasets, 0.004 in average precision."
+)
+"""See results/portfolio/pool.md."""
 
 
 def fit(
@@ -278,9 +305,7 @@ def train(
             "a folder of parquet files; leave it out"
         )
     if why is None:
-        frame = as_frame(source, as_text=[target])
-        if target in frame.columns and _is_text_file(source):
-            frame[target] = typed_labels(frame[target])
+        frame = labelled_frame(source, target)
         columns |= {
             "time": asked.time,
             "group": asked.group,
@@ -360,11 +385,6 @@ def train(
     return Fit(Model(**vars(parts)), table, metric, comparison)
 
 
-def _is_text_file(source: Any) -> bool:
-    """Whether a table comes from a text file, without types."""
-    return is_path(source) and bool({".csv", ".tsv"} & set(Path(source).suffixes))
-
-
 def _seed(random_state: Any) -> int:
     if random_state is None:
         return 0
@@ -374,12 +394,6 @@ def _seed(random_state: Any) -> int:
     raise ValueError(
         f"random_state={random_state!r} must be a whole number from 0 to {2**31 - 1:,}"
     )
-
-
-# Options of an older fit.
-#
-# The model file has the options as ``made["settings"]``. The others follow from the model:
-# its columns, classes, seed, pool and threshold rule.
 
 
 def refuse_in_blocks(
@@ -411,188 +425,307 @@ def refuse_in_blocks(
         )
 
 
-def settings(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a fit to record in the model file.
+# In memory.
+
+
+def fit_table(
+    table: Prepared,
+    metric: Metric,
+    *,
+    pool: str | list[tuple[str, Any]] = "strong",
+    time_limit: float | None = None,
+    prefer: str | None = None,
+    unlabeled_weight: float | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    made: dict[str, Any] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> tuple[ModelParts, Comparison]:
+    """Fit a model on a table and score it out of sample, in a single training.
 
     Parameters
     ----------
-    given, usual : mapping of str to object
-        The options and their defaults.
+    table : Prepared
+        See :func:`~damvi.model.prepare`.
+    metric : Metric
+        See :func:`~damvi.model.parse_metric`.
+    pool : {"strong", "trees", "best"} or list of (str, classifier), default="strong"
+        A vote of strong models, the paper's trees (much faster), the single best of the
+        strong models, or your own models.
+    time_limit : float, optional
+        Seconds for training a pool; see :class:`~damvi.DAMVIVotingClassifier`. Ignored for
+        trees.
+    prefer : {"speed"}, optional
+        Drop voters of a pool that add too little for their prediction time.
+    unlabeled_weight : float, optional
+        Weight of the voters' disagreement on unlabelled rows, in [0, 1). By default these
+        rows are dropped.
+    seed : int, default=0
+    n_jobs : int, optional
+    verbose : bool, default=False
+        Show a progress bar.
+    made : dict, optional
+        Further provenance to record in the model.
+    say : callable
+        Called with notes on what was decided.
 
     Examples
     --------
-    >>> settings({"time": "day", "group": None}, {"time": None, "group": None})
-    {'time': 'day'}
+    >>> import numpy as np, pandas as pd
+    >>> from damvi.model import fit_table, parse_metric, prepare
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
+    >>> frame["bad"] = frame["a"] + 0.3 * rng.normal(size=400) > 1.2
+    >>> table, metric = prepare(frame, "bad"), parse_metric("f1")
+    >>> model, comparison = fit_table(table, metric, pool="trees")
+    >>> model.target.positive, comparison.figures["DAMVI"]["ap"].value > 0.5
+    ('True', True)
     """
-    names = [name for name in usual if name not in (*ELSEWHERE, *OF_THIS_FIT)]
+    unlabeled = describe_unlabeled(table, unlabeled_weight)
+    common = _parameters(table, metric, seed, n_jobs, verbose)
+    common["unlabeled_weight"] = unlabeled_weight or 0.0
+    estimators = _choose_pool(pool)
+    splits = None
+    if table.times is not None:
+        splits = forward_splits(table.times, table.y, table.groups)
+        common["cv"] = splits
+        n = sum(len(test) for _, test in splits)
+        say(
+            f"Validating forward in time: the first {len(table.y) - n:,} rows are for "
+            f"training only; the other {n:,}, in {len(splits)} windows, are scored by "
+            f"models trained on earlier rows."
+        )
+    classifier: Any
+    if estimators is None:  # so that every tree gets rows of very rare classes
+        classifier = DAMVIClassifier(stratified=True, **common)
+    else:
+        common |= {"time_limit": time_limit, "prefer": prefer}
+        classifier = DAMVIVotingClassifier(estimators, **common)
+        if isinstance(estimators, str) and not can_load("lightgbm"):
+            say(ADVICE)
+    if unlabeled:
+        say(unlabeled)
+    more: dict[str, Any] = {} if table.groups is None else {"groups": table.groups}
+    if table.sample_weight is not None:
+        more["sample_weight"] = table.sample_weight
+    if unlabeled_weight:
+        more["X_unlabeled"] = Unlabeled(table.unlabeled)
+    start = time.perf_counter()
+    classifier.fit(table.X, table.y, **more)
+    seconds = {WEIGHTED: time.perf_counter() - start, **getattr(classifier, "seconds_", {})}
+    left_out = getattr(classifier, "left_out_", {})
+    for why in () if verbose else dict.fromkeys(left_out.values()):  # already shown
+        names = [name for name, own in left_out.items() if own == why]
+        say(f"Dropped {', '.join(names)}: {why}.")
+    targets = table.y.astype(np.intp)
+    peers = peer_votes(classifier, table.X, targets, seed, seconds, splits)
+    single = None
+    if estimators is not None and len(classifier.weights_) > 1:
+        by_rank = metric.measure in ("ap", "macro_ap")
+        by = AVERAGE_PRECISION if by_rank else classifier.decision_.objective
+        single = best_alone(classifier, by)
+        peers[BEST] = single.vote
+    board = leaderboard(classifier, peers, metric)
+    ours, name, advice = OURS, None, ""
+    if isinstance(pool, str):
+        advice = SINGLE_MODEL
+    elif single is not None:
+        advice = f"{OF_YOURS}{classifier.voters_.names[single.voter]}."
+    if pool == "best" and single is not None:
+        name, advice = classifier.voters_.names[single.voter], ""
+        ours = f"{name} (the best single model)"
+        del peers[BEST]
+        peers.pop(PEERS.get(name, ""), None)
+        peers[WEIGHTED] = classifier.decision_.out_of_sample_vote
+        take_alone(classifier, single)
+    vote = _calibrated_vote(classifier)
+    comparison = compare_with_peers(table, classifier, vote, metric, peers, ours, advice)
+    table.doubt(comparison.figures[OURS])
+    known = comparison.threshold, comparison.probability, comparison.blocks
+    training = Training(row_hashes(table.X, table.y), vote, table.labels, *known)
+    scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}
+    how = {"seed": seed, "pool": pool if isinstance(pool, str) else "own"}
+    how |= {} if name is None else {"best": name}
+    if splits is not None:
+        how["windows"] = len(splits)
+        classifier.cv = None  # row indices, useless for other data
+    how["pool"] = "trees" if estimators is None else how["pool"]
+    model = ModelParts(
+        classifier,
+        table.schema,
+        table.target,
+        training,
+        scores,
+        {**(made or {}), **how, "left_out": list(left_out), "seconds": seconds},
+        table.profile_with(_decided(classifier)),
+    )
+    if table.unlabeled is not None:
+        rows = {"rows": len(table.unlabeled), "weight": unlabeled_weight or 0.0}
+        model.scores["unlabeled"] = rows
+    return model, comparison
+
+
+def _parameters(
+    table: Prepared, metric: Metric, seed: int, n_jobs: int | None, verbose: bool
+) -> dict[str, Any]:
+    """Parameters for both estimators."""
     return {
-        name: _names(given[name]) if name == "keep" else _plain(given[name])
-        for name in names
-        if name in given and given[name] != usual[name]
+        "threshold": metric_for(table.target, metric).threshold,
+        "pos_label": table.target.pos_label,
+        "n_jobs": n_jobs,
+        "random_state": seed,
+        "verbose": int(verbose),
     }
 
 
-def _plain(value: Any) -> Any:
-    """A value without numpy scalars."""
-    if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
-    return value.item() if isinstance(value, np.generic) else value
+def _calibrated_vote(classifier: Any) -> NDArray[np.float64]:
+    """The out-of-sample vote on each row."""
+    # Models of tables always give probabilities, even trees.
+    classifier.decision_ = replace(classifier.decision_, calibrates=True)
+    vote: NDArray[np.float64] = classifier.decision_.out_of_sample_vote
+    return vote
 
 
-def repeated(
-    like: ModelParts, given: Mapping[str, Any], usual: Mapping[str, Any]
+def _decided(classifier: Any) -> NDArray[np.intp]:
+    """The out-of-sample decisions on the training rows that have one."""
+    decided, judged = FittedVote(classifier).training_decisions()
+    return decided[judged]
+
+
+def _scores(
+    table: Prepared, metric: Metric, classifier: Any, comparison: Comparison
 ) -> dict[str, Any]:
-    """The options of a new fit: those given, and otherwise those of the older model.
+    """The scores of the model as plain values."""
+    return {
+        "rows": len(table.y),
+        **table.sizes,
+        "metric": metric.name,
+        "cost": None if metric.cost is None else list(metric.cost),
+        "threshold": np.asarray(classifier.threshold_).tolist(),
+        "tuning": None if classifier.tuning_ is None else classifier.tuning_.as_dict(),
+        **comparison.as_dict(),
+        # For the report, since the votes are not saved.
+        "voters": voters_of_fit(classifier, comparison.threshold),
+    }
 
-    Columns to keep are merged, minus those to drop now. Columns that the older model
-    dropped follow from its schema.
+
+def _choose_pool(pool: str | list[tuple[str, Any]]) -> Any:
+    """The estimators of the pool; None for trees."""
+    if isinstance(pool, str) and pool not in POOLS:
+        raise ValueError(f"unknown pool={pool!r}; use {', '.join(POOLS)} or a list")
+    if pool == "trees":
+        return None
+    return "strong" if isinstance(pool, str) else pool
+
+
+# Block by block.
+
+
+def fit_dataset(
+    table: Prepared,
+    metric: Metric,
+    *,
+    pool: str | list[tuple[str, Any]] = "trees",
+    sample_rows: int | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    made: dict[str, Any] | None = None,
+    client: Any = None,
+) -> tuple[ModelParts, Comparison]:
+    """Fit on a dataset block by block, and score the model out of sample.
 
     Parameters
     ----------
-    like : ModelParts
-    given, usual : mapping of str to object
-        As for :func:`settings`. Default values count as not given.
+    table : Prepared
+        See :func:`~damvi.model.prepare_dataset`.
+    metric : Metric
+    pool : {"trees", "strong"} or list of (str, classifier), default="trees"
+        The paper's trees, trained on all rows, or different models, on a sample.
+    sample_rows : int, optional
+        Size of that sample; see :class:`~damvi.ParquetTable`.
+    seed : int, default=0
+    n_jobs : int, optional
+    verbose : bool, default=False
+        Show a progress bar for each pass.
+    made : dict, optional
+        Further provenance to record in the model.
+    client : distributed.Client, optional
+        The client of a Dask cluster to run on.
     """
-    kept = like.made.get("settings")
-    if not isinstance(kept, dict):
-        raise ValueError(
-            "the older model has no record of its options, unlike models from damvi fit; "
-            "give the options instead of --like"
-        )
-    before = {name: value for name, value in kept.items() if name in usual}
-    before |= {
-        "target": like.target.name,
-        "pos_label": like.target.positive or None,
-        "merge_labels": like.target.merged,
-        "pool": like.made.get("pool"),
-        "random_state": like.made.get("seed"),
-        "threshold": _threshold(like),
-    }
-    if before["pool"] == "own":
-        estimators: Any = like.classifier
-        before["pool"] = estimators.estimators
-    new = {
-        name: value
-        for name, value in given.items()
-        if name not in usual or value != usual[name]
-    }
-    if new.get("shuffle"):
-        before.pop("time", None)
-    if new.get("time") is not None:
-        before.pop("shuffle", None)
-    if new.get("target") is None:
-        new.pop("target", None)
-    drop, keep = _names(new.get("drop", ())), _names(new.get("keep", ()))
-    old = [name for name in _names(before.get("keep", ())) if name not in (*drop, *keep)]
-    return before | new | {"keep": (*old, *keep)}
-
-
-def _names(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else [str(name) for name in given]
-
-
-def _threshold(like: ModelParts) -> Any:
-    """What the threshold was tuned for, as a metric if possible."""
-    rule, cost = like.classifier.threshold, like.scores.get("cost")
-    try:
-        metric = parse_metric(like.scores["metric"], tuple(cost) if cost else None)
-    except (KeyError, ValueError):  # a rule that only the estimators have
-        return rule
-    return metric if metric.threshold == rule else rule
-
-
-def changes(like: ModelParts, table: Prepared) -> list[str]:
-    """How the tables of two fits differ, in words."""
-    said = []
-    before = {column.name: column for column in like.schema.columns}
-    for column in table.schema.columns:
-        old = before.get(column.name)
-        if old is None or old.kind == "dropped":
-            continue
-        name, kind = column.name, IN_WORDS[old.kind]
-        if column.kind == "dropped" and column.reason != "as asked":
-            said.append(f"{name!r} was {kind} and is now dropped: {column.reason}")
-        elif column.kind not in (old.kind, "dropped"):
-            said.append(f"{name!r} was {kind} and is now {IN_WORDS[column.kind]}")
-        elif column.reason.startswith(AS_BEFORE) and column.reason != old.reason:
-            said.append(f"{name!r} is {kind} {column.reason}")
-    new = [column.name for column in table.schema.columns if column.reason == NEW.reason]
-    if new:
-        more = f" and {len(new) - MOST_NAMED:,} more" if len(new) > MOST_NAMED else ""
-        are = "columns are" if len(new) > 1 else "column is"
-        said.append(
-            f"new {are} not used: {', '.join(map(repr, new[:MOST_NAMED]))}{more}. Use "
-            f"--keep to add them"
-        )
-    return said + _changes_of_rows(like, table)
-
-
-def promises(like: ModelParts, scores: Mapping[str, Any]) -> list[str]:
-    """The scores of an older model and of the new one, in words."""
-    # Costs are only comparable at the same prices.
-    same = like.scores.get("cost") == scores.get("cost")
-    before, now = (
-        {
-            name: one
-            for name, one in promised_figures(own).items()
-            if name in COMPARED and {"value", "low", "high"} <= {*one}
-        }
-        for own in (like.scores, scores)
+    if isinstance(pool, str) and pool not in POOLS:
+        raise ValueError(f"unknown pool={pool!r}; use {', '.join(POOLS)} or a list")
+    encoded: EncodedTable = table.X
+    encoded.sample_rows = sample_rows or encoded.sample_rows
+    common = _parameters(table, metric, seed, n_jobs, verbose)
+    classifier: Any
+    if pool == "trees":
+        classifier = DAMVIClassifier(bootstrap="poisson", stratified=True, **common)
+    else:
+        classifier = DAMVIVotingClassifier(pool, **common)
+    start = time.perf_counter()
+    if client is None:
+        classifier.fit(encoded, encoded.encoder.label)
+    else:
+        _fit_on_cluster(classifier, encoded, client)
+    seconds = {WEIGHTED: time.perf_counter() - start, **getattr(classifier, "seconds_", {})}
+    vote = _calibrated_vote(classifier)
+    how = {**(made or {}), "seed": seed, "pool": pool if isinstance(pool, str) else "own"}
+    peers, board = None, {}
+    if pool != "trees":
+        peers = peer_votes(classifier, None, table.labels, seed, seconds)
+        board = {"leaderboard": leaderboard(classifier, peers, metric)}
+        how |= {"sample_rows": encoded.sample_rows, "seconds": seconds}
+    comparison = compare_with_peers(table, classifier, vote, metric, peers)
+    rows, hashes = _rows_to_remember(encoded, classifier, n_jobs, client)
+    learned = comparison.threshold[rows], comparison.probability[rows]
+    training = Training(hashes, vote[rows], table.labels[rows], *learned)
+    scores = _scores(table, metric, classifier, comparison) | board
+    profile = table.profile_with(_decided(classifier))
+    model = ModelParts(
+        classifier, table.schema, table.target, training, scores, how, profile
     )
-    both = [
-        name
-        for name in COMPARED
-        if name in before and name in now and (same or name != "cost")
-    ]
-    told = [
-        [_figure(name, own[name]) for name in both] + _guaranteed(of)
-        for own, of in ((before, like.scores), (now, scores))
-    ]
-    if not told[0]:
-        return []
-    return [
-        f"Older model, out of sample: {'; '.join(told[0])}.",
-        f"New model: {'; '.join(told[1]) or 'no such scores'}. Each is scored on its own "
-        f"rows; damvi compare (in Python old.compare(new, table)) scores both on the same.",
-    ]
+    return model, comparison
 
 
-def _figure(name: str, one: Mapping[str, Any]) -> str:
-    form = ".2g" if name == "cost" else ".3f"  # tiny if positives are rare
-    value, low, high = (format(one[key], form) for key in ("value", "low", "high"))
-    return f"{MEASURES[name]} {value} (90% CI: {low} to {high})"
+def _rows_to_remember(
+    table: EncodedTable, classifier: Any, n_jobs: int | None, client: Any
+) -> tuple[NDArray[np.intp], Hashes]:
+    """The indices of the rows to remember, and their hashes."""
+    step = classifier.row_hash_step_
+    if client is None and not classifier.votes_.in_memory:  # hashed while training trees
+        hashes = classifier.votes_.blocks.cache.hashes
+        rows = kept(hashes, step)
+        return rows, np.array(hashes[rows])
+    look, groups = partial(EncodedGroup.kept_rows, step=step), _groups_anywhere(table)
+    found: list[Any]
+    if client is None:
+        found = [*in_threads((partial(look, group) for group in groups), n_jobs)]
+    else:
+        from ..distributed.cluster import Cluster
+
+        cluster = Cluster(client)
+        with cluster.cancelled_on_failure():
+            found = cluster.results("kept", cluster.each("kept-rows", look, groups))
+    starts = np.cumsum([0, *(group.n_rows for group in groups)])
+    places = [start + rows for start, (rows, _) in zip(starts, found, strict=False)]
+    return np.concatenate(places), np.concatenate([hashes for _, hashes in found])
 
 
-def _guaranteed(scores: Mapping[str, Any]) -> list[str]:
-    promise = scores.get("guarantee")
-    if not isinstance(promise, dict) or promise.get("threshold") is None:
-        return []
-    return [f"a guaranteed {str(promise.get('words')).partition(' (by ')[0]}"]
+def _groups_anywhere(table: EncodedTable) -> list[Any]:
+    """The row groups with absolute paths, for workers in other folders."""
+    return [replace(group, file=os.path.abspath(group.file)) for group in table.groups]
 
 
-def _changes_of_rows(like: ModelParts, table: Prepared) -> list[str]:
-    said, old, new = [], like.target, table.target
-    if old.classes != new.classes:
-        gone = [label for label in old.classes if label not in new.classes]
-        more = [label for label in new.classes if label not in old.classes]
-        parts = {"new": more, "gone": gone}
-        words = [f"{what}: {listed(some)}" for what, some in parts.items() if some]
-        said.append(f"the classes of {new.name!r} have changed ({'; '.join(words)})")
-    elif old.negative and old.negative != new.negative:
-        others = repr(new.negative) if new.negative else "several other labels"
-        said.append(
-            f"the negative class of {new.name!r} was {old.negative!r} and is now {others}"
-        )
-    known = like.scores.get("alike")
-    time = known.get("time") if isinstance(known, dict) else None
-    if time is not None and table.times is None:
-        said.append(
-            f"the older model was validated forward in time by {time!r}, but this one uses "
-            f"random folds; give --time to match"
-        )
-    elif time is None and table.times is not None and "time" in table.alike:
-        said.append(
-            f"this model is validated forward in time by {table.alike['time']!r}, but the "
-            f"older one used random folds"
-        )
-    return said
+def _fit_on_cluster(classifier: Any, table: EncodedTable, client: Any) -> None:
+    """Fit with one partition per row group, so that row numbers are those on disk."""
+    import dask.dataframe as dd
+
+    from ..distributed import fit
+
+    encoder = table.encoder
+    meta = encoder.example.assign(**{encoder.label: encoder.no_labels})
+    groups = _groups_anywhere(table)
+    frame = dd.from_map(EncodedGroup.read, groups, meta=meta, label="damvi-read")
+    fit(classifier, frame, encoder.label, client=client, sample_rows=table.sample_rows)

@@ -2,11 +2,14 @@
 
 from .checks import (
     is_number_column,
+    leak_warnings,
     note_on_neighbours,
     notes_on,
     read_times,
+    suspicions,
     time_order,
     time_values,
+    too_good,
 )
 from .labels import (
     Target,
@@ -23,7 +26,6 @@ from .labels import (
     typed_labels,
     with_kind,
 )
-from .leaks import leak_warnings, suspicions, too_good
 from .reading import SUFFIXES, Rows, check_carried, read_blocks, read_table
 from .schema import Column, Schema
 from .transformer import TableEncoder

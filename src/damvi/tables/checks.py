@@ -1,20 +1,40 @@
-"""Checks on the table as a whole: time order, repeated ids, sentinels, near-duplicates."""
+"""What is suspicious about a table: columns that give the target away, and more.
+
+Target leakage is a copy of the target, or a value recorded after the outcome. The other
+checks are of the table as a whole: time order, repeated ids, sentinels, near-duplicates.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..messages import counted
-from .schema import REPEATS, Schema, judge
+from .schema import (
+    ENOUGH_OF_CLASS,
+    EQUALS_TARGET,
+    REPEATS,
+    SEPARATES,
+    SURE_LEAKS,
+    SURELY,
+    TELLS_BY_GAPS,
+    TOO_GOOD,
+    Schema,
+    judge,
+)
 from .values import dates_in, dates_of_fit, find_date_format, is_time
 
 if TYPE_CHECKING:
     import pandas as pd
 
+TRIED = 1000
+"""Rows of each class on which most columns are quickly cleared of leaking the target."""
+JUDGED = 50_000
+FOLDS_ALONE = 5
 IN_ORDER = 0.95
 """Minimum rank correlation of dates with the row number for rows to be in time order."""
 ENOUGH_DATES = 0.99
@@ -49,39 +69,218 @@ MOST = 1e30
 """Largest number that scikit-learn's trees accept."""
 
 
-def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
-    """Return the date column that the rows are sorted by, if there is one.
+# Columns that give the target away.
 
-    At least 99% of its values are dates, and the absolute rank correlation with the row
-    number is at least 0.95. The model need not use the column.
+
+def leak_warnings(schema: Schema, target: str) -> list[str]:
+    """Return a warning for each column that the schema found to leak the target."""
+    said = {
+        EQUALS_TARGET: f"LEAKAGE: {{}} equals the target {target!r} and was dropped.",
+        TELLS_BY_GAPS: "LEAKAGE: missing values of {} reveal the class, so it was dropped.",
+        SEPARATES: "LEAKAGE? {} alone separates the classes, in every row.",
+    }
+    warnings = []
+    for column in schema.columns:
+        if column.reason in said:
+            cure = (
+                "If it is known at prediction time, use it with --keep"
+                if column.reason in SURE_LEAKS
+                else "If it is not known at prediction time, drop it with --drop"
+            )
+            warnings.append(f"{said[column.reason].format(repr(column.name))} {cure}")
+    return warnings
+
+
+class Alone(NamedTuple):
+    """Out-of-fold precision and recall of one feature; the worst over several classes."""
+
+    feature: str
+    precision: float
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+
+def suspicious(
+    X: pd.DataFrame, y: NDArray[Any], class_counts: list[int] | None = None
+) -> list[Alone]:
+    """Return the features that alone reach a precision and recall of 0.95 out of fold.
+
+    Each is scored with a small tree. Tables with a class of fewer than 20 rows are skipped.
 
     Parameters
     ----------
-    frame : DataFrame
-        The table that the schema was inferred from, in file order.
-    schema : Schema
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> days = pd.date_range("2024-01-01", periods=60).astype(str)
-    >>> frame = pd.DataFrame({"day": days, "x": range(60), "y": [0, 1] * 30})
-    >>> time_order(frame, Schema.infer(frame, "y"))
-    'day'
+    X : DataFrame
+        The encoded table.
+    y : ndarray
+        Class index of each row.
+    class_counts : list of int, optional
+        Rows per class in the full table, if some classes are sampled more than others.
     """
-    best, most = None, 0.0
-    for column in schema.columns:
-        may_be = column.kind in ("date", "dropped")
-        times = time_values(frame, column.name) if may_be else None
-        if times is None or len(times) < FEW_ROWS:
+    rows, weights = _sample(y, class_counts)
+    if len(rows) == 0:
+        return []
+    few, _ = _sample(y, None, TRIED)
+    found = []
+    for name in X.columns:
+        tried = _judge_alone(X[name].iloc[few], y[few], np.ones(len(few)), folds=1)
+        if min(tried.precision, tried.recall) >= TOO_GOOD - 0.03:
+            judged = _judge_alone(X[name].iloc[rows], y[rows], weights, FOLDS_ALONE)
+            if min(judged.precision, judged.recall) >= TOO_GOOD:
+                found.append(judged)
+    return found
+
+
+def suspicions(
+    X: pd.DataFrame,
+    y: NDArray[Any],
+    schema: Schema,
+    keep: Collection[str] = (),
+    class_counts: list[int] | None = None,
+) -> list[str]:
+    """Return a warning for each column that alone is suspiciously good."""
+    said = {column.name for column in schema.columns if column.reason == SEPARATES}
+    warnings = []
+    for alone in suspicious(X, y, class_counts):
+        name = _column_of(alone.feature, schema)
+        if name in said or name in keep:
             continue
-        known = ~np.isnan(times)
-        if known.mean() < ENOUGH_DATES:
-            continue
-        agreement = abs(_rank_correlation(times[known]))
-        if agreement >= IN_ORDER and agreement > most:
-            best, most = column.name, agreement
-    return best
+        said.add(name)
+        warnings.append(
+            f"LEAKAGE? {name!r} alone predicts the class of held-out rows with precision "
+            f"{alone.precision:.3f} and recall {alone.recall:.3f}. If it is not known at "
+            f"prediction time, drop it with --drop"
+        )
+    return warnings
+
+
+def best_alone(X: pd.DataFrame, y: NDArray[Any]) -> Alone | None:
+    """Return the feature with the highest F1 out of fold."""
+    rows, weights = _sample(y, None, most=JUDGED // 5)
+    if len(rows) == 0:
+        return None
+    judged = (
+        _judge_alone(X[name].iloc[rows], y[rows], weights, FOLDS_ALONE)
+        for name in X.columns
+    )
+    return max(judged, key=lambda alone: alone.f1, default=None)
+
+
+def too_good(
+    figures: dict[str, float], X: pd.DataFrame, y: NDArray[Any], schema: Schema
+) -> str | None:
+    """Return a warning about a suspiciously good model, naming the best column.
+
+    Parameters
+    ----------
+    figures : dict of str to float
+        The model's out-of-sample F1 and AP, by name.
+    X : DataFrame
+        The encoded table that the model was fitted on.
+    y : ndarray
+    schema : Schema
+    """
+    name = max(figures, key=lambda name: figures[name], default=None)
+    if name is None or not figures[name] >= SURELY:
+        return None
+    if y.dtype == bool and y.mean() > 0.5:  # a constant prediction comes close
+        return None
+    start = f"{name} {figures[name]:.3f} is suspiciously high."
+    best = best_alone(X, y)
+    if best is None:
+        return f"{start} Does the table contain duplicate rows?"
+    column = _column_of(best.feature, schema)
+    if best.f1 < 0.5:
+        return (
+            f"{start} No single column explains it (the best is {column!r}, with F1 "
+            f"{best.f1:.3f}). Does the table contain duplicate rows, or columns recorded "
+            f"after the outcome?"
+        )
+    return (
+        f"{start} {column!r} alone has an F1 of {best.f1:.3f}. If it is not known at "
+        f"prediction time, drop it with --drop"
+    )
+
+
+def _column_of(feature: str, schema: Schema) -> str:
+    return next((c.name for c in schema.used if feature in c.features), feature)
+
+
+def _sample(
+    y: NDArray[Any], class_counts: list[int] | None, most: int = JUDGED
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Sample rows of each class, with weights; empty if a class has too few rows."""
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.max() == len(y) or counts.min() < ENOUGH_OF_CLASS:
+        return np.zeros(0, np.intp), np.zeros(0)
+    rng = np.random.default_rng(0)
+    rows, weights = [], []
+    for place, (label, n) in enumerate(zip(classes, counts.tolist(), strict=True)):
+        own = np.flatnonzero(y == label)
+        if n > most // len(classes):
+            own = np.sort(rng.choice(own, most // len(classes), replace=False))
+        total = n if class_counts is None else class_counts[place]
+        rows.append(own)
+        weights.append(np.full(len(own), total / len(own)))
+    order = np.argsort(np.concatenate(rows), kind="stable")
+    return np.concatenate(rows)[order], np.concatenate(weights)[order]
+
+
+def _judge_alone(
+    feature: pd.Series, y: NDArray[Any], weights: NDArray[np.float64], folds: int
+) -> Alone:
+    """Score a small tree on one feature: out of fold, or on its own rows if folds=1."""
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.tree import DecisionTreeClassifier
+
+    found = np.empty_like(y)
+    everything = np.arange(len(y))
+    splits: Any = [(everything, everything)]
+    if folds > 1:
+        splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(y, y)
+    for train, test in splits:
+        own = (
+            _rates(feature.cat.codes.to_numpy(), y, train, weights)
+            if hasattr(feature, "cat")
+            else feature.to_numpy(np.float64)
+        )
+        tree = DecisionTreeClassifier(max_depth=3, min_samples_leaf=3, random_state=0)
+        tree.fit(own[train, None], y[train], weights[train])
+        found[test] = tree.predict(own[test, None])
+    classes = np.unique(y)
+    totals = [weights[y == label].sum() for label in classes]
+    # Finding the majority class is easy, and not suspicious.
+    wanted = [c for c, own in zip(classes, totals, strict=True) if 2 * own <= sum(totals)]
+    precisions, recalls = [], []
+    for label in wanted:
+        flagged, real = found == label, y == label
+        hits = weights[flagged & real].sum()
+        precisions.append(hits / weights[flagged].sum() if flagged.any() else 0.0)
+        recalls.append(hits / weights[real].sum())
+    return Alone(str(feature.name), float(min(precisions)), float(min(recalls)))
+
+
+def _rates(
+    codes: NDArray[Any],
+    y: NDArray[Any],
+    train: NDArray[np.intp],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the rate of the rarest class per category, learned from ``train``."""
+    labels, counts = np.unique(y[train], return_counts=True)
+    places, own = codes[train] + 1, weights[train]
+    rare = own * (y[train] == labels[np.argmin(counts)])
+    size = np.bincount(places, own, codes.max() + 2)
+    rates: NDArray[np.float64] = np.bincount(places, rare, len(size)) / np.maximum(
+        size, 1e-9
+    )
+    return rates[codes + 1]
+
+
+# The table as a whole.
 
 
 def notes_on(
@@ -361,6 +560,56 @@ def _scaled(feature: pd.Series) -> NDArray[np.float64]:
     return np.nan_to_num(centred / size) if size > 0 else np.zeros(len(values))
 
 
+def _rank_correlation(
+    values: NDArray[np.float64], others: NDArray[np.float64] | None = None
+) -> float:
+    """Spearman's rho with ``others``, or with the row number; 0 if either is constant."""
+    from scipy.stats import rankdata
+
+    pair = rankdata(values), np.arange(len(values)) if others is None else rankdata(others)
+    if np.ptp(pair[0]) == 0 or np.ptp(pair[1]) == 0:
+        return 0.0
+    return float(np.corrcoef(*pair)[0, 1])
+
+
+# Times.
+
+
+def time_order(frame: pd.DataFrame, schema: Schema) -> str | None:
+    """Return the date column that the rows are sorted by, if there is one.
+
+    At least 99% of its values are dates, and the absolute rank correlation with the row
+    number is at least 0.95. The model need not use the column.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table that the schema was inferred from, in file order.
+    schema : Schema
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> days = pd.date_range("2024-01-01", periods=60).astype(str)
+    >>> frame = pd.DataFrame({"day": days, "x": range(60), "y": [0, 1] * 30})
+    >>> time_order(frame, Schema.infer(frame, "y"))
+    'day'
+    """
+    best, most = None, 0.0
+    for column in schema.columns:
+        may_be = column.kind in ("date", "dropped")
+        times = time_values(frame, column.name) if may_be else None
+        if times is None or len(times) < FEW_ROWS:
+            continue
+        known = ~np.isnan(times)
+        if known.mean() < ENOUGH_DATES:
+            continue
+        agreement = abs(_rank_correlation(times[known]))
+        if agreement >= IN_ORDER and agreement > most:
+            best, most = column.name, agreement
+    return best
+
+
 def time_values(frame: pd.DataFrame, name: str) -> NDArray[np.float64] | None:
     """Return a date column as seconds, NaN where missing; None if it holds no dates."""
     import pandas as pd
@@ -409,15 +658,3 @@ def read_times(column: pd.Series) -> NDArray[Any]:
             f"example {str(column[odd].iloc[0])!r}; every row needs a time"
         )
     return times
-
-
-def _rank_correlation(
-    values: NDArray[np.float64], others: NDArray[np.float64] | None = None
-) -> float:
-    """Spearman's rho with ``others``, or with the row number; 0 if either is constant."""
-    from scipy.stats import rankdata
-
-    pair = rankdata(values), np.arange(len(values)) if others is None else rankdata(others)
-    if np.ptp(pair[0]) == 0 or np.ptp(pair[1]) == 0:
-        return 0.0
-    return float(np.corrcoef(*pair)[0, 1])

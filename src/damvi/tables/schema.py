@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ..messages import counted
 from .encoding import FREQUENCY, Levels, Words, is_free_text
 from .labels import listed
-from .leaks import DROPPED, find_leak
 from .values import (
     BLANKS,
     DATE_PARTS,
@@ -323,7 +322,7 @@ def _infer_column(
     else:
         numbers = np.where(missing, np.nan, 0.0)
     leak = find_leak(numbers, missing, labels, column.kind)
-    if leak in DROPPED:
+    if leak in SURE_LEAKS:
         return Column(name, "dropped", reason=leak)
     return replace(column, reason=leak) if leak else column
 
@@ -609,6 +608,100 @@ def _holds_structures(column: pd.Series) -> bool:
     some = column.dropna().head(100)
     kinds = (list, dict, set, np.ndarray)
     return any(isinstance(value, kinds) for value in some)
+
+
+# Whether a column gives the target away.
+
+FEW_OF_CLASS = 10
+"""With fewer rows of a class, a perfect separation may be chance."""
+ENOUGH_OF_CLASS = 20
+TOO_GOOD = 0.95
+"""Minimum precision and recall at which a single column is suspicious."""
+SURELY = 0.99
+"""Minimum precision of missing values at lower recall; also the suspicious F1 or AP of a
+model."""
+EQUALS_TARGET = "EQUALS THE TARGET: it would give the answer away"
+TELLS_BY_GAPS = "MISSING VALUES REVEAL A CLASS: is it known at prediction time?"
+SEPARATES = "SEPARATES THE CLASSES ALONE: is it known at prediction time?"
+SURE_LEAKS = (EQUALS_TARGET, TELLS_BY_GAPS)
+"""Leaks for which a column is dropped, unless the user keeps it."""
+
+
+def find_leak(
+    numbers: NDArray[np.float64],
+    missing: NDArray[np.bool_],
+    labels: NDArray[Any],
+    kind: str,
+) -> str:
+    """Return the leak of a column, given the class of each row; "" if there is none.
+
+    Parameters
+    ----------
+    numbers : ndarray
+        The column's values, categories as codes, NaN if there is none.
+    missing : ndarray of bool
+        Where the cell is missing.
+    labels : ndarray
+    kind : {"number", "category", "date"} or another
+        Values are compared with the class only for numbers and categories.
+    """
+    classes, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    n_classes = len(classes)
+    if counts.max() == len(labels):
+        return ""
+    has_values = kind in ("number", "category")
+    if has_values and _equals_target(numbers, places, n_classes):
+        return EQUALS_TARGET
+    if kind == "number" and counts.min() >= FEW_OF_CLASS and _separates(numbers, places):
+        return SEPARATES
+    for gaps in (missing, np.isnan(numbers)):
+        if any(_gaps_identify(gaps, places == place) for place in range(n_classes)):
+            return TELLS_BY_GAPS
+    return ""
+
+
+def _equals_target(
+    numbers: NDArray[np.float64], places: NDArray[np.intp], n_classes: int
+) -> bool:
+    """Whether values and classes map one to one; missing counts as a value."""
+    if len(np.unique(numbers[:1000])) > n_classes:  # a quick test on the first rows
+        return False
+    codes = np.unique(np.where(np.isnan(numbers), np.inf, numbers), return_inverse=True)[1]
+    if codes.max() + 1 != n_classes:
+        return False
+    return len(np.unique(codes * n_classes + places)) == n_classes
+
+
+def _separates(numbers: NDArray[np.float64], places: NDArray[np.intp]) -> bool:
+    """Whether thresholds on a number separate the classes without error."""
+    if np.isnan(numbers).any():
+        return False
+    of_class = [numbers[places == c] for c in range(places.max() + 1)]
+    ranges = sorted((some.min(), some.max()) for some in of_class)
+    return all(one[1] < next_one[0] for one, next_one in pairwise(ranges))
+
+
+def _gaps_identify(gaps: NDArray[np.bool_], of_class: NDArray[np.bool_]) -> bool:
+    """Whether missing (or present) values identify a class.
+
+    For example, a chargeback date exists only where there was a chargeback. It is enough
+    that nearly all rows with a value belong to the class and half of the class has one, but
+    not for a class of the majority of rows.
+    """
+    n, n_class, n_gaps = len(gaps), int(of_class.sum()), int(gaps.sum())
+    if n_gaps in (0, n):
+        return False
+    both = int((gaps & of_class).sum())
+    for flagged, hits in ((n_gaps, both), (n - n_gaps, n_class - both)):
+        precision, recall = hits / flagged, hits / n_class
+        if precision == recall == 1:
+            return True
+        enough = hits >= ENOUGH_OF_CLASS and 2 * n_class <= n
+        if enough and precision >= TOO_GOOD and recall >= TOO_GOOD:
+            return True
+        if enough and precision >= SURELY and recall >= 0.5:
+            return True
+    return False
 
 
 # Encode columns for a model.

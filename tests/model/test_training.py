@@ -165,7 +165,7 @@ def test_what_lightgbm_would_bring_is_told_where_it_is_missing(monkeypatch):
         return [(name, FastForestClassifier(5, n_jobs=1)) for name in ("forest", "other")]
 
     monkeypatch.setattr(voting, "strong_pool_for", pool)
-    monkeypatch.setattr("damvi.model.fitting.can_load", lambda name: False)
+    monkeypatch.setattr("damvi.model.training.can_load", lambda name: False)
     said = []
     fit_table(prepare(table(), "y"), parse_metric("f1"), say=said.append)
     assert said[0].startswith("LightGBM cannot be loaded. With it (pip install lightgbm")
