@@ -1,5 +1,7 @@
 """What a pool's training holds in memory, and when it lets go of it."""
 
+import threading
+import time
 import tracemalloc
 import weakref
 from typing import ClassVar
@@ -11,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from damvi import DAMVIVotingClassifier
+from damvi import DAMVIVotingClassifier, _kernels
 from damvi.voters import PoolVoters, budget, columns, pool
 from damvi.voters.budget import Judge
 from damvi.voters.pool import size_of
@@ -158,6 +160,24 @@ def test_pairs_are_made_within_the_memory_of_the_result(dtype):
     np.testing.assert_array_equal(made[:100], pairs.transform(X[:100]))
     np.testing.assert_array_equal(made[-100:], pairs.transform(X[-100:]))
     assert pairs.transform(X[:0]).shape == (0, made.shape[1])
+
+
+def test_freed_memory_is_given_back_all_the_while(rows, notes, monkeypatch):
+    calls = []
+    monkeypatch.setattr(_kernels, "EVERY", 0.01)
+    monkeypatch.setattr(_kernels, "_malloc_trim", lambda: calls.append)
+    with _kernels.giving_memory_back():
+        while len(calls) < 3:
+            time.sleep(0.01)
+    n, names = len(calls), [thread.name for thread in threading.enumerate()]
+    assert "damvi-memory" not in names
+    with _kernels.giving_memory_back(False):
+        pass
+    assert len(calls) == n
+    for limit in (None, 100):
+        calls.clear()
+        fitted(rows, three(), time_limit=limit)
+        assert len(calls) > FOLDS * len(three())
 
 
 def test_models_are_measured_with_their_arrays():

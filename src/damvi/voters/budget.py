@@ -24,7 +24,7 @@ from sklearn import config_context, get_config
 from sklearn.metrics import average_precision_score
 
 from .._compat import is_compiled
-from .._kernels import one_blas_thread
+from .._kernels import giving_memory_back, one_blas_thread
 from ..decision import calibrate_votes
 from ..decision.decision import AVERAGE_PRECISION
 from ..folds import deal_folds
@@ -293,7 +293,7 @@ def train_in_time(
     say : callable
         Called with the text of each warning.
     """
-    with one_blas_thread():
+    with one_blas_thread(), giving_memory_back(training.is_large):
         _Schedule(training, budget, judge, effective_n_jobs(n_jobs), follow, say).run()
 
 

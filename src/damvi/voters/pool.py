@@ -16,7 +16,12 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import take_rows
-from .._kernels import give_memory_back, one_blas_thread, one_openmp_thread
+from .._kernels import (
+    give_memory_back,
+    giving_memory_back,
+    one_blas_thread,
+    one_openmp_thread,
+)
 from ..folds import refuse_single_class, split_rows
 from ..votes import by_voter
 from .estimators import (
@@ -427,6 +432,11 @@ class Training:
         self.models.pop(k, None)
 
     @property
+    def is_large(self) -> bool:
+        """Whether there are so many rows that memory is looked after."""
+        return len(self.targets) >= MANY_ROWS
+
+    @property
     def whole(self) -> list[int]:
         """The voters that are trained for all folds, and on all rows if wanted."""
         names = [name for name, _ in self.named]
@@ -504,7 +514,7 @@ def _train_tasks(
     follow: Follower | None,
 ) -> None:
     work = (delayed(train_task)(*training.task(k, fold)) for k, fold in tasks)
-    with one_blas_thread():
+    with one_blas_thread(), giving_memory_back(training.is_large):
         for (k, fold), trained in zip(tasks, in_parallel(work, n_jobs), strict=True):
             voted = training.keep(k, fold, trained)
             if follow is not None:
