@@ -71,7 +71,8 @@ class Expected:
     ----------
     rows : int
     flagged : int
-        Rows predicted as another class than the expected majority.
+        Rows predicted as the positive class; with three or more classes, as another than
+        the most frequent one of the training rows.
     assumption : {"P(y|x)", "P(x|y)"}
         What is assumed to be the same as in training.
     overall : dict of str to Figure
@@ -304,7 +305,7 @@ def expected_figures(
     overall, by_class = told[0]
     return Expected(
         len(named),
-        int((named != usual).sum()),
+        int((named == 1 if n_classes == 2 else named != before.argmax()).sum()),
         "P(x|y)" if label_shift else "P(y|x)",
         overall,
         by_class,
