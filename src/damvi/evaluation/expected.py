@@ -301,11 +301,14 @@ def expected_figures(
     exact[0] = [
         np.bincount(named, own[:, c], minlength=n_classes) for c in range(n_classes)
     ]
+    unflagged = np.setdiff1d(np.arange(n_classes), reported)
+    if not len(unflagged):
+        unflagged = np.atleast_1d(before.argmax())
     told = [_figures(exact[k], means[k], drawn[k], reported) for k in range(len(decisions))]
     overall, by_class = told[0]
     return Expected(
         len(named),
-        int((named == 1 if n_classes == 2 else named != before.argmax()).sum()),
+        int((~np.isin(named, unflagged)).sum()),
         "P(x|y)" if label_shift else "P(y|x)",
         overall,
         by_class,
