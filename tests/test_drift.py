@@ -284,6 +284,18 @@ def test_training_rows_do_not_flatter(model):
     assert found.expected.overall["ap"].value < 0.97
 
 
+def test_flags_of_training_rows_are_counted_once(model):
+    """The share of flagged rows is of the same decisions as their expected scores."""
+    found = model.drift(table(1500))
+    (flags,), n = found.decisions, found.expected.by_class[0]["named"]
+    assert flags.now == n / found.expected.rows
+    assert n == model.evaluate(table(1500)).figures.confusion[:, 1].sum()
+    assert found.warnings == []
+    assert found.origin.startswith("All 1,500 rows are training rows")
+    assert found.origin in found.page()
+    assert model.drift(table(300, seed=9)).origin == ""
+
+
 def test_decisions_of_several_classes():
     frame = table(1000, labels=False)
     schema = Schema.infer(frame, "y")

@@ -237,6 +237,8 @@ class Drift:
         The scores on these.
     beside : dict of str to Figure
         The expected scores on these.
+    origin : str
+        Which rows are training rows, decided out of sample; empty if none is known to be.
     fingerprint : str
         Identifies the rows, whatever their order.
     batches : list of Batch
@@ -252,6 +254,7 @@ class Drift:
     answered: int = 0
     achieved: dict[str, float] = field(default_factory=dict)
     beside: dict[str, Figure] = field(default_factory=dict)
+    origin: str = ""
     fingerprint: str = ""
     batches: list[Batch] = field(default_factory=list)
 

@@ -181,9 +181,10 @@ class DelimitedFile:
         width, n_cells = len(self.header), len(row.cells)
         if n_cells != width:
             start = self.separator.join(row.cells)[:100]
+            is_cut = n_cells < width and not row.text.endswith(("\n", "\r"))
             raise ValueError(
                 f"{self.path}, line {row.line} has {counted(n_cells, 'cell')}, but the "
-                f"header has {width:,}: {start!r}"
+                f"header has {width:,}: {start!r}{'; was the file cut off?' * is_cut}"
             )
         if width == 1 and line_before is not None and row.line > line_before + 1:
             raise ValueError(
