@@ -404,7 +404,7 @@ def make_contender(name: str, *, random_state: int = 0, n_jobs: int | None = Non
     contender = CONTENDERS[name]
     if contender.needs and not can_load(MODULES.get(contender.needs, contender.needs)):
         raise ImportError(
-            f"{name} needs the package {contender.needs}, which is not installed or does not "
-            f"load; run pip install 'damvi[bench]'"
+            f"{name} needs the package {contender.needs}, which is not installed or does "
+            f"not load; run pip install 'damvi[bench]'"
         )
     return contender.make(random_state, n_jobs)
