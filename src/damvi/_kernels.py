@@ -8,8 +8,10 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, cached_property, lru_cache, update_wrapper
 from operator import call
 from pathlib import Path
@@ -23,6 +25,9 @@ from ._compat import use_source_stamp
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+
+EVERY = 1.0
+"""Seconds between two times that freed memory is given back."""
 
 _KERNELS: list[Kernel] = []
 _PREPARING = Lock()
@@ -173,6 +178,32 @@ def give_memory_back() -> None:
     """
     if (trim := _malloc_trim()) is not None:
         trim(0)
+
+
+@contextmanager
+def giving_memory_back(much: bool = True) -> Iterator[None]:
+    """:func:`give_memory_back` now and then, and at the end, if there is ``much``.
+
+    Some models need most of their memory for a moment, to prepare their tables, and would
+    keep it from others until they are trained.
+    """
+    if not much or _malloc_trim() is None:
+        yield
+        return
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.wait(EVERY):
+            give_memory_back()
+
+    thread = threading.Thread(target=work, name="damvi-memory", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        give_memory_back()
 
 
 @cache

@@ -549,14 +549,14 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         bar: Any = progress_lines("Training voters") if self.verbose else nullcontext()
         with bar as show:
 
-            def follow(training: Training, k: int, whole: bool) -> None:
-                if whole:
+            def follow(training: Training, k: int, voted: bool) -> None:
+                if voted:
                     judge.calibrate(training.votes, k)
                 if show is not None:
                     done: tuple[float, float] = len(training.done), n_tasks
                     if budget is not None:
                         done = round(budget.limit - budget.left), budget.limit
-                    show(*done, judge.describe(training, k) if whole else None)
+                    show(*done, judge.describe(training, k) if voted else None)
 
             if budget is not None:
                 train_in_time(training, budget, judge, self.n_jobs, follow, say=_warn)

@@ -180,20 +180,29 @@ def test_the_only_voter_is_trained_whatever_it_takes(rows):
 class Sleeping(GaussianNB):
     """Takes longer than anybody could tell from a trial."""
 
-    awake = threading.Event()
+    def __init__(self, awake, n_rows, priors=None, var_smoothing=1e-9):
+        super().__init__(priors=priors, var_smoothing=var_smoothing)
+        self.awake = awake
+        self.n_rows = n_rows
 
     def fit(self, X, y, sample_weight=None):
-        self.awake.wait(20)
+        if len(X) >= self.n_rows:
+            AWAKE[self.awake].wait(20)
         return super().fit(X, y, sample_weight)
 
 
-def test_nobody_waits_for_a_voter_that_does_not_come(rows):
+AWAKE = {}
+
+
+@pytest.mark.parametrize("n_rows", [0, 900], ids=["any", "all"])
+def test_nobody_waits_for_a_voter_that_does_not_come(rows, n_rows):
     few = rows[0][:900], rows[1][:900]
-    pool = [("bayes", GaussianNB()), ("asleep", Sleeping())]
+    AWAKE[n_rows] = threading.Event()
+    pool = [("bayes", GaussianNB()), ("asleep", Sleeping(n_rows, n_rows))]
     start = time.perf_counter()
     model = fitted(pool, few, time_limit=3, n_jobs=2)
     assert 2 < time.perf_counter() - start < 8
-    Sleeping.awake.set()
+    AWAKE[n_rows].set()
     assert model.left_out_ == {"asleep": "not trained in time"}
     again = fitted(model.estimators_used_, few)
     assert_same(model, again, rows[0])

@@ -24,7 +24,7 @@ from sklearn import config_context, get_config
 from sklearn.metrics import average_precision_score
 
 from .._compat import is_compiled
-from .._kernels import one_blas_thread
+from .._kernels import giving_memory_back, one_blas_thread
 from ..decision import calibrate_votes
 from ..decision.decision import AVERAGE_PRECISION
 from ..folds import deal_folds
@@ -112,7 +112,7 @@ class Judge:
     _first: dict[int, NDArray[Any]] = field(default_factory=dict)
 
     def calibrate(self, votes: NDArray[Any], k: int) -> None:
-        """Calibrate the votes of a fully trained voter, in place."""
+        """Calibrate the votes of a voter that has voted on all folds, in place."""
         self.first_of(votes, k)
         start = time.perf_counter()
         self.calibrators[k] = None
@@ -137,10 +137,12 @@ class Judge:
         return self._worth(found.out_of_sample_vote)
 
     def describe(self, training: Training, k: int) -> str:
-        """One line on a fully trained voter: its score alone and with those before it."""
-        name = training.named[k][0]
+        """One line on a calibrated voter: its score alone and with those before it."""
+        names = [name for name, _ in training.named]
+        name = names[k]
         alone = self._worth(training.votes[:, k].astype(np.float64))
-        so_far = self.average_precision(training.votes_of(list(self.calibrators)))
+        there = [j for j in self.calibrators if names[j] not in training.left_out]
+        so_far = self.average_precision(training.votes_of(there))
         return (
             f"{name:18} AP {alone:.3f} alone, {so_far:.3f} with those before it, "
             f"{training.seconds[name]:.1f} s"
@@ -291,7 +293,7 @@ def train_in_time(
     say : callable
         Called with the text of each warning.
     """
-    with one_blas_thread():
+    with one_blas_thread(), giving_memory_back(training.is_large):
         _Schedule(training, budget, judge, effective_n_jobs(n_jobs), follow, say).run()
 
 
@@ -618,7 +620,7 @@ class _Schedule:
         self._keep(k, 0, found)
 
     def _keep(self, k: int, fold: int, found: Trained) -> None:
-        whole = self.training.keep(k, fold, found)
+        voted = self.training.keep(k, fold, found)
         if self.screens and fold in FIRST_FOLDS and k != self.first:
             judged = [j for j in self.taken if self._is_judged(j)]
             if k in judged:
@@ -626,7 +628,7 @@ class _Schedule:
                 if shares[judged.index(k)] < HOPELESS:
                     self._leave_out(k, NO_WEIGHT)
                     return
-        self.follow(self.training, k, whole)
+        self.follow(self.training, k, voted)
 
     def _is_judged(self, k: int) -> bool:
         return all((k, fold) in self.training.done for fold in FIRST_FOLDS)

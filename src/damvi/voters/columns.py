@@ -41,6 +41,8 @@ LEAST_VALUES = 10
 """Columns with at most this many distinct quantiles have no splines."""
 MANY_CATEGORIES = 100
 """With more categories, voters of the strong pool see class rates instead."""
+MADE_AT_ONCE = 1024
+"""Number of rows for which pairs of columns are made at a time."""
 FOLDS = 5
 """Number of folds for cross-fitted rates."""
 
@@ -237,6 +239,18 @@ class PairColumns(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The columns, then all differences, all products and all ratios."""
         check_is_fitted(self)
+        first = self._with_pairs(X[:MADE_AT_ONCE])
+        if len(first) == len(X):
+            return first
+        # Block by block: differences, products and ratios of the whole table would
+        # together take as much memory as the result.
+        made = np.empty((len(X), first.shape[1]), first.dtype)
+        for start in range(0, len(X), MADE_AT_ONCE):
+            rows = slice(start, start + MADE_AT_ONCE)
+            made[rows] = self._with_pairs(X[rows])
+        return made
+
+    def _with_pairs(self, X: Any) -> NDArray[np.float64]:
         first, second = X[:, self.pairs_[:, 0]], X[:, self.pairs_[:, 1]]
         with np.errstate(all="ignore"):
             made = np.hstack([first - second, first * second, first / second])

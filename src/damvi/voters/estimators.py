@@ -28,6 +28,8 @@ from .sampling import Sampling
 
 Voting = Literal["hard", "soft"]
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+ROWS = "rows of the table"
+"""Name of the step that copies the rows."""
 
 
 class Voters(Protocol):
@@ -136,9 +138,37 @@ def fit_on_rows(
     # Some models need labels 0, 1, ... without gaps, but a class may be missing here.
     present, numbers = np.unique(targets[rows], return_inverse=True)
     numbers = numbers.astype(targets.dtype)
-    _fit_weighted(estimator, take_rows(X, rows), numbers, weights, own_params)
+    if _is_plain_pipeline(estimator):
+        # A pipeline keeps what it is given until it is fitted, but not what its steps make:
+        # given row numbers, it frees the copy of the rows after the next step.
+        begun = Pipeline([(ROWS, RowTaker(X)), *estimator.steps])
+        _fit_weighted(begun, rows, numbers, weights, own_params)
+    else:
+        _fit_weighted(estimator, take_rows(X, rows), numbers, weights, own_params)
     has_gaps = present[-1] != len(present) - 1
     return Relabelled(estimator, present) if has_gaps else estimator
+
+
+def _is_plain_pipeline(estimator: Any) -> bool:
+    """Whether it has nothing but steps: another pipeline of these fits the same."""
+    if type(estimator) is not Pipeline or ROWS in dict(estimator.steps):
+        return False
+    return vars(estimator) == vars(Pipeline(estimator.steps))
+
+
+class RowTaker(BaseEstimator):
+    """Transforms row numbers to the rows of a table."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    def fit(self, rows: Any, y: Any = None) -> Self:
+        """Do nothing."""
+        return self
+
+    def transform(self, rows: NDArray[np.intp]) -> Any:
+        """The rows with these numbers."""
+        return take_rows(self.X, rows)
 
 
 def params_of_rows(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,12 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import take_rows
-from .._kernels import give_memory_back, one_blas_thread, one_openmp_thread
+from .._kernels import (
+    give_memory_back,
+    giving_memory_back,
+    one_blas_thread,
+    one_openmp_thread,
+)
 from ..folds import refuse_single_class, split_rows
 from ..votes import by_voter
 from .estimators import (
@@ -32,7 +38,7 @@ Named = Sequence[tuple[str, Any]]
 Calibrator = Callable[[NDArray[Any]], NDArray[np.float32]]
 Follower = Callable[["Training", int, bool], None]
 """Called after each training with the Training, the number of the voter, and whether that
-voter is now fully trained."""
+training completed the voter's votes on all folds."""
 FEW_ROWS = 10
 """Rows on which a newly trained model is tried out."""
 TIMED_ROWS, TIMES = 1000, 3
@@ -40,7 +46,7 @@ TIMED_ROWS, TIMES = 1000, 3
 ALL_ROWS = -1
 """Stands in for a fold number: the model trained on all rows."""
 MANY_ROWS = 20_000
-"""Training set size from which memory is released before each training."""
+"""Training set size from which freed memory is given back, and models are measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,6 +326,8 @@ class Training:
         Names of the voters that are not trained further, with the reason.
     seconds : dict of str to float
         Training time of each voter.
+    sizes : dict of int to int
+        Size in bytes of each voter's model of the first fold, if it has many rows.
     """
 
     named: list[tuple[str, Any]]
@@ -336,6 +344,7 @@ class Training:
     done: set[tuple[int, int]] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -389,22 +398,29 @@ class Training:
         )
 
     def to_do(self, k: int) -> list[int]:
-        """Folds for which this voter is not trained yet, largest training set first."""
+        """Folds for which this voter is not trained yet, largest training set first.
+
+        The model of all rows comes last, since it stays in memory.
+        """
         if self.named[k][0] in self.left_out:
             return []
         left = [fold for fold in self.rows_of if (k, fold) not in self.done]
-        return sorted(left, key=lambda fold: (-len(self.rows_of[fold]), fold))
+        return sorted(
+            left, key=lambda fold: (fold == ALL_ROWS, -len(self.rows_of[fold]), fold)
+        )
 
     def keep(self, k: int, fold: int, trained: Trained) -> bool:
-        """Store the result of a task; return whether the voter is now fully trained."""
+        """Store the result of a task; return whether it completes the voter's votes."""
         name = self.named[k][0]
         self.seconds[name] = self.seconds.get(name, 0.0) + trained.seconds
         self.done.add((k, fold))
         if fold == ALL_ROWS:
             self.models[k] = trained.model
-        else:
-            self.votes[self.folds == fold, k] = trained.vote
-        return name not in self.left_out and not self.to_do(k)
+            return False
+        self.votes[self.folds == fold, k] = trained.vote
+        if trained.size is not None:
+            self.sizes[k] = trained.size
+        return name not in self.left_out and not set(self.to_do(k)) - {ALL_ROWS}
 
     def votes_of(self, voters: Sequence[int]) -> NDArray[Any]:
         """Votes of these voters alone."""
@@ -414,6 +430,11 @@ class Training:
         """Stop training a voter, and drop its model."""
         self.left_out[self.named[k][0]] = why
         self.models.pop(k, None)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many rows that memory is looked after."""
+        return len(self.targets) >= MANY_ROWS
 
     @property
     def whole(self) -> list[int]:
@@ -440,13 +461,15 @@ class Training:
 class Trained(NamedTuple):
     """Result of a task: the model of all rows or the votes on a fold, and the time taken.
 
-    ``seconds`` is the time of ``fit``, ``vote_seconds`` that of the votes.
+    ``seconds`` is the time of ``fit``, ``vote_seconds`` that of the votes. ``size`` is that
+    of the model in bytes, if it was measured.
     """
 
     model: Any
     vote: NDArray[Any] | None
     seconds: float
     vote_seconds: float
+    size: int | None = None
 
 
 class Screen(Protocol):
@@ -475,8 +498,12 @@ def train_all(
         first = [(k, fold) for fold in screen.first_folds for k in everyone]
         _train_tasks(training, first, n_jobs, follow)
         screen.screen(training)
-    # Voter by voter, so that the first ones can be reported early.
+    # Voter by voter, so that the first ones can be reported early. Models of all rows stay
+    # in memory, so they come last, and those known to be large at the very end.
     tasks = [(k, fold) for k in everyone for fold in training.to_do(k)]
+    last = [task for task in tasks if task[1] == ALL_ROWS]
+    last.sort(key=lambda task: training.sizes.get(task[0], 0))
+    tasks = [task for task in tasks if task[1] != ALL_ROWS] + last
     _train_tasks(training, tasks, n_jobs, follow)
 
 
@@ -487,11 +514,11 @@ def _train_tasks(
     follow: Follower | None,
 ) -> None:
     work = (delayed(train_task)(*training.task(k, fold)) for k, fold in tasks)
-    with one_blas_thread():
+    with one_blas_thread(), giving_memory_back(training.is_large):
         for (k, fold), trained in zip(tasks, in_parallel(work, n_jobs), strict=True):
-            whole = training.keep(k, fold, trained)
+            voted = training.keep(k, fold, trained)
             if follow is not None:
-                follow(training, k, whole)
+                follow(training, k, voted)
 
 
 def train_task(
@@ -520,7 +547,9 @@ def train_task(
             read(model, take_rows(X, rows[:FEW_ROWS]))
             return Trained(model, None, took, 0.0)
         vote = read(model, take_rows(X, judged))
-    return Trained(None, vote, took, time.perf_counter() - start - took)
+    asked = time.perf_counter() - start - took
+    size = size_of(model) if fold == 0 and len(rows) >= MANY_ROWS else None
+    return Trained(None, vote, took, asked, size)
 
 
 def train_voter(
@@ -542,6 +571,18 @@ def train_voter(
     with blamed(f"voter {name!r} failed on {_place(fold)}"), one_openmp_thread():
         model = seeded_clone(estimator, seed_of(seed, name))
         return fit_on_rows(model, X, targets, rows, weights, params)
+
+
+def size_of(model: Any) -> int:
+    """Bytes of a model as a pickle, without copying its arrays; 0 if it has none."""
+    arrays: list[int] = []
+    try:
+        rest = pickle.dumps(
+            model, protocol=5, buffer_callback=lambda part: arrays.append(part.raw().nbytes)
+        )
+    except Exception:  # whatever a model says to being pickled
+        return 0
+    return len(rest) + sum(arrays)
 
 
 def _place(fold: int) -> str:
