@@ -214,7 +214,8 @@ def report(args: argparse.Namespace) -> None:
         "",
         f"Small tables of the development datasets (at most {POSITIVES} positives to train "
         f"on), {n_places} splits; means over datasets, and paired differences with their "
-        f"standard errors over datasets. By `benchmarks/candidates.py`.",
+        f"standard errors over datasets. Seconds are of training: those of neighbours come "
+        f"later, with each row that is asked. By `benchmarks/candidates.py`.",
         "",
         *beside(complete, lambda words: words.split(" and ")[0]),
     ]
