@@ -227,6 +227,13 @@ def test_a_page_that_opens_offline(model, tmp_path):
     found = model.drift(new)
     assert found.as_frame()["column"].iloc[0] in ("amount", "shop")
     assert json.loads(json.dumps(found.as_dict()))["rows"] == 800
+    shown = str(found).splitlines()
+    assert shown[:2] == [
+        f"800 rows, compared with {found.training_rows:,.0f} training rows.",
+        found.lead,
+    ]
+    assert any(line.startswith("amount: ") for line in shown)
+    assert re.match(r" *expected +90% interval", shown[-5])
     found.save(tmp_path / "drift.html", name="<i>new.csv</i>")
     page = (tmp_path / "drift.html").read_text()
     assert "&lt;i&gt;new.csv" in page
