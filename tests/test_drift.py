@@ -227,6 +227,13 @@ def test_a_page_that_opens_offline(model, tmp_path):
     found = model.drift(new)
     assert found.as_frame()["column"].iloc[0] in ("amount", "shop")
     assert json.loads(json.dumps(found.as_dict()))["rows"] == 800
+    shown = str(found).splitlines()
+    assert shown[:2] == [
+        f"800 rows, compared with {found.training_rows:,.0f} training rows.",
+        found.lead,
+    ]
+    assert any(line.startswith("amount: ") for line in shown)
+    assert re.match(r" *expected +90% interval", shown[-5])
     found.save(tmp_path / "drift.html", name="<i>new.csv</i>")
     page = (tmp_path / "drift.html").read_text()
     assert "&lt;i&gt;new.csv" in page
@@ -282,6 +289,18 @@ def test_training_rows_do_not_flatter(model):
     real = model.evaluate(table(1500)).figures.overall
     assert found.achieved["f1"] == pytest.approx(real["f1"].value)
     assert found.expected.overall["ap"].value < 0.97
+
+
+def test_flags_of_training_rows_are_counted_once(model):
+    """The share of flagged rows is of the same decisions as their expected scores."""
+    found = model.drift(table(1500))
+    (flags,), n = found.decisions, found.expected.by_class[0]["named"]
+    assert flags.now == n / found.expected.rows
+    assert n == model.evaluate(table(1500)).figures.confusion[:, 1].sum()
+    assert found.warnings == []
+    assert found.origin.startswith("All 1,500 rows are training rows")
+    assert found.origin in found.page()
+    assert model.drift(table(300, seed=9)).origin == ""
 
 
 def test_decisions_of_several_classes():

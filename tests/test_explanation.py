@@ -198,6 +198,13 @@ def explained_of(model, frame, rows=None, label=None):
 def test_parts_add_up_to_the_votes_for_the_class_decided(model, new):
     found = explained_of(model, new, [3, 1, 20])
     assert [row.number for row in found.rows] == [3, 1, 20]
+    shown = str(found).splitlines()
+    assert shown[1].startswith(f"  {found.ranked.names[0]} ")
+    assert [line.split(":")[0] for line in shown if "score" in line][:3] == [
+        "  3",
+        "  1",
+        "  20",
+    ]
     X = model.schema.encode(new)
     votes, decided = model.classifier.vote(X), model.classifier.predict(X)
     for row in found.rows:

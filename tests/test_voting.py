@@ -177,6 +177,8 @@ def test_coin_flips_score_as_chance_does(model):
         ({"estimators": "weak"}, "must be 'strong' or a list"),
         ({"estimators": GaussianNB()}, "use damvi.DAMVIClassifier"),
         ({"estimators": [*POOL, ("none", None)]}, "'none' is None; use 'drop'"),
+        ({"estimators": [*POOL, ("text", "bayes")]}, "'text' is the text 'bayes'"),
+        ({"estimators": [*POOL, ("kind", GaussianNB)]}, "the class GaussianNB; write"),
         ({"estimators": "strong", "cv": "prefit"}, "a list of .name, fitted model."),
         ({"voting": "loud"}, "'voting' parameter"),
         ({"calibration": "magic"}, "'calibration' parameter"),

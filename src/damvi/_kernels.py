@@ -15,11 +15,13 @@ from contextlib import contextmanager
 from functools import cache, cached_property, lru_cache, update_wrapper
 from operator import call
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import Any, TypeVar, cast
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+from ._compat import use_source_stamp
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -28,7 +30,7 @@ EVERY = 1.0
 """Seconds between two times that freed memory is given back."""
 
 _KERNELS: list[Kernel] = []
-_COMPILING = RLock()
+_PREPARING = Lock()
 
 
 def kernel(function: F) -> F:
@@ -47,7 +49,7 @@ def inlined(function: F) -> F:
 class Kernel:
     """A function that numba compiles when it is first called, by Python or a kernel.
 
-    So that numba, which is slow to import, is only imported then.
+    numba, which is slow to import, is only imported then. A kernel is pickled by its name.
     """
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
@@ -63,9 +65,7 @@ class Kernel:
         """The function as numba has it, or as it is, if numba's compiler is disabled."""
         import numba
 
-        from ._compat import use_source_stamp
-
-        with _COMPILING:
+        with _PREPARING:
             if "compiled" in vars(self):  # another thread was faster
                 return vars(self)["compiled"]
             options = self.options | {"nogil": True, "error_model": "numpy"}
@@ -81,6 +81,9 @@ class Kernel:
     def _numba_type_(self) -> Any:
         """What numba takes this for, in the kernels that call it."""
         return self.compiled._numba_type_
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
 
 
 @cache

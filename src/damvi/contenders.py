@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .classifier import DAMVIClassifier
 from .messages import counted
+from .voters.portfolio import can_load
 from .voting import DAMVIVotingClassifier
 
 __all__ = [
@@ -402,9 +402,9 @@ def make_contender(name: str, *, random_state: int = 0, n_jobs: int | None = Non
             f"unknown contender {name!r}.{hint} Choose from: {', '.join(CONTENDERS)}"
         )
     contender = CONTENDERS[name]
-    if contender.needs and find_spec(MODULES.get(contender.needs, contender.needs)) is None:
+    if contender.needs and not can_load(MODULES.get(contender.needs, contender.needs)):
         raise ImportError(
-            f"{name} needs the package {contender.needs}, which is not installed; run "
-            f"pip install 'damvi[bench]'"
+            f"{name} needs the package {contender.needs}, which is not installed or does "
+            f"not load; run pip install 'damvi[bench]'"
         )
     return contender.make(random_state, n_jobs)

@@ -26,6 +26,7 @@ from ._files import write_whole
 from .evaluation import MEASURES, Expected, Figure
 from .evaluation.expected import ASSUMPTIONS
 from .history import Batch
+from .messages import counted
 from .report.words import percent
 from .tables import Target, listed
 from .tables.profile import Profile, Tally
@@ -237,6 +238,8 @@ class Drift:
         The scores on these.
     beside : dict of str to Figure
         The expected scores on these.
+    origin : str
+        Which rows are training rows, decided out of sample; empty if none is known to be.
     fingerprint : str
         Identifies the rows, whatever their order.
     batches : list of Batch
@@ -252,8 +255,26 @@ class Drift:
     answered: int = 0
     achieved: dict[str, float] = field(default_factory=dict)
     beside: dict[str, Figure] = field(default_factory=dict)
+    origin: str = ""
     fingerprint: str = ""
     batches: list[Batch] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        import pandas as pd
+
+        lines = [
+            f"{counted(self.rows, 'row')}, compared with {self.training_rows:,.0f} "
+            f"training rows.",
+            self.lead,
+            *([self.origin] if self.origin else []),
+            *(f"{one.words}{one.remark}." for one in self.decisions),
+            *(f"{one.name}: {one.words}" for one in self.columns if one.changed),
+            *self.worth,
+        ]
+        if self.worth:
+            table = pd.DataFrame(self.figures, columns=list(self.headings))
+            lines.append(table.to_string(index=False))
+        return "\n".join(lines)
 
     @cached_property
     def warnings(self) -> list[str]:

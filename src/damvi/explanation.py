@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 MOST_ROWS = 20
+MOST_PARTS = 3
+"""Contributions to a row that are printed."""
 MAX_BACKGROUND = 32
 FEWEST = 4
 MAX_ASKED = 20_000
@@ -199,6 +201,24 @@ class Explained:
     ranked: Importances
     notes: list[str]
     words: str
+
+    def __repr__(self) -> str:
+        listed = zip(self.ranked.names, self.ranked.values, strict=True)
+        lines = ["Importance of the columns:"]
+        lines += [f"  {name} {value:.3f}" for name, value in listed]
+        lines.append("Rows, counted from 1:")
+        for row in self.rows:
+            own = row.as_dict()
+            parts = sorted(own["columns"], key=lambda part: -abs(part["contribution"]))
+            told = ", ".join(
+                f"{part['name']} = {part['value'] or 'missing'} {part['contribution']:+.3f}"
+                for part in parts[:MOST_PARTS]
+            )
+            lines.append(
+                f"  {row.number:,}: score {own['vote']:.3f} for {row.label}, predicted "
+                f"{row.decided}; {told}"
+            )
+        return "\n".join([*lines, self.words, *self.notes])
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

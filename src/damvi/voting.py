@@ -649,6 +649,16 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 )
             if entry[1] is None:
                 raise ValueError(f"voter {entry[0]!r} is None; use 'drop' to leave it out")
+            if isinstance(entry[1], str) and not _is_drop(entry[1]):
+                raise ValueError(
+                    f"voter {entry[0]!r} is the text {entry[1]!r}; give a classifier, or "
+                    f"'drop' to leave it out"
+                )
+            if isinstance(entry[1], type):
+                raise ValueError(
+                    f"voter {entry[0]!r} is the class {entry[1].__name__}; write "
+                    f"{entry[1].__name__}()"
+                )
             if entry[0] == "splitter":
                 raise ValueError(
                     "no voter may be named 'splitter', which metadata routing uses for cv; "

@@ -58,6 +58,18 @@ def test_output_of_nothing_is_an_error():
         ("a\n...\nx\n...\ne", "a\nb\nc\nd\ne", False),
         ("...\nb", "a\nb", True),
         ("-0.8 to -0.6", "0.8 to -0.6", False),
+        # Rounded figures may differ by one in the last digit.
+        ("0.5% missing", "0.6% missing", True),
+        ("0.5% missing", "0.7% missing", False),
+        ("0.5% missing", "0.6% unread", False),
+        ("0.063 0.003 to 0.019", "0.064 0.002 to 0.020", True),
+        ("0.063 0.003 to 0.019", "0.064 0.002 to 0.120", False),
+        ("0.063 0.003 to 0.019", "0.063 0.003 or 0.019", False),
+        ("about 5 of 9 rows (3 to 7)", "about 6 of 9 rows (2 to 8)", True),
+        ("about 5 of 9 rows (3 to 7)", "about 7 of 9 rows (3 to 7)", False),
+        ("about 5 of 9 rows (3 to 7)", "about 5 of 9 rows (3 to 9)", False),
+        ("about 5 of 9 rows (3 to 7)", "about 5 of 8 rows (3 to 7)", False),
+        ("5 rows", "6 rows", False),
         ("DAMVI and LightGBM tie", "LightGBM does better: 3", True),
     ],
 )

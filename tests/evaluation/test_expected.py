@@ -173,3 +173,8 @@ def test_nothing_flagged_and_a_class_of_one_row():
     truth[-1] = 1
     found = expected_figures(vote, vote > 0.9, calibrate_vote(vote, truth), (vote, truth))
     assert 0 <= found.overall["recall"].low <= found.overall["recall"].high <= 1
+
+
+def test_flagged_rows_are_the_positives_also_where_most_are():
+    chance = np.array([0.9, 0.8, 0.7, 0.1])
+    assert expected_figures(chance, chance > 0.5, lambda p: p).flagged == 3

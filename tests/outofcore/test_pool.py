@@ -17,7 +17,7 @@ from damvi import DAMVIVotingClassifier, ParquetTable, load, save
 from damvi.folds import deal_folds_by_rank
 from damvi.outofcore import parquet, pool
 from damvi.validation import new_seed
-from damvi.voters.portfolio import NumberEncoder, scaled_table
+from damvi.voters.columns import NumberEncoder, scaled_table
 from damvi.voters.trees.estimators import FastForestClassifier
 
 from ..voters.models import Recorder

@@ -156,6 +156,14 @@ def test_how_plain_models_did_is_told(model, fresh_rows):
     assert "Compared with baselines" in page
 
 
+def test_times_of_training_are_rounded(model, fresh_rows):
+    spent = {"weighted vote": 1250.440386753, "plain forest": 0.11017}
+    made = model.made | {"seconds": spent, "settings": {"cost": 0.123456}}
+    page = render(summarise(replace(model, made=made), fresh_rows))
+    assert "weighted vote 1,250.4, plain forest 0.1<" in page
+    assert "cost 0.123456" in page
+
+
 def test_cells_are_as_dark_in_the_script(hostile_page):
     assert f"heats = [{', '.join(map(str, HEATS))}]" in hostile_page
     assert [heat(part, 100) for part in (0, 1, 2, 24, 25, 75)] == [0, 0, 1, 2, 3, 5]

@@ -15,7 +15,13 @@ from damvi import DAMVIVotingClassifier, load, save
 from damvi.voters import PoolVoters, out_of_fold_votes, portfolio
 from damvi.voters.columns import NumberEncoder, RankScaler, scaled_table
 from damvi.voters.estimators import weight_name
-from damvi.voters.portfolio import BOOSTERS, strong_pool, strong_pool_for
+from damvi.voters.portfolio import (
+    BOOSTERS,
+    can_load,
+    strong_pool,
+    strong_pool_for,
+    voter_of_pool,
+)
 
 ALWAYS = {"spline_linear", "extra_trees", "balanced_forest"}
 WITHOUT_LIGHTGBM = {"hist_boosting"}
@@ -38,11 +44,8 @@ def installed():
     return {name for name, package in BOOSTERS.items() if importlib.util.find_spec(package)}
 
 
-def only_finds(*packages):
-    def find_spec(name):
-        return importlib.util.find_spec(name) if name in packages else None
-
-    return find_spec
+def only_loads(*packages):
+    return lambda name: name in packages and can_load(name)
 
 
 def names_of(**options):
@@ -58,7 +61,7 @@ def test_it_holds_what_is_installed():
 @pytest.mark.parametrize("packages", [(), ("lightgbm",)])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_more_time_adds_voters_at_the_end(monkeypatch, packages, sparse):
-    monkeypatch.setattr(portfolio, "find_spec", only_finds(*packages))
+    monkeypatch.setattr(portfolio, "can_load", only_loads(*packages))
     few = strong_pool(0, sparse=sparse)
     more = strong_pool(0, sparse=sparse, extended=True)
     assert len(more) > len(few) >= 4
@@ -68,7 +71,7 @@ def test_more_time_adds_voters_at_the_end(monkeypatch, packages, sparse):
 
 @pytest.mark.parametrize("packages", [(), ("lightgbm",), ("xgboost", "lightgbm")])
 def test_missing_packages_are_left_out(monkeypatch, packages):
-    monkeypatch.setattr(portfolio, "find_spec", only_finds(*packages))
+    monkeypatch.setattr(portfolio, "can_load", only_loads(*packages))
     present = {name for name in installed() if BOOSTERS[name] in packages}
     here = set(names_of(extended=True))
     assert here & set(BOOSTERS) == present
@@ -83,6 +86,16 @@ def test_a_package_that_does_not_load_counts_as_missing(monkeypatch):
     here = set(names_of(extended=True))
     assert not here & set(BOOSTERS)
     assert here >= ALWAYS | WITHOUT_LIGHTGBM
+
+
+@pytest.mark.parametrize("n_shops", [3, 300])
+def test_one_voter_is_made_as_in_the_pool_and_loads_no_booster(monkeypatch, n_shops):
+    shops = pd.Categorical([f"shop {i % n_shops}" for i in range(600)])
+    X, y = pd.DataFrame({"shop": shops, "size": np.arange(600.0)}), np.arange(600) == 7
+    pool = dict(strong_pool_for(X, y, 3, extended=True))
+    monkeypatch.delattr(portfolio, "can_load")
+    for name, model in pool.items():
+        assert repr(voter_of_pool(name, X, y, 3)) == repr(model)
 
 
 def test_names_differ_and_models_can_be_cloned_seeded_and_weighted():

@@ -86,6 +86,8 @@ def drift(
         f"{data.name}: {counted(found.rows, 'row')}, compared with "
         f"{found.training_rows:,.0f} training rows.\n{found.lead}"
     )
+    if found.origin:
+        output.say(found.origin)
     for one in found.decisions:
         output.say(f"{one.words}{one.remark}.")
     changed = [column for column in found.columns if column.changed]

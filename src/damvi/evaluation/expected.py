@@ -71,7 +71,8 @@ class Expected:
     ----------
     rows : int
     flagged : int
-        Rows predicted as another class than the expected majority.
+        Rows predicted as the positive class; with three or more classes, as another than
+        the most frequent one of the training rows.
     assumption : {"P(y|x)", "P(x|y)"}
         What is assumed to be the same as in training.
     overall : dict of str to Figure
@@ -300,11 +301,14 @@ def expected_figures(
     exact[0] = [
         np.bincount(named, own[:, c], minlength=n_classes) for c in range(n_classes)
     ]
+    unflagged = np.setdiff1d(np.arange(n_classes), reported)
+    if not len(unflagged):
+        unflagged = np.atleast_1d(before.argmax())
     told = [_figures(exact[k], means[k], drawn[k], reported) for k in range(len(decisions))]
     overall, by_class = told[0]
     return Expected(
         len(named),
-        int((named != usual).sum()),
+        int((~np.isin(named, unflagged)).sum()),
         "P(x|y)" if label_shift else "P(y|x)",
         overall,
         by_class,

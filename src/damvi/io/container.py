@@ -531,7 +531,6 @@ RECORDS = _by_name(
     Calibrator,
     Categories,
     ClassCurves,
-    PlainVoteComparison,
     Cost,
     FBeta,
     Factors,
@@ -540,12 +539,13 @@ RECORDS = _by_name(
     Flags,
     Floor,
     Forest,
+    HashedCategories,
     Isotonic,
     Knots,
-    HashedCategories,
     Levels,
     Line,
     MacroF1,
+    PlainVoteComparison,
     Platt,
     PoolVoters,
     ProbabilityCurve,
@@ -556,12 +556,12 @@ RECORDS = _by_name(
     Words,
 )
 """Dataclasses, stored as their fields."""
+UFUNCS = (
+    *(np.arcsinh, np.exp, np.expm1, np.log, np.log10, np.log1p, np.log2),
+    *(np.sqrt, np.square, np.tanh),
+)
 FUNCTIONS = _by_name(categorical_columns, numeric_columns)
-FUNCTIONS |= {
-    f"numpy.{one.__name__}": one
-    for one in (np.arcsinh, np.exp, np.expm1, np.log, np.log10, np.log1p, np.log2)
-}
-FUNCTIONS |= {f"numpy.{one.__name__}": one for one in (np.sqrt, np.square, np.tanh)}
+FUNCTIONS |= {f"numpy.{one.__name__}": one for one in UFUNCS}
 """Functions applied to tables; a name in a file selects among these."""
 PASSED_OVER = {"_loss_function_", "_metadata_request", "_optimizer", "loss_function_"}
 """Attributes needed only for further training."""

@@ -593,14 +593,17 @@ class ModelParts:
 
     def as_dict(self) -> dict[str, Any]:
         """Return target, scores, columns and provenance as plain values."""
-        # The report plots the voters' figures; as text they are too long.
-        scores = {name: value for name, value in self.scores.items() if name != "voters"}
         return {
             "target": {"name": self.target.name, **self.target.told()},
-            **scores,
+            **_in_brief(self.scores),
             "columns": self.schema.as_dict()["columns"],
             "made": self.made,
         }
+
+
+def _in_brief(scores: dict[str, Any]) -> dict[str, Any]:
+    """The scores without the voters' figures, which are for plots and long as text."""
+    return {name: value for name, value in scores.items() if name != "voters"}
 
 
 def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
@@ -789,8 +792,7 @@ def summarize(
         summary |= {
             "target": _summarize_target(model, fitted.sampled_rows),
             "columns": model.schema.as_dict()["columns"],
-            # The report plots the voters' figures; as text they are too long.
-            "scores": {k: v for k, v in model.scores.items() if k != "voters"},
+            "scores": _in_brief(model.scores),
             "made": model.made,
         }
     return dict(_plain(summary))

@@ -36,8 +36,8 @@ from ..evaluation import (
 )
 from ..folds import alike_blocks
 from ..tables import Target
-from ..voters import PoolVoters, many_categories, out_of_fold_votes, strong_pool
-from ..voters.portfolio import can_load
+from ..voters import PoolVoters, out_of_fold_votes
+from ..voters.portfolio import can_load, voter_of_pool
 from ..weighting import crossfitted_vote
 from .table import Prepared
 
@@ -488,15 +488,13 @@ def peer_votes(
     n_classes = classifier.labels_.n_classes
     boosts = can_load("lightgbm") and n_classes <= MOST_CLASSES
     names = [name for name in PEERS if name != "lightgbm" or boosts]
-    rates = bool(many_categories(X))
-    pool = dict(strong_pool(seed, targets, rates=rates, extended=True))
     splits = cv or [
         (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
         for fold in range(int(folds.max()) + 1)
     ]
     took: dict[str, float] = {}
     votes = out_of_fold_votes(
-        [(name, pool[name]) for name in names],
+        [(name, voter_of_pool(name, X, targets, seed)) for name in names],
         X,
         targets,
         n_classes=n_classes,

@@ -381,13 +381,11 @@ def _rows_of(
     return [lambda: Rows(model.schema.encode(frame), frame)]
 
 
-def drift_of(
-    model: ModelParts, tally: Tally | None, days: Floats | None = None
-) -> Drift | None:
+def drift_of(model: ModelParts, tally: Tally | None) -> Drift | None:
     """The drift since training; None if the model has no profile."""
     if model.profile is None or tally is None:
         return None
-    return compare(model.schema, model.profile, tally, model.target, days)
+    return compare(model.schema, model.profile, tally, model.target)
 
 
 def warn_of_drift(drift: Drift | None, strict: bool, stacklevel: int = 2) -> None:
@@ -436,11 +434,14 @@ def find_drift(
         hashes.append(value_hashes(found.X))
         labels.append(_answers(model, found.raw, answers, needed=target is not None))
     days[~np.isfinite(days)] = np.nan
-    drift = drift_of(model, tally, days)
-    if drift is None or not drift.rows:
+    if tally is None or not tally.rows:
         raise ValueError("the table has no rows")
     values, truth = np.concatenate(hashes), np.concatenate(labels)
     judged = with_votes(model, values, np.concatenate(votes))
+    # As in the profile: decisions on training rows are out of sample.
+    decided = np.bincount(judged.decided[judged.has_vote], minlength=len(tally.decided))
+    tally = replace(tally, decided=decided.astype(np.float64))
+    drift = compare(model.schema, model.profile, tally, model.target, days)
     expected = expected_of(model, judged, label_shift=label_shift)
     answered = judged.has_vote & (truth >= 0)
     achieved: dict[str, float] = {}
@@ -459,6 +460,7 @@ def find_drift(
         achieved=achieved,
         answered=int(answered.sum()),
         beside=beside or {},
+        origin=judged.words if judged.n_of_fit else "",
         fingerprint=fingerprint_of(values),
     )
     if history is not None:

@@ -610,10 +610,10 @@ def _scores(
     }
 
 
-def _choose_pool(pool: str | list[tuple[str, Any]]) -> Any:
+def _choose_pool(pool: str | list[tuple[str, Any]], known: tuple[str, ...] = POOLS) -> Any:
     """The estimators of the pool; None for trees."""
-    if isinstance(pool, str) and pool not in POOLS:
-        raise ValueError(f"unknown pool={pool!r}; use {', '.join(POOLS)} or a list")
+    if isinstance(pool, str) and pool not in known:
+        raise ValueError(f"unknown pool={pool!r}; use {', '.join(known)} or a list")
     if pool == "trees":
         return None
     return "strong" if isinstance(pool, str) else pool
@@ -654,16 +654,15 @@ def fit_dataset(
     client : distributed.Client, optional
         The client of a Dask cluster to run on.
     """
-    if isinstance(pool, str) and pool not in POOLS:
-        raise ValueError(f"unknown pool={pool!r}; use {', '.join(POOLS)} or a list")
+    estimators = _choose_pool(pool, ("strong", "trees"))
     encoded: EncodedTable = table.X
     encoded.sample_rows = sample_rows or encoded.sample_rows
     common = _parameters(table, metric, seed, n_jobs, verbose)
     classifier: Any
-    if pool == "trees":
+    if estimators is None:
         classifier = DAMVIClassifier(bootstrap="poisson", stratified=True, **common)
     else:
-        classifier = DAMVIVotingClassifier(pool, **common)
+        classifier = DAMVIVotingClassifier(estimators, **common)
     start = time.perf_counter()
     if client is None:
         classifier.fit(encoded, encoded.encoder.label)
@@ -673,7 +672,7 @@ def fit_dataset(
     vote = _calibrated_vote(classifier)
     how = {**(made or {}), "seed": seed, "pool": pool if isinstance(pool, str) else "own"}
     peers, board = None, {}
-    if pool != "trees":
+    if estimators is not None:
         peers = peer_votes(classifier, None, table.labels, seed, seconds)
         board = {"leaderboard": leaderboard(classifier, peers, metric)}
         how |= {"sample_rows": encoded.sample_rows, "seconds": seconds}

@@ -298,7 +298,10 @@ def _tables(summary: dict[str, Any]) -> dict[str, Any]:
     made = summary["repeat"]
     repeat = {"data fingerprint": made["fingerprint"], "page made": made["made"]}
     repeat |= made["versions"]
-    repeat |= {f"model: {name}": _flat(value) for name, value in made["model"].items()}
+    repeat |= {
+        f"model: {name}": _flat(value, ",.1f" if name == "seconds" else "")
+        for name, value in made["model"].items()
+    }
     tables: dict[str, Any] = {
         "column_rows": _columns(summary["data"]["columns"]),
         "importance_rows": [
@@ -458,9 +461,10 @@ def _promise(summary: dict[str, Any]) -> dict[str, Any]:
     return {"promise_rows": rows, "bound_headings": headings, "bound_rows": bounds}
 
 
-def _flat(value: Any) -> str:
+def _flat(value: Any, form: str = "") -> str:
+    """A value as one line of text, with the floats in it in this form."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_flat(inner)}" for name, inner in value.items())
+        return ", ".join(f"{name} {_flat(inner, form)}" for name, inner in value.items())
     if isinstance(value, list):
-        return ", ".join(map(_flat, value))
-    return str(value)
+        return ", ".join(_flat(inner, form) for inner in value)
+    return format(value, form) if isinstance(value, float) else str(value)

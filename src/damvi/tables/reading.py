@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .delimited import PACKED, DelimitedFile, open_bytes, table_name
+from .delimited import DelimitedFile
 from .excel import read_excel
 from .labels import listed
+from .opening import PACKED, open_bytes, table_name
 from .schema import Column, Schema, encode
 from .values import BLANKS, may_be_thousands, numbers_in
 

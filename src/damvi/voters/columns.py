@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..hashing import text_hashes
 from .trees.binning import (
-    MANY_CATEGORIES,
     Categories,
     FrameTable,
     is_categorical,
@@ -40,6 +39,8 @@ KNOTS = (-1.0, 0.0, 1.0)
 """Knots of the splines, as normal scores."""
 LEAST_VALUES = 10
 """Columns with at most this many distinct quantiles have no splines."""
+MANY_CATEGORIES = 100
+"""With more categories, voters of the strong pool see class rates instead."""
 MADE_AT_ONCE = 1024
 """Number of rows for which pairs of columns are made at a time."""
 FOLDS = 5

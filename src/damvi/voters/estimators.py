@@ -221,6 +221,7 @@ def _fit_weighted(
 
 
 def _has(name: str) -> Any:
+    """Make a method available if the inner estimator has it."""
     return available_if(lambda self: hasattr(self.estimator, name))
 
 
@@ -340,12 +341,12 @@ class SomeRows(ClassifierMixin, BaseEstimator):
         """Predict the label of each row."""
         return self.estimator_.predict(X)
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @_has("predict_proba")
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of ``classes_``."""
         return self.estimator_.predict_proba(X)
 
-    @available_if(lambda self: hasattr(self.estimator, "decision_function"))
+    @_has("decision_function")
     def decision_function(self, X: Any) -> Any:
         """Scores of ``classes_``, or of the second of two."""
         return self.estimator_.decision_function(X)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -78,8 +77,6 @@ LEAST_HESSIAN = 0.1
 """Minimum sum of second derivatives, p (1 - p), in a leaf. A leaf's step is its sum of
 first derivatives divided by this sum; LightGBM's default of 0.001 allows any step."""
 
-Layer = tuple[NDArray[np.float64], NDArray[np.float64]]
-
 
 def strong_pool(
     random_state: int | None = None,
@@ -139,42 +136,19 @@ def strong_pool(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> pool = [*pool, ("bayes", GaussianNB())]
     """
-    is_rare = y is not None and _share_of_rarest(y, sample_weight) < RARE
-    # Ordered by what they add to the vote, relative to their training time.
-    makers: dict[str, Callable[[int | None], Any]] = {
-        "lightgbm": _lightgbm(is_rare),
-        "hist_boosting": _hist_boosting,
-        "linear": _linear(centre=not sparse),
-        "extra_trees": _forest(100, splitter="random", bootstrap=False, min_samples_leaf=2),
-        "spline_linear": _linear(RankSplines(), C=0.3),
-        # More columns, and so fewer, larger steps: it is to differ, at the same price.
-        "lightgbm_pairs": _lightgbm(is_rare, pairs=True, quick=True),
-        "balanced_forest": _forest(balanced=True),
-        "random_forest": _forest(max_features=1),
-        "balanced_linear": _linear(centre=not sparse, class_weight="balanced"),
-        "lightgbm_pairs_slow": _lightgbm(is_rare, pairs=True),
-        "catboost": _catboost,
-        "networks": _networks,
-        "xgboost": _xgboost,
-        "forest": _forest(),
-    }
     wanted = DEFAULT | EXTENDED if extended else DEFAULT
     missing = {name for name in wanted & set(BOOSTERS) if not can_load(BOOSTERS[name])}
     if "lightgbm" in missing:
         wanted = wanted | INSTEAD_OF_LIGHTGBM
     if sparse:
         wanted = (wanted | INSTEAD_OF_DENSE_ONLY) - DENSE_ONLY
+    makers = _makers(y, sample_weight, sparse=sparse)
     pool = [
         (name, make(random_state))
         for name, make in makers.items()
         if name in wanted - missing
     ]
-    if not rates:
-        return pool
-    return [
-        (name, model if name in KNOWS_CATEGORIES else _with_rates(model))
-        for name, model in pool
-    ]
+    return [(name, _with_rates(name, model)) for name, model in pool] if rates else pool
 
 
 def strong_pool_for(
@@ -196,13 +170,17 @@ def strong_pool_for(
     )
 
 
+def voter_of_pool(name: str, X: Any, y: ArrayLike, random_state: int | None) -> Any:
+    """One voter of the strong pool for this dense table, by its name in the pool."""
+    model = _makers(y)[name](random_state)
+    return _with_rates(name, model) if many_categories(X) else model
+
+
 def can_load(package: str) -> bool:
     """Whether a package is installed and can be imported.
 
     Boosters need the system's OpenMP, and raise errors of any kind where it is missing.
     """
-    if find_spec(package) is None:
-        return False
     try:
         import_module(package)
     except Exception:
@@ -210,7 +188,34 @@ def can_load(package: str) -> bool:
     return True
 
 
-def _with_rates(model: Any) -> Any:
+def _makers(
+    y: ArrayLike | None, sample_weight: ArrayLike | None = None, *, sparse: bool = False
+) -> dict[str, Callable[[int | None], Any]]:
+    """What makes each voter of a seed, ordered by what it adds to the vote for its time."""
+    is_rare = y is not None and _share_of_rarest(y, sample_weight) < RARE
+    return {
+        "lightgbm": _lightgbm(is_rare),
+        "hist_boosting": _hist_boosting,
+        "linear": _linear(centre=not sparse),
+        "extra_trees": _forest(100, splitter="random", bootstrap=False, min_samples_leaf=2),
+        "spline_linear": _linear(RankSplines(), C=0.3),
+        # More columns, and so fewer, larger steps: it is to differ, at the same price.
+        "lightgbm_pairs": _lightgbm(is_rare, pairs=True, quick=True),
+        "balanced_forest": _forest(balanced=True),
+        "random_forest": _forest(max_features=1),
+        "balanced_linear": _linear(centre=not sparse, class_weight="balanced"),
+        "lightgbm_pairs_slow": _lightgbm(is_rare, pairs=True),
+        "catboost": _catboost,
+        "networks": _networks,
+        "xgboost": _xgboost,
+        "forest": _forest(),
+    }
+
+
+def _with_rates(name: str, model: Any) -> Any:
+    """The model on class rates in place of columns with very many categories."""
+    if name in KNOWS_CATEGORIES:
+        return model
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     return make_pipeline(RateEncoder(), *steps)
 
@@ -330,9 +335,10 @@ NO_TOLERANCE = 1e6
 """More than any loss can fall in an epoch, so that training ends after a fixed number."""
 LEAST_WEIGHT = 1e-9
 """Of a row, relative to the mean; a batch of rows without any weight would divide by 0."""
-
 PREDICTED_AT_ONCE = 10_000
 """Rows whose hidden units are held in memory."""
+Layer = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Weights and intercepts, of several networks or of one."""
 
 
 class NetworksClassifier(ClassifierMixin, BaseEstimator):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
+from damvi.hashing import row_bits
 from damvi.voters.trees import binning
 from damvi.voters.trees.binning import (
     MAX_BINS,
@@ -17,7 +18,6 @@ from damvi.voters.trees.binning import (
     EdgeSketch,
     class_quantile_edges,
     midpoints,
-    row_bits,
     sample_rows,
 )
 

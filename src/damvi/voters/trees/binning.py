@@ -22,8 +22,6 @@ from ...hashing import find_hashes, label_text, row_bits, text_hashes
 from ...validation import has_categories, is_text, refuse_dates
 
 UNKNOWN = -1.0
-MANY_CATEGORIES = 100
-"""With more categories, voters of the strong pool see class rates instead."""
 MOST_NAMED = 255
 """With more categories, they are known by their hashes instead of their names."""
 SOME_LABELS = 1000
@@ -216,7 +214,8 @@ class FrameTable:
             if known is None:
                 values[:, f] = _numbers(part[name], name)
             else:
-                values[:, f] = _numbers_of_categories(part[name], name, known)
+                labels, codes = labels_and_codes(part[name], name)
+                values[:, f] = numbers_of(known, labels, codes)
         return values
 
 
@@ -235,13 +234,6 @@ def _numbers(column: Any, name: Any) -> NDArray[np.float64]:
             f"column {name!r} contains infinity; replace it by a number or NaN"
         )
     return values
-
-
-def _numbers_of_categories(
-    column: Any, name: Any, known: dict[Any, int] | HashedCategories
-) -> NDArray[np.float64]:
-    labels, codes = labels_and_codes(column, name)
-    return numbers_of(known, labels, codes)
 
 
 def numbers_of(

@@ -180,7 +180,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Share of each class in the row's leaf."""
         check_is_fitted(self)
-        X = read_table(self, X, keep_frame=self.trees_.features.categories is not None)
+        X = read_table(self, X, keep_frame=self.trees_.takes_frames)
         return self.trees_.class_shares(X)
 
     @property
@@ -460,7 +460,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Share of each class in the row's leaves, averaged over the trees."""
         check_is_fitted(self)
-        X = read_table(self, X, keep_frame=self.trees_.features.categories is not None)
+        X = read_table(self, X, keep_frame=self.trees_.takes_frames)
         return self.trees_.class_shares(X, self.n_jobs)
 
     @property

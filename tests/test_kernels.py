@@ -1,10 +1,17 @@
-"""The kernels where compilation, or its cache, is not to be had."""
+"""Kernels: compiled when they are called, cached, and the same without a compiler."""
 
 import os
+import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
+import numpy as np
 import pytest
+
+from damvi._kernels import Kernel
+from damvi.voters import sampling
 
 TINY = """
 import numpy as np
@@ -63,3 +70,24 @@ def test_numba_waits_until_it_is_needed():
         "assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_threads_that_call_a_kernel_at_once_share_what_is_compiled():
+    one, all_here = Kernel(sampling.draw_by_class.py_func), Barrier(8)
+
+    def compiled(_):
+        all_here.wait()
+        return one.compiled
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len({id(found) for found in pool.map(compiled, range(8))}) == 1
+
+
+def test_a_kernel_is_pickled_by_its_name():
+    kernel = sampling.draw_by_class
+    times = np.empty(3, np.uint8)
+    none = np.zeros(0, np.uint8)
+    kernel(np.uint64(1), 0, none, np.zeros((1, 2), np.uint64), times)  # and so compiled
+    content = pickle.dumps(kernel)
+    assert len(content) < 100
+    assert pickle.loads(content) is kernel
