@@ -101,7 +101,10 @@ class _Bounded(io.RawIOBase):
         try:
             data = self._file.read(len(buffer))
         except DAMAGE as error:
-            raise ValueError(f"{self._path} is damaged: {error}") from error
+            raise ValueError(
+                f"{self._path} is damaged: {str(error).rstrip('.')}; copy or download it "
+                f"again"
+            ) from error
         self._left -= len(data)
         if self._left < 0:
             raise refuse_bomb(self._path)
