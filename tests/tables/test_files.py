@@ -73,7 +73,11 @@ def test_a_bomb_is_refused(tmp_path, packed, monkeypatch):
         ("t.zip", b"PK\3\4 and no more", "as a zip archive"),
         ("t.zip", zipped("a.parquet", b"x"), "only text files may be compressed"),
         ("t.zip", zipped("a.exe", b"x"), "only text files may be compressed"),
-        ("t.csv.gz", gzip.compress(b"x\n1\n")[:15], "damaged: .*; copy or download it again"),
+        (
+            "t.csv.gz",
+            gzip.compress(b"x\n1\n")[:15],
+            "damaged: .*; copy or download it again",
+        ),
         ("t.csv.bz2", b"BZh9 and no more", "damaged"),
         ("t.csv.zst", b"(\xb5/\xfd and no more", "damaged|cannot be read"),
         ("t.csv", zipped("a.xml", b"x"), r"t.csv is an Excel workbook .* name it .xlsx"),

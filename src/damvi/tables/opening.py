@@ -21,7 +21,7 @@ OTHERS = {
     b"PAR1\x15": "a parquet file: name it .parquet",
     b"\x1f\x8b": "compressed with gzip: add .gz to its name",
 }
-"""What a text file is not, by its first bytes. After its name, a parquet file has a field."""
+"""Files that are no text, by their first bytes; those of parquet go on after its name."""
 LEAST_LIMIT = 1 << 29
 """Expanded size that is always allowed, in bytes."""
 MOST_RATIO = 200
