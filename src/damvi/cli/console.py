@@ -263,7 +263,7 @@ def load_with_table(
     except ValueError as error:
         raise ValueError(f"{data}: {error}") from None
     own = loaded.target.name
-    if labelled and target is None and table is frame and own not in frame.columns:
+    if labelled and target is None and own not in frame.columns and table is frame:
         raise ValueError(
             f"{data} has no target column {own!r}; name it with --target. Without labels, "
             f"damvi drift estimates the model's scores"
