@@ -138,7 +138,17 @@ def test_quiet_is_quiet(damvi, made, folder):
             1,
             "columns are missing: 'when', 'shop' and 'comment'",
         ),
-        (["evaluate", "model.damvi", "new.csv"], 1, "no target column 'is_fraud'"),
+        (
+            ["evaluate", "model.damvi", "new.csv"],
+            1,
+            "new.csv has no target column 'is_fraud'; name it with --target. Without",
+        ),
+        (
+            ["evaluate", "model.damvi", "new.csv", "--target", "fraud"],
+            1,
+            "new.csv: no target column 'fraud'.",
+        ),
+        (["evaluate", "model.damvi", "short.csv"], 1, "short.csv: columns are missing"),
         (
             ["evaluate", "model.damvi", "data.csv", "--target", "shop"],
             1,

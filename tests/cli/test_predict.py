@@ -82,6 +82,29 @@ def test_a_column_written_otherwise_is_named(damvi, made, folder):
 
 
 @pytest.mark.slow
+def test_training_rows_are_noted(damvi, made, folder):
+    model = made / "model.damvi"
+    rows = pd.read_csv(made / "data.csv", dtype=str, keep_default_na=False)
+    told = "whose labels the model has seen. For honest scores, use damvi evaluate."
+    said = damvi("predict", model, made / "data.csv", "-o", "p.csv", "--json")
+    assert f"Note: the first 600 rows are training rows, {told}" in said.stderr
+    assert json.loads(said.stdout)["rows"] == 600
+    new = pd.read_csv(made / "new.csv", dtype=str, keep_default_na=False)
+    pd.concat([new, rows[:100]]).drop(columns="is_fraud", errors="ignore").to_csv(
+        "some.csv", index=False
+    )
+    said = damvi("predict", model, "some.csv", "-o", "p.csv")
+    assert f"Note: 100 of the first 300 rows are training rows, {told}" in said.stderr
+    pd.concat([new, rows[:10]]).to_csv("few.csv", index=False)
+    for data in ("few.csv", made / "new.csv"):
+        assert (
+            "training rows, whose"
+            not in damvi("predict", model, data, "-o", "p.csv").stderr
+        )
+    quiet = damvi("predict", model, made / "data.csv", "-o", "p.csv", "--quiet")
+    assert quiet.output == ""
+
+
 def test_amounts_times_a_hundred_are_warned_of(damvi, made, folder):
     new = fraud(2000, seed=1).drop(columns="is_fraud")
     new["amount"] = [str(100 * float(text.replace(",", ""))) for text in new["amount"]]

@@ -153,6 +153,12 @@ def test_300_random_corruptions_are_300_clean_errors(sound, tmp_path):
         refused(bytes(content), tmp_path)
 
 
+def test_an_empty_file(tmp_path):
+    (tmp_path / "x").touch()
+    with pytest.raises(ModelFileError, match="it is empty; copy it again, or fit"):
+        load(tmp_path / "x")
+
+
 def test_every_byte_of_the_first_lines_counts(trees, tmp_path):
     for place in range(len(b"damvi model 1\nsha256 ") + 65):
         content = bytearray(trees)

@@ -244,6 +244,17 @@ def test_a_pool_of_ones_own_with_weights():
     assert not np.array_equal(plain.training.vote, found.training.vote)
 
 
+def test_a_pool_of_one_voter_is_not_compared_with_itself(monkeypatch):
+    one = [("lightgbm", GaussianNB())]
+    monkeypatch.setattr(damvi.voting, "strong_pool_for", lambda *a, **k: one)
+    found = damvi.fit(numbers(), "y")
+    assert "LightGBM" in found.scores["models"]
+    assert not any(
+        "LightGBM" in said or "pool" in said for said in found.scores["verdicts"]
+    )
+    assert str(found)
+
+
 def test_the_best_single_model_is_judged_without_the_choice(monkeypatch):
     monkeypatch.setattr(damvi.voting, "strong_pool_for", lambda *a, **k: POOL)
     found = damvi.fit(numbers(), "y", pool="best")

@@ -73,8 +73,16 @@ def test_a_bomb_is_refused(tmp_path, packed, monkeypatch):
         ("t.zip", b"PK\3\4 and no more", "as a zip archive"),
         ("t.zip", zipped("a.parquet", b"x"), "only text files may be compressed"),
         ("t.zip", zipped("a.exe", b"x"), "only text files may be compressed"),
+        (
+            "t.csv.gz",
+            gzip.compress(b"x\n1\n")[:15],
+            "damaged: .*; copy or download it again",
+        ),
         ("t.csv.bz2", b"BZh9 and no more", "damaged"),
         ("t.csv.zst", b"(\xb5/\xfd and no more", "damaged|cannot be read"),
+        ("t.csv", zipped("a.xml", b"x"), r"t.csv is an Excel workbook .* name it .xlsx"),
+        ("t.tsv", b"PAR1\x15\4\x15", "is a parquet file: name it .parquet"),
+        ("t.json", gzip.compress(b"[]"), "compressed with gzip: add .gz to its name"),
         ("t.json", b"[1, 2]", "item 1 is not a JSON object"),
         ("t.json", b"[]", "empty list"),
         ("t.json", b'[{"x": 1}', "is not JSON"),
@@ -86,6 +94,11 @@ def test_what_cannot_be_read_says_why(tmp_path, name, data, words):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(ValueError, match=words):
         read_table(tmp_path / name)
+
+
+def test_text_that_starts_like_a_parquet_file(tmp_path):
+    (tmp_path / "t.csv").write_text("PAR1,PK\n1,2\n", encoding="utf-8")
+    assert read_table(tmp_path / "t.csv").columns.tolist() == ["PAR1", "PK"]
 
 
 def test_two_files_in_an_archive_are_named(tmp_path):

@@ -234,11 +234,18 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def load_with_table(
-    model: Path, data: Path, target: str | None, output: Output, *, blocks: bool = False
+    model: Path,
+    data: Path,
+    target: str | None,
+    output: Output,
+    *,
+    blocks: bool = False,
+    labelled: bool = False,
 ) -> tuple[Model, Any]:
     """Load the model, and the table by its schema.
 
     If the caller accepts ``blocks`` and the table is large, its path is returned instead.
+    A table in memory must have the target if it is ``labelled``.
     """
     from ..model import DatasetRows, why_in_blocks
     from ..tables import pick
@@ -249,8 +256,18 @@ def load_with_table(
         frame, table = DatasetRows(data, loaded.schema, more).sample(SOME_ROWS), data
     else:
         frame = table = loaded.read(data, target)
-    if target is not None:
-        pick(frame, target, "target")
+    try:
+        if target is not None:
+            pick(frame, target, "target")
+        loaded.schema.check(list(frame.columns))
+    except ValueError as error:
+        raise ValueError(f"{data}: {error}") from None
+    own = loaded.target.name
+    if labelled and target is None and own not in frame.columns and table is frame:
+        raise ValueError(
+            f"{data} has no target column {own!r}; name it with --target. Without labels, "
+            f"damvi drift estimates the model's scores"
+        )
     encoded = loaded.schema.encode(frame)
     empty = [feature for feature in encoded.columns if encoded[feature].isna().all()]
     note_unread_columns(output, loaded.schema, empty, len(frame))

@@ -71,7 +71,7 @@ def evaluate(
     asked = None if guarantee is None else check_guarantee(guarantee)
     if out is not None:
         check_output_file(out, model, data)
-    loaded, table = load_with_table(model, data, target, output, blocks=True)
+    loaded, table = load_with_table(model, data, target, output, blocks=True, labelled=True)
     cost = None
     if cost_miss is not None or cost_false_alarm is not None:
         cost = (cost_false_alarm or 1.0, cost_miss or 1.0)

@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import SpooledTemporaryFile, TemporaryDirectory, mkdtemp
 from typing import IO, TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..drift import Drift
     from ..model import Model
     from ..model.prediction import Block, Judged
+    from ..tables import Rows
     from ..tables.profile import Tally
 
 KINDS = (".csv", ".parquet", ".xlsx")
@@ -100,7 +102,8 @@ def predict(
     written to one file, or to a folder with a parquet file for each input file.
 
     You are warned if a column is unreadable, newly missing or out of its training range,
-    or if the share of flagged rows is far from expected; damvi drift shows the details.
+    or if the share of flagged rows is far from expected; damvi drift shows the details. A
+    note tells you if the first rows are training rows.
     """
     from .figures import wording
 
@@ -249,7 +252,7 @@ def _write(
     """Write predictions; return counts by decision, rows written, and the drift."""
     from joblib import cpu_count
 
-    from ..model.prediction import Judge, Top, drift_of
+    from ..model.prediction import Judge, Top, drift_of, note_on_training_rows
     from ..tables import read_blocks
 
     judge = Judge(model, carried, 1)  # parallelism is over blocks
@@ -267,10 +270,18 @@ def _write(
     counts: Any = [0] * len(judge.labels)
     tally: Tally | None = None
     n_best = 0
+    origin: list[str] = []
+
+    def look(rows: Callable[[], Rows]) -> Rows:
+        found = rows()
+        origin.append(note_on_training_rows(model, found.X))
+        return found
 
     def write_rows(some: list[Path], file: IO[bytes]) -> None:
         nonlocal counts, tally, n_best
         rows = (rows for one in some for rows in read_blocks(one, model.schema, carried))
+        if not origin:
+            rows = (block if n else partial(look, block) for n, block in enumerate(rows))
         blocks = judge.blocks(rows, make, jobs or cpu_count())
         if output.shows_progress:
             blocks = with_progress(blocks)
@@ -305,6 +316,8 @@ def _write(
             write_rows(files, place)
         if not any(counts):
             raise ValueError(f"{files[0]} has a header but no rows")
+        if origin[0]:
+            output.note(origin[0])
         drift = drift_of(model, tally)
         _report_drift(drift, strict, output)
     n = sum(counts) if best is None else n_best

@@ -145,7 +145,10 @@ def unpack(path: Path) -> dict[str, bytes]:
 
 def _read_payload(file: BinaryIO) -> bytes:
     """Check format and digest, and return everything after them."""
-    first = FIRST_LINE.fullmatch(file.readline(LONGEST_LINE))
+    line = file.readline(LONGEST_LINE)
+    if not line:
+        raise ModelFileError("it is empty; copy it again, or fit the model again")
+    first = FIRST_LINE.fullmatch(line)
     if first is None:
         raise ModelFileError("it is not a damvi model file")
     version = int(first[1])

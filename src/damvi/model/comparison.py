@@ -318,14 +318,18 @@ def compare_with_peers(
     budget = None if metric.budget is None else metric.budget.among(len(table.y))
     how: Any = {"cost": metric.cost or (1.0, 1.0), "blocks": blocks}
     how["top"] = None if budget is None else budget.share
+    fitted = FittedVote(classifier)
+    alone = fitted.is_pool and len(fitted.names) == 1
+    # A vote of one voter is not compared with itself.
+    same = PEERS.get(fitted.names[0]) if alone else None
     gains = {
         name: compare(metric.measure, truth, decided[OURS], pair, **how)
         for name, pair in decided.items()
-        if name != OURS
+        if name not in (OURS, same)
     }
     verdicts = [verdict(name, metric, gain, ours) for name, gain in gains.items()]
     single = [gains[BEST]] if BEST in gains else gains.values()
-    if advice and any(gain.low <= 0 for gain in single):
+    if advice and not alone and any(gain.low <= 0 for gain in single):
         wins = any(gain.high < 0 for gain in single)
         verdicts.append(advice.replace("{}", "better" if wins else "as well", 1))
     if budget is not None:

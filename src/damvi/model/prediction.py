@@ -24,6 +24,7 @@ from ..drift import Drift, DriftError, DriftWarning, compare
 from ..evaluation import (
     FittedVote,
     achieved_figures,
+    are_of_fit,
     class_names,
     expected_of,
     fingerprint_of,
@@ -47,6 +48,10 @@ MOST_NUMBERS = 1 << 20
 ROWS_OF_FIRST, ROWS_OF_BLOCK = 1 << 16, 1 << 11
 """Rows sampled from the first block, and from each other one, for the drift check. What
 they cannot show is too small for a warning."""
+ROWS_TO_RECOGNISE = 1000
+"""Rows to look for among the training rows; more would take time."""
+FEW = 0.1
+"""A smaller share of rows may equal training rows by chance."""
 ROW = "row"
 
 Floats = NDArray[np.float64]
@@ -379,6 +384,25 @@ def _rows_of(
     frame = as_frame(table, model.schema)
     check_carried(carried, list(frame.columns))
     return [lambda: Rows(model.schema.encode(frame), frame)]
+
+
+def note_on_training_rows(model: ModelParts, X: pd.DataFrame) -> str:
+    """A note if the first of some encoded rows are training rows; empty if they are new."""
+    first = X.iloc[:ROWS_TO_RECOGNISE]
+    known, step = (
+        int(are_of_fit(model, first).sum()),
+        FittedVote(model.classifier).remembers,
+    )
+    if known == 0 or known * step < FEW * len(first):
+        return ""
+    n = f"the first {len(first):,} rows"
+    told = f"{n} are" if known == len(first) else f"{known:,} of {n} are"
+    if step > 1:  # only a sample of the training rows is remembered
+        told = f"{n} include"
+    return (
+        f"Note: {told} training rows, whose labels the model has seen. For honest scores, "
+        f"use damvi evaluate."
+    )
 
 
 def drift_of(model: ModelParts, tally: Tally | None) -> Drift | None:

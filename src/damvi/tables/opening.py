@@ -16,6 +16,12 @@ DAMAGE = (
 )
 """Exceptions that readers raise for corrupt compressed files."""
 PACKED = (".gz", ".bz2", ".zst", ".zip")
+OTHERS = {
+    b"PK\3\4": "an Excel workbook (or a zip archive): name it .xlsx (or .zip)",
+    b"PAR1\x15": "a parquet file: name it .parquet",
+    b"\x1f\x8b": "compressed with gzip: add .gz to its name",
+}
+"""Files that are no text, by their first bytes; those of parquet go on after its name."""
 LEAST_LIMIT = 1 << 29
 """Expanded size that is always allowed, in bytes."""
 MOST_RATIO = 200
@@ -43,9 +49,15 @@ def open_bytes(path: Path) -> Any:
     Reading stops with an error if the file expands to far more than a table would.
     """
     name = path.name.lower()
-    if not name.endswith(PACKED):
-        return path.open("rb")
     file: Any
+    if not name.endswith(PACKED):
+        file = path.open("rb")
+        head = file.peek(8)
+        for start, words in OTHERS.items():
+            if head.startswith(start):
+                file.close()
+                raise ValueError(f"{path} is {words}")
+        return file
     if name.endswith(".gz"):
         file = gzip.GzipFile(path)
     elif name.endswith(".bz2"):
@@ -89,7 +101,10 @@ class _Bounded(io.RawIOBase):
         try:
             data = self._file.read(len(buffer))
         except DAMAGE as error:
-            raise ValueError(f"{self._path} is damaged: {error}") from error
+            raise ValueError(
+                f"{self._path} is damaged: {str(error).rstrip('.')}; copy or download it "
+                f"again"
+            ) from error
         self._left -= len(data)
         if self._left < 0:
             raise refuse_bomb(self._path)
