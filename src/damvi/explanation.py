@@ -457,7 +457,8 @@ def _chosen_rows(rows: Sequence[int] | None, score: Floats) -> Places:
     beyond = [number for number in rows if not 1 <= number <= len(score)]
     if beyond:
         raise ValueError(
-            f"row {beyond[0]:,} does not exist; the table has rows 1 to {len(score):,}"
+            f"row {beyond[0]:,} does not exist: counted from 1, the table has rows 1 to "
+            f"{len(score):,}"
         )
     return np.array(list(dict.fromkeys(rows)), dtype=np.intp) - 1
 

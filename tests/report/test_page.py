@@ -144,6 +144,19 @@ def test_the_slider_starts_at_the_costs_of_the_fit(model, fresh_rows, cost, rati
     assert slider["ratios"] == sorted(slider["ratios"])
 
 
+def test_training_rows_have_thresholds_of_their_own(model, fitted, fresh_rows):
+    own = "each fold of training rows has its own threshold"
+    assert own not in render(summarise(model, fresh_rows))
+    assert own in render(summarise(model, fitted))
+
+
+def test_as_many_rows_are_listed_as_are_flagged(model, fitted):
+    said = summarise(model, fitted)
+    rows = [at for tag, at in Elements(render(said)).found if "data-place" in at]
+    listed = sum("hidden" not in at for at in rows)
+    assert listed == min(said["classes"][1]["named"]["part"], len(rows))
+
+
 def test_how_plain_models_did_is_told(model, fresh_rows):
     figure = {"value": 0.5, "low": 0.4, "high": 0.6, "spread": 0.1}
     scores = {

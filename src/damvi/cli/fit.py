@@ -192,9 +192,9 @@ def fit(
         damvi fit data.csv --target is_fraud
 
     DATA is a CSV, TSV, JSON, JSON lines, parquet, feather or Excel file; the first four may
-    be compressed (.gz, .bz2, .zst, .zip). Column types are inferred and printed; ids,
-    constants and free text are dropped. Scores are out of sample: each row is scored by
-    models, weights and thresholds that never saw its label.
+    be compressed (.gz, .bz2, .zst, .zip). Column types are inferred and printed; ids and
+    constants are dropped, and free text is encoded as numbers. Scores are out of sample:
+    each row is scored by models, weights and thresholds that never saw its label.
 
     If the target has two values, the rarer one is the positive class. If it has more, the
     model is multiclass.

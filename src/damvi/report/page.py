@@ -58,7 +58,7 @@ ROW_TABLES = {
     ),
     "flagged": (
         "",
-        "Flagged rows, highest score first",
+        "Flagged rows, furthest above their threshold first",
         (("truth", "Label"), *SCORE),
     ),
     "named": (
