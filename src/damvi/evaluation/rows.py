@@ -399,8 +399,12 @@ def class_names(target: Any) -> tuple[str, ...]:
 
 def are_of_fit(model: ModelParts, X: Any) -> Mask:
     """Which encoded rows have the values of a remembered training row."""
-    values = without_labels(row_hashes(X, np.zeros(len(X))))
-    return np.isin(values, without_labels(model.training.hashes))
+    values, known = value_hashes(X), without_labels(model.training.hashes)
+    if len(values) < len(known):  # sort the fewer ones
+        last = np.uint64(-1 % 2**64)  # no hash without a label is odd
+        distinct = np.append(np.unique(values), last)
+        known = known[distinct[np.searchsorted(distinct, known)] == known]
+    return np.isin(values, known)
 
 
 def table_fingerprint(X: Any, labels: NDArray[Any] | None = None) -> str:
