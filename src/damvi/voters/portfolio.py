@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .columns import (
+    BINNED_ROWS,
     NumberEncoder,
     PairColumns,
     RankScaler,
@@ -273,6 +274,7 @@ def _lightgbm(
             min_child_weight=LEAST_HESSIAN,
             subsample=0.8,
             subsample_freq=1,
+            subsample_for_bin=BINNED_ROWS,
             colsample_bytree=0.8,
             n_jobs=1,
             random_state=seed,
