@@ -953,7 +953,7 @@ def test_other_formats_say_what_to_do(trees, tmp_path):
         trees.replace(b"model 1", b"model 2", 1), tmp_path, "created by a newer damvi.*pip"
     )
     refused(trees.replace(b"model 1", b"model 0", 1), tmp_path, "fit the model again")
-    refused(b"", tmp_path, "not a damvi model file")
+    refused(b"", tmp_path, "it is empty; copy it again")
     refused(pickle.dumps({"a": 1}), tmp_path, "not a damvi model file")
     refused(b"a,b\n1,2\n", tmp_path, "not a damvi model file")
     with pytest.raises(FileNotFoundError):
