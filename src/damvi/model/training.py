@@ -214,14 +214,14 @@ class Watch:
     def table(self, found: Prepared, aside: int = 0) -> None:
         """The table is ready; ``aside`` more rows are set aside for a guarantee."""
         for text in found.warnings:
-            warnings.warn(self.worded(text), UserWarning, stacklevel=4)
+            warnings.warn(self.worded(text), UserWarning, stacklevel=5)
 
     def say(self, text: str) -> None:
         """A note on what was decided."""
 
     def no_guarantee(self, text: str) -> None:
         """The rows that were set aside cannot support the guarantee."""
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warnings.warn(text, UserWarning, stacklevel=5)
 
     def worded(self, text: str) -> str:
         """A message in terms of Python parameters instead of command-line options."""
@@ -276,112 +276,144 @@ def train(
     unknown = sorted(options.keys() - usual.keys())
     if unknown:
         raise TypeError(f"unknown option {unknown[0]!r}")
-    asked = SimpleNamespace(**usual | options | {"unlabeled_weight": unlabeled_weight})
-    like, pool, guarantee = asked.like, asked.pool, asked.guarantee
     if target is None:
         raise ValueError("give the column to predict with --target (target='...')")
     watch = watch or Watch()
+    asked = SimpleNamespace(**usual | options | {"unlabeled_weight": unlabeled_weight})
+    asked.target = str(target)  # like all column names
+    asked.unlabeled, like = unlabeled, asked.like
     how: dict[str, Any] = {
         "seed": _seed(asked.random_state),
         "n_jobs": asked.n_jobs or cpu_count(),
         "verbose": watch.verbose,
     }
-    target = str(target)  # like all column names
     columns: dict[str, Any] = {
         role: (names,) if isinstance(names, str) else names
         for role, names in (("keep", asked.keep), ("drop", asked.drop))
     }
-    columns["like"] = None if like is None else like.schema
+    columns |= {"like": None if like is None else like.schema, "shuffle": asked.shuffle}
     why = why_in_blocks(source, in_blocks or client is not None)
-    promised = None if guarantee is None else parse_guarantee(guarantee)
+    promised = None if asked.guarantee is None else parse_guarantee(asked.guarantee)
     for name in ("confidence", "guarantee_size"):
         if promised is None and getattr(asked, name) != usual[name]:
             raise ValueError(f"{name} needs a guarantee; ask for one, or leave it out")
     if promised is not None and not 0 < asked.confidence < 1:
         raise ValueError(f"confidence={asked.confidence!r} must be between 0 and 1")
-    if asked.sample_rows is not None and (why is None or pool in (None, "trees")):
+    if asked.sample_rows is not None and (why is None or asked.pool in (None, "trees")):
         raise ValueError(
             "sample_rows only applies to strong models on a table read in blocks, such as "
             "a folder of parquet files; leave it out"
         )
+    recorded = {"settings": settings(vars(asked), usual)}
     if why is None:
-        frame = labelled_frame(source, target)
-        columns |= {
-            "time": asked.time,
-            "group": asked.group,
-            "sample_weight": asked.sample_weight,
-            "shuffle": asked.shuffle,
-            "merged": bool(asked.merge_labels),
-        }
-        table, aside = prepare(frame, target, asked.pos_label, **columns), None
-        n_rows, whole = len(table.y), table
-        if promised is not None:  # before anything is learned
-            taken = set_aside(frame, table, promised[0], asked.guarantee_size, how["seed"])
-            aside = frame.loc[taken].reset_index(drop=True)
-            rest = frame.loc[~taken].reset_index(drop=True)
-            table = prepare(rest, target, asked.pos_label, **columns)
-            if table.target != whole.target:
-                raise ValueError(
-                    "without the rows set aside for the guarantee, the table has other "
-                    "classes; name the positive one with --positive, or use a smaller "
-                    "guarantee_size"
-                )
-        made = provenance(command, fingerprint(source, frame))
-        if unlabeled is not None:
-            more = as_frame(unlabeled, table.schema)
-            name = str(unlabeled) if is_path(unlabeled) else "the unlabelled table"
-            table = with_unlabeled(table, more, name)
-            made["unlabeled"] = fingerprint(unlabeled, more)
-        metric = as_metric(asked.threshold, table.target, n_rows)
-        made["settings"] = settings(vars(asked), usual)
-        table.warnings.extend([] if like is None else changes(like, table))
-        watch.table(table, n_rows - len(table.y))
-        n_told = len(table.warnings)
-        parts, comparison = fit_table(
-            table,
-            metric,
-            pool="strong" if pool is None else pool,
-            time_limit=asked.time_limit,
-            prefer=asked.prefer,
-            unlabeled_weight=unlabeled_weight,
-            made=made,
-            say=watch.say,
-            **how,
+        columns |= {"time": asked.time, "group": asked.group}
+        columns["sample_weight"] = asked.sample_weight
+        columns["merged"] = bool(asked.merge_labels)
+        found = _train_in_memory(
+            source, asked, columns, promised, command, recorded, watch, how
         )
-        for text in table.warnings[n_told:]:
-            warnings.warn(watch.worded(text), UserWarning, stacklevel=3)
-        if promised is not None and aside is not None:
-            judged, _ = judge(parts, aside, new=True)
-            basis = basis_of_aside(aside, whole)
-            found = promise(parts, judged, *promised, asked.confidence, basis)
-            if found.threshold is None:
-                parts.scores[GUARANTEE] = found.as_dict()
-                watch.no_guarantee(f"{found.words}; the model keeps its threshold")
-            else:
-                parts = decide_by(parts, found)
     else:
-        refuse_in_blocks({**vars(asked), "unlabeled": unlabeled})
-        columns["shuffle"] = asked.shuffle
-        table, n_judged = prepare_dataset(source, target, asked.pos_label, **columns, **how)
-        metric = as_metric(asked.threshold, table.target, len(table.y))
-        made = provenance(command, dataset_fingerprint(source, table.X))
-        made |= {"out_of_core": why, "settings": settings(vars(asked), usual)}
-        table.warnings.extend([] if like is None else changes(like, table))
-        watch.table(table)
-        n = len(table.y)
-        left_out = sum(group.n_all for group in table.X.groups) - n
-        if left_out:
-            watch.say(f"Dropped {counted(left_out, 'row')} with a missing {target!r}.")
-        if n_judged < n:
-            watch.say(
-                f"Column types were inferred from a sample of {n_judged:,} rows of all "
-                f"classes; override them with --keep and --drop."
-            )
-        how |= {"pool": "trees" if pool is None else pool, "sample_rows": asked.sample_rows}
-        parts, comparison = fit_dataset(table, metric, made=made, client=client, **how)
-    parts.scores.update(warnings=list(table.warnings), notes=list(table.notes))
+        refuse_in_blocks(vars(asked))
+        recorded = {"out_of_core": why} | recorded
+        how |= {"client": client, "sample_rows": asked.sample_rows}
+        found = _train_in_blocks(source, asked, columns, command, recorded, watch, how)
+    table, scores = found.table, found.model.scores
+    scores.update(warnings=list(table.warnings), notes=list(table.notes))
     if like is not None:
-        parts.scores["older"] = promises(like, parts.scores)
+        scores["older"] = promises(like, scores)
+    return found
+
+
+def _train_in_memory(
+    source: Any,
+    asked: SimpleNamespace,
+    columns: dict[str, Any],
+    promised: tuple[Any, float] | None,
+    command: str,
+    recorded: dict[str, Any],
+    watch: Watch,
+    how: dict[str, Any],
+) -> Fit:
+    """:func:`train` on a table in memory; rows for a guarantee are set aside first."""
+    frame = labelled_frame(source, asked.target)
+    table, aside = prepare(frame, asked.target, asked.pos_label, **columns), None
+    n_rows, whole = len(table.y), table
+    if promised is not None:  # before anything is learned
+        taken = set_aside(frame, table, promised[0], asked.guarantee_size, how["seed"])
+        aside = frame.loc[taken].reset_index(drop=True)
+        rest = frame.loc[~taken].reset_index(drop=True)
+        table = prepare(rest, asked.target, asked.pos_label, **columns)
+        if table.target != whole.target:
+            raise ValueError(
+                "without the rows set aside for the guarantee, the table has other "
+                "classes; name the positive one with --positive, or use a smaller "
+                "guarantee_size"
+            )
+    made = provenance(command, fingerprint(source, frame))
+    if asked.unlabeled is not None:
+        more = as_frame(asked.unlabeled, table.schema)
+        is_file = is_path(asked.unlabeled)
+        name = str(asked.unlabeled) if is_file else "the unlabelled table"
+        table = with_unlabeled(table, more, name)
+        made["unlabeled"] = fingerprint(asked.unlabeled, more)
+    made |= recorded
+    metric = as_metric(asked.threshold, table.target, n_rows)
+    table.warnings.extend([] if asked.like is None else changes(asked.like, table))
+    watch.table(table, n_rows - len(table.y))
+    n_told = len(table.warnings)
+    parts, comparison = fit_table(
+        table,
+        metric,
+        pool="strong" if asked.pool is None else asked.pool,
+        time_limit=asked.time_limit,
+        prefer=asked.prefer,
+        unlabeled_weight=asked.unlabeled_weight,
+        made=made,
+        say=watch.say,
+        **how,
+    )
+    for text in table.warnings[n_told:]:
+        warnings.warn(watch.worded(text), UserWarning, stacklevel=4)
+    if promised is not None and aside is not None:
+        judged, _ = judge(parts, aside, new=True)
+        basis = basis_of_aside(aside, whole)
+        found = promise(parts, judged, *promised, asked.confidence, basis)
+        if found.threshold is None:
+            parts.scores[GUARANTEE] = found.as_dict()
+            watch.no_guarantee(f"{found.words}; the model keeps its threshold")
+        else:
+            parts = decide_by(parts, found)
+    return Fit(Model(**vars(parts)), table, metric, comparison)
+
+
+def _train_in_blocks(
+    source: Any,
+    asked: SimpleNamespace,
+    columns: dict[str, Any],
+    command: str,
+    recorded: dict[str, Any],
+    watch: Watch,
+    how: dict[str, Any],
+) -> Fit:
+    """:func:`train` on parquet files, block by block, here or on a cluster."""
+    own = {name: how[name] for name in ("seed", "n_jobs", "verbose")}
+    target = asked.target
+    table, n_judged = prepare_dataset(source, target, asked.pos_label, **columns, **own)
+    metric = as_metric(asked.threshold, table.target, len(table.y))
+    made = provenance(command, dataset_fingerprint(source, table.X)) | recorded
+    table.warnings.extend([] if asked.like is None else changes(asked.like, table))
+    watch.table(table)
+    n = len(table.y)
+    left_out = sum(group.n_all for group in table.X.groups) - n
+    if left_out:
+        watch.say(f"Dropped {counted(left_out, 'row')} with a missing {target!r}.")
+    if n_judged < n:
+        watch.say(
+            f"Column types were inferred from a sample of {n_judged:,} rows of all "
+            f"classes; override them with --keep and --drop."
+        )
+    pool = "trees" if asked.pool is None else asked.pool
+    parts, comparison = fit_dataset(table, metric, pool=pool, made=made, **how)
     return Fit(Model(**vars(parts)), table, metric, comparison)
 
 
