@@ -1,15 +1,18 @@
 """Kernels: compiled when they are called, cached, and the same without a compiler."""
 
+import ast
 import os
 import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 
 import numpy as np
 import pytest
 
+import damvi
 from damvi._kernels import Kernel
 from damvi.voters import sampling
 
@@ -91,3 +94,43 @@ def test_a_kernel_is_pickled_by_its_name():
     content = pickle.dumps(kernel)
     assert len(content) < 100
     assert pickle.loads(content) is kernel
+
+
+def decorators(function):
+    return {one.id for one in function.decorator_list if isinstance(one, ast.Name)}
+
+
+def test_kernels_take_nothing_from_files_without_kernels():
+    # Or a change there would go unnoticed: cached kernels are stamped with a digest of the
+    # files that have some.
+    root, names, kernels = Path(damvi.__file__).parent, {}, []
+    for path in root.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+        found = [one for one in functions if decorators(one) & {"kernel", "inlined"}]
+        if found:
+            names[path.stem] = {one.name for one in functions}
+            names[path.stem] |= {
+                one.id
+                for one in ast.walk(tree)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            }
+            kernels.append((path, tree, found))
+    assert len(kernels) >= 7
+    for path, tree, found in kernels:
+        imported = {
+            alias.asname or alias.name: node.module
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom) and node.level
+            for alias in node.names
+        }
+        used = {
+            one.id
+            for function in found
+            for body in function.body
+            for one in ast.walk(body)
+            if isinstance(one, ast.Name)
+        }
+        for name in used & imported.keys():
+            home = imported[name].rpartition(".")[2]
+            assert name in names.get(home, ()), f"{path.name} takes {name} from {home}"
