@@ -304,7 +304,7 @@ def train(
             "sample_rows only applies to strong models on a table read in blocks, such as "
             "a folder of parquet files; leave it out"
         )
-    recorded = {"settings": settings(vars(asked), usual)}
+    recorded: dict[str, Any] = {"settings": settings(vars(asked), usual)}
     if why is None:
         columns |= {"time": asked.time, "group": asked.group}
         columns["sample_weight"] = asked.sample_weight
