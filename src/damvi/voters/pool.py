@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -46,7 +48,9 @@ TIMED_ROWS, TIMES = 1000, 3
 ALL_ROWS = -1
 """Stands in for a fold number: the model trained on all rows."""
 MANY_ROWS = 20_000
-"""Training set size from which freed memory is given back, and models are measured."""
+"""Training set size from which freed memory is given back, and models are parked."""
+LARGE = 2**20
+"""Bytes of arrays from which a model is parked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +322,9 @@ class Training:
     seed : int
     votes : ndarray of shape (n, K) or (n, K, C)
         Out-of-fold votes, as far as they have been cast.
-    models : dict of int to classifier
+    parks : bool
+        Whether large models wait on disk until all are trained; see :class:`Parked`.
+    models : dict of int to classifier or Parked
         Models trained on all rows. Models of folds are not kept.
     done : set of (int, int)
         The (voter, fold) pairs that have been trained.
@@ -326,8 +332,6 @@ class Training:
         Names of the voters that are not trained further, with the reason.
     seconds : dict of str to float
         Training time of each voter.
-    sizes : dict of int to int
-        Size in bytes of each voter's model of the first fold, if it has many rows.
     """
 
     named: list[tuple[str, Any]]
@@ -340,11 +344,11 @@ class Training:
     fit_params: Mapping[str, Mapping[str, Any]]
     seed: int
     votes: NDArray[Any]
+    parks: bool = False
     models: dict[int, Any] = field(default_factory=dict)
     done: set[tuple[int, int]] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
-    sizes: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -361,6 +365,7 @@ class Training:
         groups: Any = None,
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: Mapping[str, Mapping[str, Any]] | None = None,
+        parks: bool = False,
     ) -> Training:
         """Set up a training; see :meth:`PoolVoters.train` for the parameters."""
         check_pool(named)
@@ -377,7 +382,17 @@ class Training:
         votes[folds < 0] = 0  # these rows are in no fold
         params = fit_params or {}
         return cls(
-            list(named), X, targets, read, rows_of, folds, weights, params, seed, votes
+            list(named),
+            X,
+            targets,
+            read,
+            rows_of,
+            folds,
+            weights,
+            params,
+            seed,
+            votes,
+            parks and len(targets) >= MANY_ROWS,
         )
 
     def task(self, k: int, fold: int) -> tuple[Any, ...]:
@@ -400,7 +415,7 @@ class Training:
     def to_do(self, k: int) -> list[int]:
         """Folds for which this voter is not trained yet, largest training set first.
 
-        The model of all rows comes last, since it stays in memory.
+        The model of all rows comes last, since it stays.
         """
         if self.named[k][0] in self.left_out:
             return []
@@ -415,11 +430,9 @@ class Training:
         self.seconds[name] = self.seconds.get(name, 0.0) + trained.seconds
         self.done.add((k, fold))
         if fold == ALL_ROWS:
-            self.models[k] = trained.model
+            self.models[k] = parked(trained.model) if self.parks else trained.model
             return False
         self.votes[self.folds == fold, k] = trained.vote
-        if trained.size is not None:
-            self.sizes[k] = trained.size
         return name not in self.left_out and not set(self.to_do(k)) - {ALL_ROWS}
 
     def votes_of(self, voters: Sequence[int]) -> NDArray[Any]:
@@ -452,7 +465,10 @@ class Training:
         whole = self.whole
         return PoolVoters(
             tuple(self.named[k][0] for k in whole),
-            [self.models[k] for k in whole],
+            [
+                model.load() if isinstance(model, Parked) else model
+                for model in map(self.models.__getitem__, whole)
+            ],
             self.read.classes,
             self.read.voting,
         )
@@ -461,15 +477,69 @@ class Training:
 class Trained(NamedTuple):
     """Result of a task: the model of all rows or the votes on a fold, and the time taken.
 
-    ``seconds`` is the time of ``fit``, ``vote_seconds`` that of the votes. ``size`` is that
-    of the model in bytes, if it was measured.
+    ``seconds`` is the time of ``fit``, ``vote_seconds`` that of the votes.
     """
 
     model: Any
     vote: NDArray[Any] | None
     seconds: float
     vote_seconds: float
-    size: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Parked:
+    """A model on disk, out of the way of those that are still being trained.
+
+    Attributes
+    ----------
+    rest : bytes
+        The model as a pickle, without its arrays.
+    sizes : list of int
+        Bytes of its arrays, which are in the file one after the other.
+    file : file
+        Has no name, and is gone when it is closed.
+
+    Examples
+    --------
+    >>> model = {"array": np.arange(2**18)}
+    >>> waiting = parked(model)
+    >>> isinstance(waiting, Parked), bool((waiting.load()["array"] == model["array"]).all())
+    (True, True)
+    >>> parked("a model without large arrays")
+    'a model without large arrays'
+    """
+
+    rest: bytes
+    sizes: list[int]
+    file: Any
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.file.close)
+
+    def load(self) -> Any:
+        """The model, in memory again."""
+        arrays = [bytearray(size) for size in self.sizes]
+        self.file.seek(0)
+        for array in arrays:
+            self.file.readinto(array)
+        return pickle.loads(self.rest, buffers=arrays)  # nosec B301: our own, a moment old
+
+
+def parked(model: Any) -> Any:
+    """A model with large arrays on disk; any other, and where that fails, as it is."""
+    parts: list[pickle.PickleBuffer] = []
+    try:
+        rest = pickle.dumps(model, protocol=5, buffer_callback=parts.append)
+        arrays = [part.raw() for part in parts]
+        sizes = [array.nbytes for array in arrays]
+        if sum(sizes) < LARGE:
+            return model
+        waiting = Parked(rest, sizes, tempfile.TemporaryFile())  # noqa: SIM115
+        waiting.file.writelines(arrays)
+        waiting.file.flush()
+        return waiting
+    except (OSError, pickle.PicklingError):
+        return model
 
 
 class Screen(Protocol):
@@ -498,12 +568,10 @@ def train_all(
         first = [(k, fold) for fold in screen.first_folds for k in everyone]
         _train_tasks(training, first, n_jobs, follow)
         screen.screen(training)
-    # Voter by voter, so that the first ones can be reported early. Models of all rows stay
-    # in memory, so they come last, and those known to be large at the very end.
+    # Voter by voter, so that the first ones can be reported early. Models of all rows stay,
+    # so they come last.
     tasks = [(k, fold) for k in everyone for fold in training.to_do(k)]
-    last = [task for task in tasks if task[1] == ALL_ROWS]
-    last.sort(key=lambda task: training.sizes.get(task[0], 0))
-    tasks = [task for task in tasks if task[1] != ALL_ROWS] + last
+    tasks.sort(key=lambda task: task[1] == ALL_ROWS)
     _train_tasks(training, tasks, n_jobs, follow)
 
 
@@ -547,9 +615,7 @@ def train_task(
             read(model, take_rows(X, rows[:FEW_ROWS]))
             return Trained(model, None, took, 0.0)
         vote = read(model, take_rows(X, judged))
-    asked = time.perf_counter() - start - took
-    size = size_of(model) if fold == 0 and len(rows) >= MANY_ROWS else None
-    return Trained(None, vote, took, asked, size)
+    return Trained(None, vote, took, time.perf_counter() - start - took)
 
 
 def train_voter(
@@ -571,18 +637,6 @@ def train_voter(
     with blamed(f"voter {name!r} failed on {_place(fold)}"), one_openmp_thread():
         model = seeded_clone(estimator, seed_of(seed, name))
         return fit_on_rows(model, X, targets, rows, weights, params)
-
-
-def size_of(model: Any) -> int:
-    """Bytes of a model as a pickle, without copying its arrays; 0 if it has none."""
-    arrays: list[int] = []
-    try:
-        rest = pickle.dumps(
-            model, protocol=5, buffer_callback=lambda part: arrays.append(part.raw().nbytes)
-        )
-    except Exception:  # whatever a model says to being pickled
-        return 0
-    return len(rest) + sum(arrays)
 
 
 def _place(fold: int) -> str:
