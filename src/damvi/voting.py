@@ -443,7 +443,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 cv=split,
                 sample_weight=weights,
                 fit_params=own_params,
-                parks=isinstance(self.estimators, str),
+                keeps_on_disk=isinstance(self.estimators, str),
             )
             judge = self._judge(labels, targets, weights, split)
             voters, votes = self._train(training, judge, budget)

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from damvi import DAMVIVotingClassifier, _kernels
 from damvi.voters import PoolVoters, budget, columns, pool
 from damvi.voters.budget import Judge
-from damvi.voters.pool import Parked, parked
+from damvi.voters.pool import ModelOnDisk, put_on_disk
 
 N, FOLDS = 900, 3
 
@@ -187,8 +187,8 @@ class Unpicklable:
 def test_large_models_wait_on_disk_and_come_back_the_same():
     fortran = np.asfortranarray(np.random.RandomState(0).normal(size=(300, 700)))
     model = {"rows": fortran, "few": np.arange(3), "none": np.zeros((0, 4)), "name": "a"}
-    waiting = parked(model)
-    assert isinstance(waiting, Parked)
+    waiting = put_on_disk(model)
+    assert isinstance(waiting, ModelOnDisk)
     assert len(waiting.rest) < 2000
     for _ in range(2):
         again = waiting.load()
@@ -211,7 +211,7 @@ def test_models_that_cannot_wait_on_disk_stay_in_memory(failing, monkeypatch):
     model = [np.zeros(2**18), Unpicklable() if failing == "pickle" else None]
     if failing == "disk":
         monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    assert parked(model) is model
+    assert put_on_disk(model) is model
 
 
 @pytest.mark.parametrize("limit", [None, 1000])
@@ -219,15 +219,17 @@ def test_models_of_the_strong_pool_wait_on_disk(rows, notes, monkeypatch, limit)
     monkeypatch.setattr("damvi.voting.strong_pool_for", lambda *args, **options: three())
     monkeypatch.setattr(Judge, "screen", lambda judge, training: None)
     monkeypatch.setattr(budget, "HOPELESS", -1.0)
-    monkeypatch.setattr(pool, "LARGE", 50_000)  # bytes: more than two of the three have
+    monkeypatch.setattr(
+        pool, "LARGE_MODEL", 50_000
+    )  # bytes: more than two of the three have
     kinds = []
-    plain = Parked.load
+    plain = ModelOnDisk.load
 
     def load(waiting):
         kinds.append(len(waiting.sizes))
         return plain(waiting)
 
-    monkeypatch.setattr(Parked, "load", load)
+    monkeypatch.setattr(ModelOnDisk, "load", load)
     model = fitted(rows, "strong", time_limit=limit)
     assert len(kinds) == 1
     listed = fitted(rows, three(), time_limit=limit)

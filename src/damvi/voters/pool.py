@@ -48,9 +48,10 @@ TIMED_ROWS, TIMES = 1000, 3
 ALL_ROWS = -1
 """Stands in for a fold number: the model trained on all rows."""
 MANY_ROWS = 20_000
-"""Training set size from which freed memory is given back, and models are parked."""
-LARGE = 2**20
-"""Bytes of arrays from which a model is parked."""
+"""Training set size from which freed memory is given back, and large models may wait on
+disk."""
+LARGE_MODEL = 2**20
+"""Bytes of arrays from which a model waits on disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,9 +323,9 @@ class Training:
     seed : int
     votes : ndarray of shape (n, K) or (n, K, C)
         Out-of-fold votes, as far as they have been cast.
-    parks : bool
-        Whether large models wait on disk until all are trained; see :class:`Parked`.
-    models : dict of int to classifier or Parked
+    keeps_on_disk : bool
+        Whether large models wait on disk until all are trained; see :class:`ModelOnDisk`.
+    models : dict of int to classifier or ModelOnDisk
         Models trained on all rows. Models of folds are not kept.
     done : set of (int, int)
         The (voter, fold) pairs that have been trained.
@@ -344,7 +345,7 @@ class Training:
     fit_params: Mapping[str, Mapping[str, Any]]
     seed: int
     votes: NDArray[Any]
-    parks: bool = False
+    keeps_on_disk: bool = False
     models: dict[int, Any] = field(default_factory=dict)
     done: set[tuple[int, int]] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -365,7 +366,7 @@ class Training:
         groups: Any = None,
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: Mapping[str, Mapping[str, Any]] | None = None,
-        parks: bool = False,
+        keeps_on_disk: bool = False,
     ) -> Training:
         """Set up a training; see :meth:`PoolVoters.train` for the parameters."""
         check_pool(named)
@@ -392,7 +393,7 @@ class Training:
             params,
             seed,
             votes,
-            parks and len(targets) >= MANY_ROWS,
+            keeps_on_disk and len(targets) >= MANY_ROWS,
         )
 
     def task(self, k: int, fold: int) -> tuple[Any, ...]:
@@ -430,7 +431,8 @@ class Training:
         self.seconds[name] = self.seconds.get(name, 0.0) + trained.seconds
         self.done.add((k, fold))
         if fold == ALL_ROWS:
-            self.models[k] = parked(trained.model) if self.parks else trained.model
+            model = trained.model
+            self.models[k] = put_on_disk(model) if self.keeps_on_disk else model
             return False
         self.votes[self.folds == fold, k] = trained.vote
         return name not in self.left_out and not set(self.to_do(k)) - {ALL_ROWS}
@@ -466,7 +468,7 @@ class Training:
         return PoolVoters(
             tuple(self.named[k][0] for k in whole),
             [
-                model.load() if isinstance(model, Parked) else model
+                model.load() if isinstance(model, ModelOnDisk) else model
                 for model in map(self.models.__getitem__, whole)
             ],
             self.read.classes,
@@ -487,7 +489,7 @@ class Trained(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Parked:
+class ModelOnDisk:
     """A model on disk, out of the way of those that are still being trained.
 
     Attributes
@@ -502,10 +504,10 @@ class Parked:
     Examples
     --------
     >>> model = {"array": np.arange(2**18)}
-    >>> waiting = parked(model)
-    >>> isinstance(waiting, Parked), bool((waiting.load()["array"] == model["array"]).all())
-    (True, True)
-    >>> parked("a model without large arrays")
+    >>> waiting = put_on_disk(model)
+    >>> waiting.sizes, bool((waiting.load()["array"] == model["array"]).all())
+    ([2097152], True)
+    >>> put_on_disk("a model without large arrays")
     'a model without large arrays'
     """
 
@@ -525,16 +527,16 @@ class Parked:
         return pickle.loads(self.rest, buffers=arrays)  # nosec B301: our own, a moment old
 
 
-def parked(model: Any) -> Any:
+def put_on_disk(model: Any) -> Any:
     """A model with large arrays on disk; any other, and where that fails, as it is."""
     parts: list[pickle.PickleBuffer] = []
     try:
         rest = pickle.dumps(model, protocol=5, buffer_callback=parts.append)
         arrays = [part.raw() for part in parts]
         sizes = [array.nbytes for array in arrays]
-        if sum(sizes) < LARGE:
+        if sum(sizes) < LARGE_MODEL:
             return model
-        waiting = Parked(rest, sizes, tempfile.TemporaryFile())  # noqa: SIM115
+        waiting = ModelOnDisk(rest, sizes, tempfile.TemporaryFile())  # noqa: SIM115
         waiting.file.writelines(arrays)
         waiting.file.flush()
         return waiting
