@@ -37,7 +37,6 @@ _MODULES = {
     "benchmark",
     "certificate",
     "contenders",
-    "crossfit",
     "datasets",
     "decision",
     "distributed",
@@ -59,6 +58,7 @@ _MODULES = {
     "tables",
     "unlabeled",
     "voters",
+    "votes",
 }
 
 __all__ = [

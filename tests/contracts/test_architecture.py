@@ -15,7 +15,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 # From the ground up: a module imports its own layer and those below, never one above.
 LAYERS = [
     "_compat _files _kernels hashing messages",
-    "labels validation folds votes moments risks solvers crossfit "
+    "labels validation folds votes moments risks solvers "
     "weighting selection unlabeled decision",
     "voters",
     "outofcore",

@@ -109,7 +109,7 @@ class FittedVote:
             return votes.votes_at(rows)
         if votes.out_of_bag is None:
             judged = votes.folds[rows] >= 0
-            every = np.repeat(judged[:, None], votes.n_voters, axis=1)
+            every = np.repeat(judged[:, None], votes.votes.shape[1], axis=1)
             return votes.votes[rows], None if judged.all() else every
         n = len(votes.targets)
         known = [np.unpackbits(bits, count=n)[rows] for bits in votes.out_of_bag]
