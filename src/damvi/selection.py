@@ -30,8 +30,7 @@ from .decision import (
     recall_of_top,
 )
 from .decision.decision import AVERAGE_PRECISION, objective_for
-from .decision.objectives import Rows, read_rows
-from .decision.threshold import search
+from .decision.objectives import Rows, read_rows, search
 from .folds import folds_to_learn_from
 from .labels import Labels
 from .moments import ClassMoments, Moments
