@@ -113,7 +113,7 @@ def split_rows(
     cv : int, splitter or iterable of (train, test)
             An integer is a number of stratified random folds, seeded by ``seed``; with
             ``groups``, stratified as far as possible with whole groups. Test sets must not
-            overlap, and need not cover all rows. A :class:`Split` is returned as it is.
+            overlap, and need not cover all rows.
     X : table
     targets : array of shape (n,)
         Class numbers of the rows.
@@ -134,8 +134,6 @@ def split_rows(
     >>> split_rows(TimeSeriesSplit(2), targets[:, None], targets, seed=0).folds
     array([-1, -1,  0,  0,  1,  1], dtype=int32)
     """
-    if isinstance(cv, Split):
-        return cv
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if not 2 <= cv <= 100:
             raise ValueError(f"cv={cv} must be between 2 and 100 folds")
@@ -164,16 +162,6 @@ def split_rows(
     train = [_without_groups_of(test, some, groups) for some, test in splits]
     later = [folds[rows].max(initial=-1) >= fold for fold, rows in enumerate(train)]
     return Split(train, folds, not any(later))
-
-
-def refuse_single_class(train: Sequence[Rows], targets: NDArray[Any]) -> None:
-    """Raise an error if the training rows of a fold have only one class."""
-    for fold, rows in enumerate(train):
-        if len(np.unique(targets[rows])) < 2:
-            raise ValueError(
-                f"fold {fold} has {len(rows)} training rows of a single class; use fewer "
-                f"folds, or a stratified splitter"
-            )
 
 
 def read_groups(groups: Any, targets: NDArray[Any]) -> tuple[Rows, NDArray[np.intp]]:
