@@ -262,9 +262,9 @@ def measure(
         errors = ((chances - (truth[:, None] == reported)) ** 2).sum(axis=1)
     alike = None if blocks is None else np.asarray(blocks, np.intp)
     table = confusion(truth, named, len(classes))
-    ranks = rank_figures(truth, votes, np.ones((1, len(truth))))[:, :, 0]
+    ranks = rank_figures(truth, votes, reported, np.ones((1, len(truth))))[:, :, 0]
     alone = len(reported) == 1
-    made = draw(seed, truth, votes, named, errors, ranks, alike)
+    made = draw(seed, truth, votes, classes, named, errors, ranks, alike)
     exact, drawn = of_tables(table[None].astype(float), cost), of_tables(made.tables, cost)
     effects = _effects(table, made.tables, alike)
 
@@ -516,9 +516,8 @@ def point_figures(
         recall, precision = found["recall"][0], found["precision"][0]
         ranks = (recall * precision + (1 - recall) * sizes / total)[classes]
     else:
-        ranks = rank_figures(
-            truth, vote_columns(vote)[0], np.ones((1, len(truth))), only_ap=True
-        )
+        votes, those, _ = vote_columns(vote)
+        ranks = rank_figures(truth, votes, those, np.ones((1, len(truth))), only_ap=True)
         ranks = ranks[0, :, 0]
     return {
         "AP": float(ranks[there].mean()),
@@ -579,7 +578,8 @@ def compare(
         one, two = (np.asarray(vote, np.float64).reshape(-1) for vote, _ in (ours, other))
         value, draws = draw_top_gains(rng, truth, one, two, top, alike)
     elif measure in ("ap", "macro_ap"):
-        value, draws = draw_gains(rng, truth, ours[0], other[0], alike)
+        (votes, _, classes), (others, _, _) = vote_columns(ours[0]), vote_columns(other[0])
+        value, draws = draw_gains(rng, truth, votes, others, classes, alike)
     else:
         decided = [np.asarray(named, np.intp) for _, named in (ours, other)]
         n_classes = len(vote_columns(ours[0])[2])
