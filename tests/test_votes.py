@@ -7,9 +7,8 @@ from scipy.optimize import nnls
 from damvi import votes as out_of_sample
 from damvi.folds import deal_folds
 from damvi.moments import Moments
-from damvi.solvers import exact
 from damvi.voters import BootstrapSampling
-from damvi.weighting import crossfit_weights
+from damvi.weighting import crossfit_weights, exact
 
 
 @pytest.fixture

@@ -46,7 +46,6 @@ from .selection import (
     reweigh,
     without_slow_voters,
 )
-from .solvers import SOLVERS
 from .validation import (
     check_many_classes,
     new_seed,
@@ -62,6 +61,7 @@ from .voters.pool import Judge, Training, train_all
 from .voters.portfolio import strong_pool_for
 from .votes import Votes
 from .weighting import (
+    SOLVERS,
     PlainVoteComparison,
     Settings,
     emphasize_missed_positives,
