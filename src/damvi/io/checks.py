@@ -28,6 +28,7 @@ from ..decision.calibration import (
     ProbabilityCurve,
 )
 from ..tables.encoding import N_BUCKETS, N_DIRECTIONS, Levels, Words
+from ..validation import Categories, HashedCategories
 from ..voters.columns import (
     KNOTS,
     NumberEncoder,
@@ -39,7 +40,7 @@ from ..voters.columns import (
 )
 from ..voters.estimators import Relabelled
 from ..voters.portfolio import N_HASHES, CategoryBoostingClassifier, NetworksClassifier
-from ..voters.trees.binning import MAX_BINS, Binning, Categories, Features, HashedCategories
+from ..voters.trees.binning import MAX_BINS, Binning, Features
 from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier, TreeVoters
 from ..voters.trees.forest import (
     CATEGORIES,

@@ -57,6 +57,7 @@ from ..decision.calibration import (
     ProbabilityCurve,
 )
 from ..tables.encoding import Levels, Words
+from ..validation import Categories, HashedCategories
 from ..voters import (
     BaggedVoters,
     CategoryBoostingClassifier,
@@ -76,7 +77,7 @@ from ..voters.columns import (
     numeric_columns,
 )
 from ..voters.estimators import Relabelled, SomeRows
-from ..voters.trees.binning import Binning, Categories, Features, HashedCategories
+from ..voters.trees.binning import Binning, Features
 from ..voters.trees.estimators import TreeVoters
 from ..voters.trees.forest import Forest
 from ..weighting import PlainVoteComparison

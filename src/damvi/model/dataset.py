@@ -34,7 +34,7 @@ from ..tables import (
     with_kind,
 )
 from ..tables.profile import Profile
-from ..voters.trees.binning import Categories, FrameTable
+from ..validation import Categories, FrameTable
 from .table import (
     Prepared,
     check_columns,

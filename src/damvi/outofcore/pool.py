@@ -26,7 +26,7 @@ from ..folds import Split, deal_folds_by_rank
 from ..hashing import Hashes, hash_step, row_bits, thinned
 from ..labels import ClassTotals, Labels
 from ..messages import progress_bar
-from ..validation import check_many_classes
+from ..validation import Categories, check_many_classes, is_categorical
 from ..voters import PoolVoters
 from ..voters.estimators import (
     VoteReader,
@@ -37,7 +37,6 @@ from ..voters.estimators import (
 )
 from ..voters.pool import ALL_ROWS, blamed, check_pool, train_voter
 from ..voters.portfolio import strong_pool_for
-from ..voters.trees.binning import Categories, is_categorical
 from . import PoolFit, TrainedPool
 from .parquet import ParquetTable, RowGroup
 from .training import TableReader
