@@ -30,6 +30,7 @@ from ..evaluation import (
     FittedVote,
     TopFigures,
     compare,
+    headlines,
     measure,
     point_figures,
     top_figures,
@@ -225,14 +226,15 @@ def _as_metric(threshold: Any, target: Target) -> Metric:
 class Comparison:
     """Scores by model, and verdicts on which is better.
 
-    ``by_class`` has the scores of each of three or more classes, and ``chances`` the chance
-    levels. ``threshold`` and ``probability`` are the cross-fitted ones of our vote on each
-    row, NaN if it has none. ``top`` is what an alert budget finds. ``alike`` names the
-    columns that define dependent rows, which the intervals account for, and ``blocks`` has
-    the block of each row, -1 if it has no vote.
+    ``headlines`` names the main scores, ``by_class`` has the scores of each of three or
+    more classes, and ``chances`` the chance levels. ``threshold`` and ``probability`` are
+    the cross-fitted ones of our vote on each row, NaN if it has none. ``top`` is what an
+    alert budget finds. ``alike`` names the columns that define dependent rows, which the
+    intervals account for, and ``blocks`` has the block of each row, -1 if it has no vote.
     """
 
     figures: dict[str, dict[str, Figure]]
+    headlines: tuple[str, ...]
     verdicts: list[str]
     n_judged: int
     chances: dict[str, float]
@@ -371,6 +373,7 @@ def compare_with_peers(
         numbers[has_vote] = blocks
     return Comparison(
         figures,
+        headlines(figures[OURS]),
         verdicts,
         len(truth),
         found.chances,
