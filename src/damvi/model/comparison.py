@@ -29,13 +29,13 @@ from ..evaluation import (
     Figure,
     FittedVote,
     TopFigures,
+    alike_blocks,
     compare,
     headlines,
     measure,
     point_figures,
     top_figures,
 )
-from ..folds import alike_blocks
 from ..tables import Target
 from ..voters import PoolVoters, out_of_fold_votes
 from ..voters.portfolio import can_load, voter_of_pool
