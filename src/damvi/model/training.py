@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -685,7 +685,7 @@ def fit_table(
         by = AVERAGE_PRECISION if by_rank else classifier.decision_.objective
         single = best_alone(classifier, by)
         peers[BEST] = single.vote
-    board = leaderboard(classifier, peers, metric)
+    board = leaderboard(FittedVote(classifier), peers, metric)
     ours, name, advice = OURS, None, ""
     if isinstance(pool, str):
         advice = SINGLE_MODEL
@@ -699,7 +699,8 @@ def fit_table(
         peers[WEIGHTED] = classifier.decision_.out_of_sample_vote
         take_alone(classifier, single)
     vote = _calibrated_vote(classifier)
-    comparison = compare_with_peers(table, classifier, vote, metric, peers, ours, advice)
+    fitted = FittedVote(classifier)
+    comparison = compare_with_peers(table, fitted, vote, metric, peers, ours, advice)
     table.doubt(comparison.figures[OURS])
     known = comparison.threshold, comparison.probability, comparison.blocks
     training = Training(row_hashes(table.X, table.y), vote, table.labels, *known)
@@ -717,7 +718,7 @@ def fit_table(
         training,
         scores,
         {**(made or {}), **how, "left_out": list(left_out), "seconds": seconds},
-        table.profile_with(_decided(classifier)),
+        table.profile_with(_decided(fitted)),
     )
     if table.unlabeled is not None:
         rows = {"rows": len(table.unlabeled), "weight": unlabeled_weight or 0.0}
@@ -741,14 +742,14 @@ def _parameters(
 def _calibrated_vote(classifier: Any) -> NDArray[np.float64]:
     """The out-of-sample vote on each row."""
     # Models of tables always give probabilities, even trees.
-    classifier.decision_ = replace(classifier.decision_, calibrates=True)
+    classifier.decision_.calibrates = True
     vote: NDArray[np.float64] = classifier.decision_.out_of_sample_vote
     return vote
 
 
-def _decided(classifier: Any) -> NDArray[np.intp]:
+def _decided(fitted: FittedVote) -> NDArray[np.intp]:
     """The out-of-sample decisions on the training rows that have one."""
-    decided, judged = FittedVote(classifier).training_decisions()
+    decided, judged = fitted.training_decisions()
     return decided[judged]
 
 
@@ -756,13 +757,14 @@ def _scores(
     table: Prepared, metric: Metric, classifier: Any, comparison: Comparison
 ) -> dict[str, Any]:
     """The scores of the model as plain values."""
+    tuning = classifier.tuning_
     return {
         "rows": len(table.y),
         **table.sizes,
         "metric": metric.name,
         "cost": None if metric.cost is None else list(metric.cost),
         "threshold": np.asarray(classifier.threshold_).tolist(),
-        "tuning": None if classifier.tuning_ is None else classifier.tuning_.as_dict(),
+        "tuning": None if tuning is None else asdict(tuning),
         **comparison.as_dict(),
         # For the report, since the votes are not saved.
         "voters": voters_of_fit(classifier, comparison.threshold),
@@ -830,17 +832,17 @@ def fit_dataset(
     seconds = {WEIGHTED: time.perf_counter() - start, **getattr(classifier, "seconds_", {})}
     vote = _calibrated_vote(classifier)
     how = {**(made or {}), "seed": seed, "pool": pool if isinstance(pool, str) else "own"}
-    peers, board = None, {}
+    peers, board, fitted = None, {}, FittedVote(classifier)
     if estimators is not None:
         peers = peer_votes(classifier, None, table.labels, seed, seconds)
-        board = {"leaderboard": leaderboard(classifier, peers, metric)}
+        board = {"leaderboard": leaderboard(fitted, peers, metric)}
         how |= {"sample_rows": encoded.sample_rows, "seconds": seconds}
-    comparison = compare_with_peers(table, classifier, vote, metric, peers)
+    comparison = compare_with_peers(table, fitted, vote, metric, peers)
     rows, hashes = _rows_to_remember(encoded, classifier, n_jobs, client)
     learned = comparison.threshold[rows], comparison.probability[rows]
     training = Training(hashes, vote[rows], table.labels[rows], *learned)
     scores = _scores(table, metric, classifier, comparison) | board
-    profile = table.profile_with(_decided(classifier))
+    profile = table.profile_with(_decided(fitted))
     model = ModelParts(
         classifier, table.schema, table.target, training, scores, how, profile
     )
