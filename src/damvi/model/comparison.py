@@ -149,8 +149,16 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
     >>> metric_for(TargetOfMany("kind", classes=("a", "b", "c"))).name
     'macro_f1'
     """
+    usual = parse_metric(target.usual_metric)
     if asked is None:
-        return parse_metric(target.usual_metric)
+        return usual
+    if asked.cost is not None or (asked.measure in MACRO) != (usual.measure in MACRO):
+        _require_classes(target, asked)
+    return asked
+
+
+def _require_classes(target: Target, asked: Metric) -> None:
+    """Raise an error if the metric is for another number of classes."""
     named = "or name the positive class with --positive"
     if asked.cost is not None:
         costs = "the costs of a miss and a false alarm are"
@@ -160,7 +168,6 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
         target.require_many(what, f"give {KNOWN}")
     else:
         target.require_two(what, f"give {' or '.join(MACRO)}, {named}")
-    return asked
 
 
 def as_metric(threshold: Any, target: Target, n_rows: int) -> Metric:
