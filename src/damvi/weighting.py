@@ -296,6 +296,20 @@ class Weighting:
         """Vote on each row by voters and weights that do not depend on its label."""
         return self._vote() if self.refitted is None else self.refitted.vote
 
+    @property
+    def plain_vote(self) -> Numbers:
+        """The out-of-sample vote of the same voters with equal weights."""
+        if self.refitted is not None:
+            return self.refitted.plain
+        even = np.full(len(self.weights), 1 / len(self.weights))
+        return crossfitted_vote(
+            self.votes,
+            self.others,
+            self.settings,
+            self.n_jobs,
+            weights=[even] * len(self.others),
+        )
+
     @cached_property
     def aligned_vote(self) -> Numbers:
         """The out-of-sample vote, shifted so that ``threshold`` applies to all folds.

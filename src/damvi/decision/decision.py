@@ -25,6 +25,7 @@ from .calibration import (
     Calibrator,
     calibrate_rows,
     calibrate_vote,
+    crossfit_probability,
     effective_size,
 )
 from .factors import confusion, f1_by_class
@@ -177,6 +178,60 @@ class Decision:
         return calibrate_vote(
             self.out_of_sample_vote, rows.targets, sample_weight=rows.sample_weight
         )
+
+    @property
+    def folds(self) -> NDArray[Any]:
+        """The fold of each row in the out-of-sample vote; -1 for rows without."""
+        folds: NDArray[Any] = self.weighting.folds
+        return folds
+
+    @property
+    def plain_vote(self) -> NDArray[np.float64]:
+        """The out-of-sample vote of the same voters with equal weights."""
+        vote: NDArray[np.float64] = self.weighting.plain_vote
+        return vote
+
+    def crossfit(
+        self, vote: Number, targets: NDArray[Any], rows: NDArray[Any], objective: Any
+    ) -> tuple[Classes, Number]:
+        """Decide some rows by any vote on them, with thresholds of the other folds.
+
+        Parameters
+        ----------
+        vote, targets : array of shape (n,)
+            Of the rows; as for :func:`tune_threshold`.
+        rows : array of shape (n,)
+            The rows' numbers, which say their folds, or a mask.
+        objective
+            See :func:`parse_objective`.
+
+        Returns
+        -------
+        decided : ndarray of shape (n,)
+            As by :func:`crossfit_decisions`.
+        thresholds : ndarray of the shape of ``vote``
+            As by :func:`crossfit_thresholds`.
+        """
+        thresholds = crossfit_thresholds(
+            vote,
+            targets,
+            objective,
+            self.folds[rows],
+            forward=self.weighting.forward,
+            order=self.order,
+            smooth=True,
+        )
+        known = read_rows(vote, targets, None)
+        decided = np.full(known.n_given, self.order[0])
+        decided[known.index] = known.decided(thresholds[known.index], self.order)
+        return decided, thresholds
+
+    def crossfit_probability(
+        self, vote: Number, targets: NDArray[Any], rows: NDArray[Any]
+    ) -> Number:
+        """Probabilities of some rows by any vote, calibrated on the other folds."""
+        folds, forward = self.folds[rows], self.weighting.forward
+        return crossfit_probability(vote, targets, folds, forward=forward)
 
     @property
     def metric(self) -> Any:

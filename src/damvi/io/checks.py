@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
-from .._compat import validate_params
 from ..decision.calibration import (
     BetaCurve,
     Calibrator,
@@ -212,7 +211,8 @@ def check_params(model: Any) -> None:
     missing = sorted(set(signature(cls).parameters) - vars(model).keys())
     require(not missing, f"{cls.__name__} lacks {', '.join(missing)[:200]}")
     try:
-        validate_params(model)
+        if hasattr(model, "_parameter_constraints"):
+            model._validate_params()  # as its fit would
     except (TypeError, ValueError) as error:
         # The given value comes last in the message, and may be long.
         asked = str(error).partition(" Got ")[0].replace("\n", " ")

@@ -543,8 +543,9 @@ class Training:
     probability : ndarray of the shape of ``vote``, or None
         Calibrated on other rows.
     blocks : ndarray of int16, shape (n,), or None
-        Block of similar rows that each row belongs to, see ``damvi.folds.alike_blocks``; -1
-        without a vote. None: no similar rows are known.
+        Block of similar rows that each row belongs to, see
+        ``damvi.evaluation.alike_blocks``; -1 without a vote. None: no similar rows are
+        known.
     """
 
     hashes: NDArray[np.uint64]
