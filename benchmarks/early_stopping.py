@@ -5,7 +5,7 @@
 
 The votes are those of benchmarks/portfolio.py and benchmarks/pools.py; nobody is trained
 here. A voter is left out if the vote on the first one or two folds, weighted by the
-C-bound, moves by less than a share because of it (``damvi.voters.budget.Judge``). Rules are
+C-bound, moves by less than a share because of it (``damvi.voters.pool.Judge``). Rules are
 compared on the default pool, on the extended one, and on the eleven voters that were the
 pool before; the rule is chosen on all datasets but one, and judged on that one.
 """
@@ -28,7 +28,7 @@ from portfolio import BEFORE, CHEAPEST_FIRST, Cell, Place, of_pool, places
 from setting import add_data_option
 
 from damvi.voters import strong_pool
-from damvi.voters.budget import ENOUGH, FIRST_FOLDS, HOPELESS, Judge
+from damvi.voters.pool import ENOUGH, FIRST_FOLDS, HOPELESS, Judge
 from damvi.votes import Votes
 
 TRAININGS = FOLDS + 1

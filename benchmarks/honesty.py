@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from damvi import DAMVIClassifier, DAMVIVotingClassifier, crossfit
+from damvi import DAMVIClassifier, DAMVIVotingClassifier, votes
 from damvi.voters import BootstrapSampling
 
 CASES = [(1000, 0.5, 60), (1000, 0.05, 60), (20_000, 0.5, 6)]
@@ -45,11 +45,11 @@ def scores(n: int, share: float, seed: int) -> list[float]:
     y[rng.permutation(n)[: round(share * n)]] = 1
     X = rng.normal(size=(n, 5))
     found = []
-    for sweeps in (crossfit.MAX_SWEEPS, 0):
-        shipped, crossfit.MAX_SWEEPS = crossfit.MAX_SWEEPS, sweeps
+    for sweeps in (votes.MAX_SWEEPS, 0):
+        shipped, votes.MAX_SWEEPS = votes.MAX_SWEEPS, sweeps
         model = DAMVIClassifier(random_state=seed, n_jobs=2).fit(X, y)
         found.append(auc(y, model.oob_decision_function_))
-        crossfit.MAX_SWEEPS = shipped
+        votes.MAX_SWEEPS = shipped
     sampling = BootstrapSampling.plan(y, max_samples=0.2, seed=model.seed_)
     total, weight = np.zeros(n), np.zeros(n)
     for k in np.flatnonzero(model.weights_):

@@ -42,8 +42,7 @@ from sklearn.metrics import f1_score
 
 from damvi.decision import tune_threshold
 from damvi.moments import ClassMoments
-from damvi.solvers import solve
-from damvi.weighting import crossfit_weights
+from damvi.weighting import crossfit_weights, solve
 
 CHEAPEST_FIRST = (
     "abalone_19",

@@ -43,8 +43,7 @@ from sklearn.metrics import average_precision_score
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier, forward_splits
 from damvi.decision import crossfit_decisions
-from damvi.evaluation import measure
-from damvi.folds import alike_blocks
+from damvi.evaluation import alike_blocks, measure
 from damvi.model import prepare
 from damvi.voters import strong_pool
 

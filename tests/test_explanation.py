@@ -25,6 +25,7 @@ class Formula:
     """A model of one voter whose vote is any function of the row."""
 
     weights_ = np.ones(1)
+    voters_ = None
     labels_ = Labels.restored(np.array([0, 1]), 1, np.array([0, 1]))
 
     def __init__(self, function):

@@ -17,7 +17,6 @@ from sklearn.model_selection import (
 
 from damvi import forward_splits
 from damvi.folds import (
-    alike_blocks,
     deal_folds,
     deal_folds_by_rank,
     folds_to_learn_from,
@@ -177,20 +176,3 @@ def test_windows_share_the_positives_and_their_number_gives_way():
         forward_splits(np.where(times == 3, np.nan, times), y)
     dates = np.datetime64("2024-01-01") + times[::-1]
     assert min(forward_splits(dates, y)[0][0]) > 500
-
-
-def test_stretches_of_time_and_groups_are_blocks():
-    times = np.repeat(np.arange(100), 3)
-    blocks = alike_blocks(times)
-    assert set(np.bincount(blocks)) == {24, 27}
-    assert blocks.max() == 11
-    assert (np.diff(blocks) >= 0).all()
-    order = np.random.default_rng(0).permutation(300)
-    np.testing.assert_array_equal(alike_blocks(times[order]), blocks[order])
-    # A group stays together, in the stretch of its first row.
-    groups = np.arange(300) % 30
-    both = alike_blocks(times, groups)
-    assert all(len(np.unique(both[groups == group])) == 1 for group in range(30))
-    assert len(np.unique(alike_blocks(groups=np.arange(5000)))) == 1000
-    assert alike_blocks() is None
-    assert alike_blocks(times=[1, 1, 1]) is None

@@ -14,11 +14,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier
-from damvi.crossfit import out_of_bag_vote, out_of_fold_vote
 from damvi.folds import deal_folds
 from damvi.labels import Labels
 from damvi.moments import ClassShares
-from damvi.votes import Votes, plain_margin
+from damvi.votes import Votes, out_of_bag_vote, out_of_fold_vote, plain_margin
 from damvi.weighting import Settings, fold_weights
 
 from .conftest import weigh

@@ -9,11 +9,19 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from damvi import risks, solvers
+from damvi import risks
 from damvi.moments import FRACTIONAL_BITS, Moments
-from damvi.solvers import SOLVERS, Solution, exact, shrink, slsqp, solve, uniform
 from damvi.votes import Votes
-from damvi.weighting import Settings
+from damvi.weighting import (
+    SOLVERS,
+    Settings,
+    Solution,
+    exact,
+    shrink,
+    slsqp,
+    solve,
+    uniform,
+)
 
 from .conftest import weigh
 
@@ -311,7 +319,7 @@ def test_stopping_early_is_a_warning_that_names_the_cure(monkeypatch):
 
     monkeypatch.setitem(SOLVERS, "slsqp", tired)
     with pytest.warns(ConvergenceWarning, match="did not converge.*'exact'"):
-        solvers.solve(Moments.of(*lone_voter()), "slsqp")
+        solve(Moments.of(*lone_voter()), "slsqp")
 
 
 def test_an_informative_optimum_raises_no_warning():

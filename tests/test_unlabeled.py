@@ -256,7 +256,7 @@ def test_only_the_second_moments_of_the_votes_are_kept(table, fresh, kind):
 
 def test_blocks_of_unlabelled_rows_make_no_difference(table, fresh, monkeypatch):
     once = model(unlabeled_weight=0.5).fit(*table, X_unlabeled=fresh)
-    monkeypatch.setattr("damvi.votes.BLOCK_ROWS", 64)
+    monkeypatch.setattr("damvi.votes.UNLABELED_ROWS", 64)
     parts = model(unlabeled_weight=0.5).fit(*table, X_unlabeled=fresh)
     np.testing.assert_array_equal(once.votes_.unlabeled.M, parts.votes_.unlabeled.M)
     np.testing.assert_array_equal(once.weights_, parts.weights_)

@@ -37,7 +37,6 @@ _MODULES = {
     "benchmark",
     "certificate",
     "contenders",
-    "crossfit",
     "datasets",
     "decision",
     "distributed",
@@ -54,11 +53,12 @@ _MODULES = {
     "report",
     "review",
     "risks",
-    "solvers",
     "streaming",
     "tables",
     "unlabeled",
     "voters",
+    "votes",
+    "weighting",
 }
 
 __all__ = [

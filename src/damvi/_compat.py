@@ -36,7 +36,6 @@ __all__ = [
     "sklearn_tree",
     "take_rows",
     "use_source_stamp",
-    "validate_params",
     "with_leaf_values",
 ]
 
@@ -61,12 +60,6 @@ def is_compiled(kernel: Any) -> bool:
         return True
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     return hasattr(cache_file, "_load_index") and bool(cache_file._load_index())
-
-
-def validate_params(estimator: Any) -> None:
-    """Reject invalid parameters of an estimator, as its ``fit`` would."""
-    if hasattr(estimator, "_parameter_constraints"):
-        estimator._validate_params()
 
 
 def make_sklearn_tree(

@@ -31,7 +31,6 @@ from .folds import (
     deal_folds,
     deal_folds_by_rank,
     read_groups,
-    refuse_single_class,
     split_rows,
 )
 from .hashing import hash_step, thinned, training_hashes
@@ -39,7 +38,6 @@ from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .messages import progress_bar
 from .outofcore import BlockFit, ParquetTable
 from .selection import EMPHASES, SHRINKAGES, Choice, choose, prune, reweigh
-from .solvers import SOLVERS
 from .validation import (
     check_many_classes,
     new_seed,
@@ -55,10 +53,15 @@ from .voters import (
     GroupSampling,
     PoissonSampling,
 )
-from .voters.estimators import params_of_rows, weighted_importances
+from .voters.estimators import (
+    params_of_rows,
+    refuse_single_class,
+    weighted_importances,
+)
 from .voters.trees.estimators import TreeVoters
 from .votes import Votes
 from .weighting import (
+    SOLVERS,
     Refitted,
     Settings,
     emphasize_missed_positives,

@@ -23,9 +23,6 @@ FIRST_STRETCH = (0.4, 0.2)
 """Share of the rows, first in time order, that is used for training only. More would leave
 few test rows; less would test models of far fewer rows than the final one. The second value
 is used if the windows would lack a class with the first."""
-N_BLOCKS = 12
-"""Number of time blocks in a block bootstrap; see :func:`alike_blocks`."""
-MOST_BLOCKS = 1000
 
 
 def folds_to_learn_from(
@@ -113,7 +110,7 @@ def split_rows(
     cv : int, splitter or iterable of (train, test)
             An integer is a number of stratified random folds, seeded by ``seed``; with
             ``groups``, stratified as far as possible with whole groups. Test sets must not
-            overlap, and need not cover all rows. A :class:`Split` is returned as it is.
+            overlap, and need not cover all rows.
     X : table
     targets : array of shape (n,)
         Class numbers of the rows.
@@ -134,8 +131,6 @@ def split_rows(
     >>> split_rows(TimeSeriesSplit(2), targets[:, None], targets, seed=0).folds
     array([-1, -1,  0,  0,  1,  1], dtype=int32)
     """
-    if isinstance(cv, Split):
-        return cv
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if not 2 <= cv <= 100:
             raise ValueError(f"cv={cv} must be between 2 and 100 folds")
@@ -164,16 +159,6 @@ def split_rows(
     train = [_without_groups_of(test, some, groups) for some, test in splits]
     later = [folds[rows].max(initial=-1) >= fold for fold, rows in enumerate(train)]
     return Split(train, folds, not any(later))
-
-
-def refuse_single_class(train: Sequence[Rows], targets: NDArray[Any]) -> None:
-    """Raise an error if the training rows of a fold have only one class."""
-    for fold, rows in enumerate(train):
-        if len(np.unique(targets[rows])) < 2:
-            raise ValueError(
-                f"fold {fold} has {len(rows)} training rows of a single class; use fewer "
-                f"folds, or a stratified splitter"
-            )
 
 
 def read_groups(groups: Any, targets: NDArray[Any]) -> tuple[Rows, NDArray[np.intp]]:
@@ -311,58 +296,3 @@ def forward_splits(
         f"allow two windows that contain the classes and have such rows before them; "
         f"shuffle the rows instead (--shuffle, shuffle=True), or add rows"
     )
-
-
-def alike_blocks(
-    times: Any = None, groups: Any = None, *, n_blocks: int = N_BLOCKS
-) -> NDArray[np.intp] | None:
-    """Blocks of similar rows for a block bootstrap: stretches of time, or groups.
-
-    Rows close in time may belong to the same campaign, fault or holiday, and so may rows of
-    a group. The uncertainty of a score then depends on the number of such blocks rather
-    than the number of rows.
-
-    Parameters
-    ----------
-    times : array of shape (n,), optional
-        Numbers or dates that increase with time. Blocks have about the same number of rows;
-        rows with the same time share a block.
-    groups : array of shape (n,), optional
-        Each group is a block; if there are more than 1,000, they are merged into 1,000.
-        With ``times``, a group belongs to the block of its first row.
-    n_blocks : int, default=12
-        Number of time blocks: few enough that a block outlasts whatever its rows share,
-        and enough to measure how blocks differ. In simulated campaigns of very uneven size,
-        90% intervals from 12 blocks covered the truth in 68 to 75 of 100 cases, those from
-        single rows in 25 to 50; without campaigns, both did in 85
-        (``results/promises/intervals.txt``).
-
-    Returns
-    -------
-    blocks : ndarray of int of shape (n,) or None
-        The block of each row; None if there are fewer than two blocks.
-
-    Examples
-    --------
-    >>> from damvi.folds import alike_blocks
-    >>> alike_blocks(times=[1, 2, 2, 3, 4, 5], n_blocks=3)
-    array([0, 1, 1, 1, 2, 2])
-    >>> alike_blocks(groups=["b", "a", "b"])
-    array([1, 0, 1])
-    """
-    blocks = None
-    if groups is not None:
-        blocks = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
-    if times is not None:
-        moments = np.unique(np.asarray(times), return_inverse=True)[1].reshape(-1)
-        if blocks is not None and len(blocks):
-            first = np.full(int(blocks.max()) + 1, len(moments))
-            np.minimum.at(first, blocks, moments)
-            moments = first[blocks]
-        sizes = np.bincount(moments)
-        middle = np.cumsum(sizes) - sizes / 2
-        blocks = (n_blocks * middle / max(len(moments), 1)).astype(np.intp)[moments]
-    if blocks is None:
-        return None
-    numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1) % MOST_BLOCKS
-    return numbers.astype(np.intp) if len(np.unique(numbers)) > 1 else None

@@ -7,7 +7,7 @@ classes, 1 is always the positive one, whatever its label. The vote on a row is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -105,6 +105,7 @@ class Labels:
     order : ndarray of shape (C,)
         Positions in ``classes``, most frequent class first: of tied classes, the first
         wins. Two equally frequent classes have the negative one first.
+    n_classes : int
 
     Examples
     --------
@@ -118,12 +119,16 @@ class Labels:
     classes: NDArray[Any]
     pos_label: Any
     order: NDArray[np.intp]
+    n_classes: int = field(init=False)
 
     is_binary: ClassVar[bool] = False
     averaged: ClassVar[str] = "macro_"
     """Prefix of score names: scores are averages over the classes of interest."""
     vote_limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
     _target_type: ClassVar[type[np.signedinteger[Any]]] = np.intp
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_classes", len(self.classes))
 
     @classmethod
     def read(cls, y: Any, pos_label: Any = None) -> tuple[Labels, Targets]:
@@ -170,10 +175,6 @@ class Labels:
     @staticmethod
     def hard_votes(n_classes: int) -> NDArray[np.int8] | NDArray[np.uint8]:
         return np.arange(n_classes, dtype=np.uint8)
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.classes)
 
     @property
     def tuned_for(self) -> str:

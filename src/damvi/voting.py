@@ -46,7 +46,6 @@ from .selection import (
     reweigh,
     without_slow_voters,
 )
-from .solvers import SOLVERS
 from .validation import (
     check_many_classes,
     new_seed,
@@ -56,12 +55,13 @@ from .validation import (
     set_tags,
 )
 from .voters import PoolVoters
-from .voters.budget import Budget, Judge, train_in_time
+from .voters.budget import Budget, train_in_time
 from .voters.estimators import weighted_importances
-from .voters.pool import Training, train_all
+from .voters.pool import Judge, Training, train_all
 from .voters.portfolio import strong_pool_for
 from .votes import Votes
 from .weighting import (
+    SOLVERS,
     PlainVoteComparison,
     Settings,
     emphasize_missed_positives,
@@ -439,8 +439,8 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
                 targets,
                 labels.n_classes,
                 self.voting,
+                split,
                 seed=seed,
-                cv=split,
                 sample_weight=weights,
                 fit_params=own_params,
                 keeps_on_disk=isinstance(self.estimators, str),
@@ -550,20 +550,18 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         bar: Any = progress_lines("Training voters") if self.verbose else nullcontext()
         with bar as show:
 
-            def follow(training: Training, k: int, voted: bool) -> None:
-                if voted:
-                    judge.calibrate(training.votes, k)
-                if show is not None:
-                    done: tuple[float, float] = len(training.done), n_tasks
-                    if budget is not None:
-                        done = round(budget.limit - budget.left), budget.limit
-                    show(*done, judge.describe(training, k) if voted else None)
+            def tell(training: Training, k: int, voted: bool) -> None:
+                done: tuple[float, float] = len(training.done), n_tasks
+                if budget is not None:
+                    done = round(budget.limit - budget.left), budget.limit
+                show(*done, judge.describe(training, k) if voted else None)
 
+            follow = None if show is None else tell
             if budget is not None:
                 train_in_time(training, budget, judge, self.n_jobs, follow, say=_warn)
             else:
                 screens = isinstance(self.estimators, str) and judge.can_screen
-                train_all(training, self.n_jobs, judge if screens else None, follow)
+                train_all(training, self.n_jobs, judge, follow, screens=screens)
             self.left_out_ = training.left_out
             for name, why in self.left_out_.items() if self.verbose else ():
                 show(1, 1, f"Dropped {name}: {why}.")

@@ -24,9 +24,9 @@ from .conftest import fraud
 @pytest.mark.parametrize("out", ["p.csv", "p.parquet"])
 @pytest.mark.parametrize("block", [3000, 1 << 21])
 def test_the_same_as_the_classifier_says(damvi, made, folder, monkeypatch, out, block):
-    from damvi.tables import delimited
+    from damvi.tables import textfiles
 
-    monkeypatch.setattr(delimited, "BLOCK", block)
+    monkeypatch.setattr(textfiles, "BLOCK", block)
     damvi("predict", made / "model.damvi", made / "new.csv", "-o", out, "--jobs", 2)
     found = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
     model = load(made / "model.damvi")
@@ -143,9 +143,9 @@ def messy(n=900):
 @pytest.mark.parametrize("out", ["p.csv", "-", "p.parquet", "p.xlsx"])
 def test_each_row_keeps_its_own_id(damvi, made, folder, monkeypatch, block, out):
     """By Python's own csv, with blank lines, quotes and line breaks, whatever the block."""
-    from damvi.tables import delimited, reading
+    from damvi.tables import reading, textfiles
 
-    monkeypatch.setattr(delimited, "BLOCK", block)
+    monkeypatch.setattr(textfiles, "BLOCK", block)
     monkeypatch.setattr(reading, "ROWS", 128)
     text = messy().to_csv(index=False, lineterminator="\r\n")
     lines = text.split("\r\n0")  # a record begins with its id

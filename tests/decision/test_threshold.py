@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from damvi.decision import calibrate_vote, decide, tune_threshold
-from damvi.decision.objectives import confusion, f1_by_class
-from damvi.decision.threshold import FactorSearch
+from damvi.decision.factors import FactorSearch, confusion, f1_by_class
 from damvi.labels import Labels, settle
 
 from .simulate import rare_votes
@@ -442,7 +441,7 @@ def test_very_many_rows_are_counted(monkeypatch):
     vote, targets = few_positives(7)
     plain, smooth = (tune_threshold(vote, targets, "f1", smooth=s) for s in (False, True))
     assert smooth != plain
-    monkeypatch.setattr("damvi.decision.threshold.MOST_SMOOTHED", len(vote) - 1)
+    monkeypatch.setattr("damvi.decision.decision.MOST_SMOOTHED", len(vote) - 1)
     assert tune_threshold(vote, targets, "f1", smooth=True) == plain
 
 

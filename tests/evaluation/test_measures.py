@@ -5,9 +5,8 @@ import pytest
 from sklearn import metrics
 from sklearn.metrics import average_precision_score, f1_score
 
-from damvi.evaluation import MEASURES, compare, confusion, measure, share
+from damvi.evaluation import MEASURES, alike_blocks, compare, confusion, measure, share
 from damvi.evaluation import draws as module
-from damvi.folds import alike_blocks
 
 
 def rows(n, seed, rate=0.1, digits=1):
@@ -360,3 +359,20 @@ def test_two_votes_are_compared_at_the_same_number_of_flags(n_blocks):
         with pytest.raises(ValueError, match="must be a share of the rows"):
             compare("recall", labels, (good, good > 1), (bad, many), top=top)
     assert (same.low, same.value, same.high) == (0, 0, 0)
+
+
+def test_stretches_of_time_and_groups_are_blocks():
+    times = np.repeat(np.arange(100), 3)
+    blocks = alike_blocks(times)
+    assert set(np.bincount(blocks)) == {24, 27}
+    assert blocks.max() == 11
+    assert (np.diff(blocks) >= 0).all()
+    order = np.random.default_rng(0).permutation(300)
+    np.testing.assert_array_equal(alike_blocks(times[order]), blocks[order])
+    # A group stays together, in the stretch of its first row.
+    groups = np.arange(300) % 30
+    both = alike_blocks(times, groups)
+    assert all(len(np.unique(both[groups == group])) == 1 for group in range(30))
+    assert len(np.unique(alike_blocks(groups=np.arange(5000)))) == 1000
+    assert alike_blocks() is None
+    assert alike_blocks(times=[1, 1, 1]) is None

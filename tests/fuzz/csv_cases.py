@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from damvi.tables import Column, Schema, delimited, read_blocks, read_table, reading
+from damvi.tables import Column, Schema, read_blocks, read_table, reading, textfiles
 
 ENDS = ["\n", "\n", "\r\n", "\r"]
 NAMES = [
@@ -228,15 +228,15 @@ def check(case):
     path = Path(name)
     chance = zlib.crc32(case)
     small = 64 << (chance % 12)
-    kept = delimited.BLOCK, reading.ROWS
+    kept = textfiles.BLOCK, reading.ROWS
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(case)
         _check(case, path)
-        delimited.BLOCK, reading.ROWS = small, 4
+        textfiles.BLOCK, reading.ROWS = small, 4
         _check(case, path, with_blocks=chance // 12 % 4 == 0)
     finally:
-        delimited.BLOCK, reading.ROWS = kept
+        textfiles.BLOCK, reading.ROWS = kept
         path.unlink()
 
 
@@ -251,7 +251,7 @@ def _check(case, path, with_blocks=False):
     if text is None:
         return  # neither UTF-8 nor UTF-16: who knows what it says
     try:
-        mark = delimited.DelimitedFile(path).separator
+        mark = textfiles.DelimitedFile(path).separator
     except ValueError:
         assert error
         return
@@ -270,7 +270,7 @@ def _check(case, path, with_blocks=False):
     assert list(whole.columns) == list(typed.columns) == names
     cells = whole.astype(object).where(whole.notna(), "").to_numpy().tolist()
     assert cells == rows[1:], f"{cells} for {rows[1:]}"
-    comma = mark != "," and delimited.DelimitedFile(path).decimal == ","
+    comma = mark != "," and textfiles.DelimitedFile(path).decimal == ","
     for place, name in enumerate(names):
         _check_types(typed[name], [row[place] for row in rows[1:]], comma)
     if with_blocks:

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from damvi.tables import Schema, opening, read_blocks, read_table, reading
+from damvi.tables import Schema, read_blocks, read_table, reading, textfiles
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -57,7 +57,7 @@ def test_a_packed_file_is_the_file(tmp_path, packed, monkeypatch):
 
 @pytest.mark.parametrize("packed", PACKERS)
 def test_a_bomb_is_refused(tmp_path, packed, monkeypatch):
-    monkeypatch.setattr(opening, "LEAST_LIMIT", 1 << 16)
+    monkeypatch.setattr(textfiles, "LEAST_LIMIT", 1 << 16)
     path = tmp_path / f"t.csv{packed}"
     path.write_bytes(PACKERS[packed](b"x,y\n" + b"0,0\n" * (1 << 19)))
     with pytest.raises(ValueError, match="expands to more than"):
@@ -210,8 +210,8 @@ def test_bombs_and_far_cells_in_excel(tmp_path, monkeypatch):
     book.save(tmp_path / "far.xlsx")
     with pytest.raises(ValueError, match="more than 50,000,000 cells"):
         read_table(tmp_path / "far.xlsx")
-    monkeypatch.setattr(opening, "LEAST_LIMIT", 1000)
-    monkeypatch.setattr(opening, "MOST_RATIO", 1)
+    monkeypatch.setattr(textfiles, "LEAST_LIMIT", 1000)
+    monkeypatch.setattr(textfiles, "MOST_RATIO", 1)
     with pytest.raises(ValueError, match="expands to more than"):
         read_table(write(tmp_path / "t.xlsx", ROWS))
 

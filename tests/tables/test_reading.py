@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import damvi
-from damvi.tables import Schema, delimited, read_blocks, read_table, reading
-from damvi.tables.delimited import DelimitedFile
+from damvi.tables import Schema, read_blocks, read_table, reading, textfiles
 from damvi.tables.schema import Column
+from damvi.tables.textfiles import DelimitedFile
 from damvi.tables.values import numbers_in
 
 
@@ -78,7 +78,7 @@ def whole(path, schema):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(delimited, "BLOCK", 600)
+    monkeypatch.setattr(textfiles, "BLOCK", 600)
     monkeypatch.setattr(reading, "ROWS", 32)
 
 
@@ -328,7 +328,7 @@ BOTH = [read_table, partial(whole, schema=Schema.infer(pd.DataFrame({"x": [1.5, 
 def test_rows_that_cannot_be_told_apart(
     tmp_path, small_blocks, monkeypatch, read, text, message
 ):
-    monkeypatch.setattr(delimited, "LONGEST_ROW", 4000)
+    monkeypatch.setattr(textfiles, "LONGEST_ROW", 4000)
     (tmp_path / "t.csv").write_bytes(text.encode())
     with pytest.raises(ValueError, match=message):
         read(tmp_path / "t.csv")
@@ -359,7 +359,7 @@ def test_cells_of_several_lines_are_read_where_nothing_speaks_against_it(tmp_pat
 @pytest.mark.parametrize("block", range(100, 117))
 def test_a_block_may_end_anywhere(tmp_path, monkeypatch, block):
     """Even between the CR and the LF of a quoted line break, where pyarrow drops the LF."""
-    monkeypatch.setattr(delimited, "BLOCK", block)
+    monkeypatch.setattr(textfiles, "BLOCK", block)
     rows = [[f"{i},{'é' * (i % 5)}", 'a "b"\r\nc\rd', "x" * (i % 7)] for i in range(200)]
     text = io.StringIO()
     csv.writer(text).writerows([["x", "y", "z"], *rows])
@@ -498,7 +498,7 @@ def test_every_cell_that_can_be_quoted_comes_back(tmp_path_factory, rows, ends, 
     path = tmp_path_factory.mktemp("cells") / "t.csv"
     path.write_bytes(text.getvalue().encode())
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(delimited, "BLOCK", block)
+        patched.setattr(textfiles, "BLOCK", block)
         frame = read_table(path, as_text=["x", "y"]).fillna("")
     assert frame.to_numpy().tolist() == [["1", "2"], *rows]
 
@@ -513,7 +513,7 @@ def test_tables_of_users_have_one_reader():
 @pytest.mark.parametrize("end", ["\n\n\n", "\r\n\r\n", "\r\r", "\n\r\n\r", ""])
 @pytest.mark.parametrize("block", [64, 1 << 20])
 def test_empty_lines_at_the_end_cost_no_second_reading(tmp_path, monkeypatch, end, block):
-    monkeypatch.setattr(delimited, "BLOCK", block)
+    monkeypatch.setattr(textfiles, "BLOCK", block)
     monkeypatch.setattr(DelimitedFile, "_count_rows", lambda self: 1 / 0)
     (tmp_path / "t.csv").write_bytes(("x,z\n" + "1,2\n" * 99 + "3,4" + end).encode())
     assert len(read_table(tmp_path / "t.csv")) == 100

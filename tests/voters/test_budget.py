@@ -55,7 +55,7 @@ class SlowToAnswer(LogisticRegression):
 def clock(monkeypatch):
     monkeypatch.setattr(Clock, "now", 0.0)
     monkeypatch.setattr(time, "perf_counter", lambda: Clock.now)
-    monkeypatch.setattr(budget, "HOPELESS", -1.0)
+    monkeypatch.setattr("damvi.voters.pool.HOPELESS", -1.0)
     # Threads do not wait for each other's clock: who is waited for must not depend on it.
     monkeypatch.setattr(budget, "PATIENCE", 1000.0)
 
@@ -245,7 +245,7 @@ def pool_with_a_guess(*args, **options):
 @pytest.fixture
 def strong_with_a_guess(monkeypatch):
     monkeypatch.setattr(voting, "strong_pool_for", pool_with_a_guess)
-    monkeypatch.setattr(budget, "HOPELESS", 0.1)
+    monkeypatch.setattr("damvi.voters.pool.HOPELESS", 0.1)
 
 
 @pytest.mark.slow

@@ -16,9 +16,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from damvi import DAMVIVotingClassifier, _kernels
-from damvi.voters import PoolVoters, budget, columns, pool
-from damvi.voters.budget import Judge
-from damvi.voters.pool import ModelOnDisk, put_on_disk
+from damvi.voters import PoolVoters, columns, pool
+from damvi.voters.pool import Judge, ModelOnDisk, put_on_disk
 
 N, FOLDS = 900, 3
 
@@ -84,7 +83,7 @@ def test_models_of_a_list_are_trained_in_its_order_all_rows_last(rows, notes):
 def test_in_a_given_time_the_model_of_all_rows_is_the_last_of_its_voter(
     rows, notes, monkeypatch
 ):
-    monkeypatch.setattr(budget, "HOPELESS", -1.0)
+    monkeypatch.setattr(pool, "HOPELESS", -1.0)
     fitted(rows, three(), time_limit=100)
     names = [name for name, _ in three()]
     expected = [(name, n) for name in names for n in (*[N * 2 // 3] * FOLDS, N)]
@@ -218,7 +217,7 @@ def test_models_that_cannot_wait_on_disk_stay_in_memory(failing, monkeypatch):
 def test_models_of_the_strong_pool_wait_on_disk(rows, notes, monkeypatch, limit):
     monkeypatch.setattr("damvi.voting.strong_pool_for", lambda *args, **options: three())
     monkeypatch.setattr(Judge, "screen", lambda judge, training: None)
-    monkeypatch.setattr(budget, "HOPELESS", -1.0)
+    monkeypatch.setattr(pool, "HOPELESS", -1.0)
     monkeypatch.setattr(
         pool, "LARGE_MODEL", 50_000
     )  # bytes: more than two of the three have

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from .console import current_output
 from .fit import fit_file
+
+if TYPE_CHECKING:
+    from ..io import ModelParts
 
 FOLDER = "damvi-demo"
 
@@ -73,11 +76,13 @@ def _write_data(path: Path) -> str:
     return str(data.target_name)
 
 
-def _report(model: Any, data: Path, page: Path) -> bool:
+def _report(model: ModelParts, data: Path, page: Path) -> bool:
     """Write the report if its dependencies are installed."""
+    from ..model import Model
+
     command = f"damvi report {page.with_name('model.damvi')} {data}"
     try:
-        model.report(data, page, command=command)
+        Model(**vars(model)).report(data, page, command=command)
     except ImportError:
         return False
     return True

@@ -389,12 +389,11 @@ def show_scores(
     output: Output, model: ModelParts, comparison: Comparison, metric: Metric
 ) -> None:
     """Out-of-sample scores of the model and of the models it is compared with."""
-    from ..evaluation import Figure, alike_words, headlines
+    from ..evaluation import Figure, alike_words
     from ..model.comparison import BEST
 
     scores = model.scores
-    names = headlines(next(iter(comparison.figures.values())))
-    names += ("cost",) if metric.cost else ()
+    names = comparison.headlines + (("cost",) if metric.cost else ())
     left_out = scores["rows"] - scores["rows_judged"]
     n, some = f"{scores['rows_judged']:,}", ""
     if left_out and "windows" in model.made:
@@ -443,9 +442,7 @@ def show_scores(
     if comparison.by_class is not None:
         _show_classes(output, scores["classes"], comparison.by_class)
     elif scores["positives"] < FEW_ROWS:
-        output.say(
-            f"Only {counted(scores['positives'], 'positive')}: treat these scores as rough."
-        )
+        output.say(f"Only {scores['positives']} positives: treat these scores as rough.")
 
 
 def at_guarantee(scores: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:

@@ -20,7 +20,8 @@ from .console import (
 )
 
 if TYPE_CHECKING:
-    from ..model import Fit, Metric, Model, Prepared
+    from ..io import ModelParts
+    from ..model import Fit, Metric, Model
 
 DATA = click.Path(path_type=Path)
 COST = click.FloatRange(0, min_open=True)
@@ -311,7 +312,7 @@ def _metric(
 
 
 def _option(name: str) -> str:
-    """The command-line name of an option of :func:`damvi.model.train`."""
+    """The command-line name of an option of :func:`damvi.model.plan_fit`."""
     return f"--{'weight' if name == 'sample_weight' else name.replace('_', '-')}"
 
 
@@ -323,48 +324,39 @@ def fit_file(
     output: Output,
     cluster: str | None = None,
     **options: Any,
-) -> Model:
+) -> ModelParts:
     """Fit on a file, save the model and print its scores.
 
-    ``options`` are passed to :func:`damvi.model.train`.
+    ``options`` are passed to :func:`damvi.model.plan_fit`.
     """
-    from ..model import Watch, train
+    from ..model import plan_fit, train
     from .figures import show_table
-
-    class Shown(Watch):
-        verbose = output.shows_progress
-
-        def table(self, found: Prepared, aside: int = 0) -> None:
-            show_table(output, data, found, aside)
-            for note in found.notes:
-                output.note(note)
-
-        def say(self, text: str) -> None:
-            output.note(text)
-
-        def no_guarantee(self, text: str) -> None:
-            """Printed with the scores instead."""
-
-        def worded(self, text: str) -> str:
-            return text
 
     jobs, here = options.get("n_jobs"), nullcontext()
     where: Any = here if cluster is None else cluster_client(cluster, jobs, output)
-    command = shlex.join(["damvi", *sys.argv[1:]])
+    options["command"] = shlex.join(["damvi", *sys.argv[1:]])
+    options["verbose"] = output.shows_progress
     with output.warnings_as_notes(), where as client:
-        found = train(
-            data, target, client=client, command=command, watch=Shown(), **options
-        )
+        plan = plan_fit(data, target, client=client, **options)
+        table, aside = plan.table, plan.aside
+        show_table(output, data, table, 0 if aside is None else len(aside.rows))
+        for note in (*table.notes, *plan.notes):
+            output.note(note)
+        n_shown = len(table.warnings)
+        found = train(plan, output.note)
+    for text in table.warnings[n_shown:]:
+        output.note(f"Note: {text}")
     _save(output, found, out)
     return found.model
 
 
 def _save(output: Output, found: Fit, out: Path) -> None:
     """Write the model and its scores, and print the scores."""
+    from ..io import save
     from .figures import show_scores
 
     model = found.model
-    model.save(out)
+    save(model, out)
     beside = out.with_name(f"{out.stem}.scores.json")
     summary = {"model": str(out), "scores_file": str(beside), **model.as_dict()}
     write_json(beside, summary)

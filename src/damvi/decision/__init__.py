@@ -17,6 +17,7 @@ from .decision import (
     crossfit_decisions,
     crossfit_thresholds,
     tune,
+    tune_threshold,
 )
 from .guarantees import Guarantee, guarantee, promising_cuts
 from .objectives import (
@@ -32,7 +33,6 @@ from .objectives import (
     parse_objective,
     recall_of_top,
 )
-from .threshold import tune_threshold
 
 __all__ = [
     "Calibrator",

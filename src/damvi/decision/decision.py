@@ -1,8 +1,9 @@
-"""Step 4 of DAMVI for the estimators: the threshold, and probabilities.
+"""Step 4 of DAMVI: the threshold, how good it is on other rows, and probabilities.
 
-The threshold is found at once. Everything else that is learned from out-of-sample votes (a
-score of the threshold, and the calibration of probabilities) is computed on demand, so that
-trying other weights is fast.
+A threshold is the factor of one class against the other; with three or more classes, each
+has a factor. For the estimators, it is found at once. Everything else that is learned from
+out-of-sample votes (a score of the threshold, and the calibration of probabilities) is
+computed on demand, so that trying other weights is fast.
 """
 
 from __future__ import annotations
@@ -19,31 +20,33 @@ from scipy import stats
 
 from ..folds import folds_to_learn_from
 from ..labels import Labels, positive_wins
-from .calibration import Calibrator, calibrate_vote
+from .calibration import (
+    ENOUGH_POSITIVES,
+    Calibrator,
+    calibrate_rows,
+    calibrate_vote,
+    crossfit_probability,
+    effective_size,
+)
+from .factors import confusion, f1_by_class
 from .objectives import (
     Classes,
     Counts,
     Fixed,
     Flags,
+    Floor,
     MacroF1,
     Number,
     Objective,
     Rows,
     Untuned,
-    confusion,
+    best,
+    between,
     deal_folds,
-    f1_by_class,
     parse_objective,
     read_folds,
     read_rows,
-)
-from .threshold import (
-    best,
-    between,
-    is_smoothed,
     search,
-    tune_threshold,
-    warn_if_out_of_reach,
 )
 
 AVERAGE_PRECISION = "average_precision"
@@ -55,6 +58,9 @@ SPREAD = 6
 """Range of candidate thresholds for a budget of flags, in standard errors."""
 LEVEL = 0.9
 """Level of the intervals."""
+MOST_SMOOTHED = 100_000
+"""Rows above which thresholds are not smoothed: calibrating each fold would take longer
+than it is worth."""
 
 Interval = tuple[float, float]
 ByClass = float | tuple[float, ...]
@@ -174,6 +180,60 @@ class Decision:
         )
 
     @property
+    def folds(self) -> NDArray[Any]:
+        """The fold of each row in the out-of-sample vote; -1 for rows without."""
+        folds: NDArray[Any] = self.weighting.folds
+        return folds
+
+    @property
+    def plain_vote(self) -> NDArray[np.float64]:
+        """The out-of-sample vote of the same voters with equal weights."""
+        vote: NDArray[np.float64] = self.weighting.plain_vote
+        return vote
+
+    def crossfit(
+        self, vote: Number, targets: NDArray[Any], rows: NDArray[Any], objective: Any
+    ) -> tuple[Classes, Number]:
+        """Decide some rows by any vote on them, with thresholds of the other folds.
+
+        Parameters
+        ----------
+        vote, targets : array of shape (n,)
+            Of the rows; as for :func:`tune_threshold`.
+        rows : array of shape (n,)
+            The rows' numbers, which say their folds, or a mask.
+        objective
+            See :func:`parse_objective`.
+
+        Returns
+        -------
+        decided : ndarray of shape (n,)
+            As by :func:`crossfit_decisions`.
+        thresholds : ndarray of the shape of ``vote``
+            As by :func:`crossfit_thresholds`.
+        """
+        thresholds = crossfit_thresholds(
+            vote,
+            targets,
+            objective,
+            self.folds[rows],
+            forward=self.weighting.forward,
+            order=self.order,
+            smooth=True,
+        )
+        known = read_rows(vote, targets, None)
+        decided = np.full(known.n_given, self.order[0])
+        decided[known.index] = known.decided(thresholds[known.index], self.order)
+        return decided, thresholds
+
+    def crossfit_probability(
+        self, vote: Number, targets: NDArray[Any], rows: NDArray[Any]
+    ) -> Number:
+        """Probabilities of some rows by any vote, calibrated on the other folds."""
+        folds, forward = self.folds[rows], self.weighting.forward
+        return crossfit_probability(vote, targets, folds, forward=forward)
+
+    @property
     def metric(self) -> Any:
         """The metric to choose settings by: the threshold's objective, if it is tuned."""
         return AVERAGE_PRECISION if isinstance(self.objective, Fixed) else self.objective
@@ -215,6 +275,115 @@ def objective_for(threshold: Any, labels: Labels) -> Objective:
     if isinstance(threshold, str) and threshold == "auto":
         threshold = labels.tuned_for
     return parse_objective(threshold, labels.n_classes)
+
+
+def tune_threshold(
+    vote: ArrayLike,
+    targets: ArrayLike,
+    objective: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    order: ArrayLike | None = None,
+    smooth: bool = False,
+) -> Any:
+    """Find the best threshold, or the best factors of three or more classes.
+
+    For two classes, all possible thresholds are compared, so this is the optimum. Rows with
+    equal votes are decided together. The threshold is halfway between two adjacent votes;
+    if all rows, or none, should be flagged, it is the next float outside their range. Of
+    adjacent thresholds that are equally good, the middle one is taken; of several such
+    runs, the longest, then the one with the fewest flags. So the decisions depend only on
+    the order of the votes, and a weight of 2 is equivalent to a duplicate row.
+
+    For three or more classes, all factors of one class that make a difference are compared,
+    class by class, until no single factor can be improved. The search starts from equal
+    factors, and again from factors that equalise the total vote of each class; the better
+    result is taken.
+
+    Parameters
+    ----------
+    vote : array of shape (n,) or (n, C)
+        Out-of-sample votes for the positive class, or non-negative ones for each of three
+        or more classes; rows with NaN are ignored.
+    targets : array of int, shape (n,)
+        Class numbers; of two classes, 1 is the positive one.
+    objective : str, number, tuple, dict, array or Objective
+        See :func:`parse_objective`.
+    sample_weight : array of shape (n,), optional
+    order : array of int, shape (C,), optional
+        The classes in the order in which they win ties; by default 0, 1, ...
+    smooth : bool, default=False
+        With fewer than 300 (effective) positives, maximise the expected F score, or
+        minimise the expected cost: each row counts as positive with the probability that
+        :func:`calibrate_vote` gives its vote, so that a few lucky positives do not decide
+        the threshold. The estimators use this. Minimum rates, budgets of flags, costs
+        that differ from row to row, three or more classes, and more than 100,000 rows are
+        not affected.
+
+    Returns
+    -------
+    threshold : float, or ndarray of shape (C,)
+        Finite. Rows with a vote above it should be flagged, and also at it if ``order``
+        starts with 1. Only ratios of factors matter; that of ``order[0]`` is 1.
+
+    Warns
+    -----
+    UserWarning
+        If no threshold reaches a minimum precision. The closest one is returned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from damvi.decision import tune_threshold
+    >>> vote, targets = [-0.9, -0.4, -0.2, 0.1, 0.3], [0, 0, 1, 0, 1]
+    >>> round(tune_threshold(vote, targets, "f1"), 3)
+    -0.3
+    >>> round(tune_threshold(vote, targets, {"precision": 0.9}), 3)
+    0.2
+    >>> votes = np.array([[0.7, 0.2, 0.1], [0.6, 0.4, 0.0], [0.5, 0.2, 0.3]])
+    >>> factors = tune_threshold(votes, [0, 1, 2], "macro_f1")
+    >>> (votes * factors).argmax(axis=1)
+    array([0, 1, 2])
+    """
+    rows = read_rows(vote, targets, sample_weight)
+    aim = parse_objective(objective, rows.n_classes)
+    aim.check(rows)
+    threshold = _best_threshold(rows, aim, order, smooth and _is_smoothed(rows, aim))
+    _warn_if_out_of_reach(rows, aim, threshold, order)
+    return threshold
+
+
+def _best_threshold(
+    rows: Rows, aim: Objective, order: ArrayLike | None, smooth: bool
+) -> Any:
+    """The best threshold or factors; if ``smooth``, by the rows' calibrated chances."""
+    chance = calibrate_rows(rows)(rows.vote) if smooth and rows.has_both else None
+    return search(rows, aim, order, chance)
+
+
+def _is_smoothed(rows: Rows, aim: Objective) -> bool:
+    """Whether ``smooth`` has an effect: expected counts are better if positives are few."""
+    if not (aim.can_be_smoothed and rows.has_both and len(rows) <= MOST_SMOOTHED):
+        return False
+    return effective_size(rows.weight[rows.positive]) < ENOUGH_POSITIVES
+
+
+def _warn_if_out_of_reach(
+    rows: Rows, aim: Objective, threshold: Any, order: ArrayLike | None
+) -> None:
+    """Warn if a minimum recall or precision was not reached."""
+    if not isinstance(aim, Floor):
+        return
+    decided = rows.decided(threshold, order)
+    counts = Counts.of(rows, decided == 1, rows.weight)
+    if not aim.reached(counts):
+        warnings.warn(
+            f"no threshold reaches a {aim.rate} of {aim.floor:g} on these rows; the "
+            f"closest has {float(aim.kept(counts)):.3g}. Lower the minimum, or improve the "
+            f"model",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 @dataclass(frozen=True)
@@ -336,9 +505,9 @@ def tune(
     aim = parse_objective(objective, rows.n_classes)
     aim.check(rows)
     numbers = deal_folds(rows, N_FOLDS, seed) if folds is None else read_folds(folds, rows)
-    smooth = smooth and is_smoothed(rows, aim)
-    threshold = search(rows, aim, order, smooth=smooth)
-    warn_if_out_of_reach(rows, aim, threshold, order)
+    smooth = smooth and _is_smoothed(rows, aim)
+    threshold = _best_threshold(rows, aim, order, smooth)
+    _warn_if_out_of_reach(rows, aim, threshold, order)
     seen = rows.decided(threshold, order)
     thresholds = _crossfit(rows, aim, numbers, forward, order, smooth)
     unseen = rows.decided(thresholds, order)
@@ -404,7 +573,7 @@ def crossfit_decisions(
     rows = read_rows(vote, targets, sample_weight)
     aim = parse_objective(objective, rows.n_classes)
     decided = np.full(rows.n_given, 0 if order is None else np.asarray(order)[0], np.intp)
-    numbers, smooth = read_folds(folds, rows), smooth and is_smoothed(rows, aim)
+    numbers, smooth = read_folds(folds, rows), smooth and _is_smoothed(rows, aim)
     thresholds = _crossfit(rows, aim, numbers, forward, order, smooth)
     decided[rows.index] = rows.decided(thresholds, order)
     return decided
@@ -436,7 +605,7 @@ def crossfit_thresholds(
     aim = parse_objective(objective, rows.n_classes)
     thresholds = np.full((rows.n_given, *rows.vote.shape[1:]), np.nan)
     numbers = read_folds(folds, rows)
-    smooth = smooth and is_smoothed(rows, aim)
+    smooth = smooth and _is_smoothed(rows, aim)
     thresholds[rows.index] = _crossfit(rows, aim, numbers, forward, order, smooth)
     return thresholds
 
@@ -453,7 +622,7 @@ def _crossfit(
     n_folds = int(folds.max()) + 1
     for fold in range(n_folds):
         known = np.isin(folds, folds_to_learn_from(fold, n_folds, forward))
-        thresholds[folds == fold] = search(rows.take(known), aim, order, smooth=smooth)
+        thresholds[folds == fold] = _best_threshold(rows.take(known), aim, order, smooth)
     return thresholds
 
 
@@ -571,7 +740,7 @@ def _jackknife(
     groups = deal_folds(rows, N_GROUPS, seed)
     parts = [rows.take(groups != one) for one in range(N_GROUPS)]
     found = np.array(
-        [search(part, aim, order, smooth=True) for part in parts if part.has_both]
+        [_best_threshold(part, aim, order, True) for part in parts if part.has_both]
     )
     ends = float(rows.vote.min()), float(rows.vote.max())
     if len(found) < 2:

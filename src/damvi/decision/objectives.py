@@ -1,6 +1,8 @@
-"""Objectives of the threshold: each defines which of two decisions is better.
+"""Objectives of the threshold, and the search for the threshold that is best by one.
 
-To add one, write a subclass of :class:`Objective` and add it to :func:`parse_objective`.
+An objective defines which of two decisions is better. To add one, write a subclass of
+:class:`Objective` and add it to :func:`parse_objective`. For two classes, all possible
+thresholds are compared in one sort; with few positives, on expected counts.
 """
 
 from __future__ import annotations
@@ -14,8 +16,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels import Labels, allows_many_classes, decide, vote_columns, vote_shape
+from ..labels import (
+    Labels,
+    allows_many_classes,
+    decide,
+    positive_wins,
+    vote_columns,
+    vote_shape,
+)
 from ..messages import counted
+from .factors import best_factors, confusion, f1_by_class
 
 Number = NDArray[np.float64]
 """A number, or an array."""
@@ -24,7 +34,11 @@ Classes = NDArray[np.intp]
 
 SLACK = 1e-12
 """Tolerance for rates that equal a minimum, or each other, up to rounding."""
-TINY = np.finfo(np.float64).tiny
+LARGEST = float(np.finfo(np.float64).max)
+BELOW = 1 / 8
+"""How far the threshold of a budget is below the lowest flagged vote, as a share of the gap
+to the next. If k of n votes are flagged, a new vote exceeds the lowest flagged one with
+probability k / (n + 1), and the next one with probability (k + 1) / (n + 1)."""
 
 TWO_CLASSES = (
     '"vote", "f1", "fbeta", ("fbeta", 2), {"recall": 0.9}, {"precision": 0.8}, '
@@ -258,21 +272,6 @@ def share(part: Number, whole: Number) -> Number:
     with np.errstate(invalid="ignore", divide="ignore"):
         found: Number = np.where(whole > 0, part / whole, 0.0)
     return found
-
-
-def confusion(targets: Classes, decided: Classes, weight: Number, n_classes: int) -> Number:
-    """Confusion matrix: weight of the rows by class (row) and decision (column)."""
-    places = targets * n_classes + decided
-    cells = np.bincount(places, weight, minlength=n_classes**2).astype(np.float64)
-    return cells.reshape(n_classes, n_classes)
-
-
-def f1_by_class(table: Number) -> Number:
-    """F1 of each class from confusion matrices (..., C, C); 0 for 0/0."""
-    found = np.diagonal(table, axis1=-2, axis2=-1)
-    both = table.sum(axis=-1) + table.sum(axis=-2)
-    score: Number = 2 * found / np.maximum(both, TINY)
-    return score
 
 
 @dataclass(frozen=True, eq=False)
@@ -637,3 +636,138 @@ def _parse_cost(spec: Any) -> Cost:
             )
     false_alarm, miss = (side if side.ndim else float(side) for side in sides)
     return Cost(false_alarm, miss)
+
+
+# The search. Two classes: all thresholds at once.
+
+
+def search(
+    rows: Rows,
+    aim: Objective,
+    order: ArrayLike | None = None,
+    chance: Number | None = None,
+) -> Any:
+    """The best threshold, or the best factors.
+
+    If the ``chance`` of each row to be positive is given, the expected counts decide.
+    """
+    if isinstance(aim, Fixed):
+        return aim.threshold
+    if isinstance(aim, MacroF1):
+        return best_factors(rows.vote, rows.targets, rows.weight, order)
+    wins = positive_wins(order)
+    if chance is None:
+        return _best_cut(rows, aim.among(rows.n_given), wins)
+    return _best_expected_cut(rows, aim, wins, chance)
+
+
+def _best_cut(rows: Rows, aim: Objective, wins: bool) -> float:
+    """The best threshold; above all votes if there are no positives."""
+    votes, counts = all_cuts(rows.vote, rows.positive, aim.mass(rows), rows.total)
+    good = np.flatnonzero(best(aim.preference(counts)))
+    if isinstance(aim, Flags):
+        return _threshold_at(int(good[-1]), votes, wins, BELOW)
+    if not rows.positive.any():
+        return _threshold_at(len(votes), votes, wins)
+    return _threshold_at(_middle(good), votes, wins)
+
+
+def _best_expected_cut(rows: Rows, aim: Objective, wins: bool, chance: Number) -> float:
+    """The same where each row is positive with this probability."""
+    if_positive, if_negative = aim.masses(rows)
+    masses = chance * if_positive, (1 - chance) * if_negative
+    votes, counts = _cuts(rows.vote, *masses, rows.total)
+    good = np.flatnonzero(best(aim.preference(counts)))
+    return _threshold_at(_middle(good), votes, wins)
+
+
+def _middle(good: NDArray[np.intp]) -> int:
+    """The middle of the longest run of neighbouring cuts; of several, of the last."""
+    breaks = np.flatnonzero(np.diff(good) > 1)
+    first = good[np.append(0, breaks + 1)]
+    last = good[np.append(breaks, len(good) - 1)]
+    length = last - first
+    run = np.flatnonzero(length == length.max())[-1]
+    return int(first[run] + last[run] + 1) // 2
+
+
+def best(preference: tuple[Number, ...]) -> NDArray[np.bool_]:
+    """Mask of the best entries along the last axis, up to rounding."""
+    good = np.ones(preference[0].shape, dtype=np.bool_)
+    for level in preference:
+        slack = SLACK * np.abs(level).max(axis=-1, keepdims=True)
+        ranked = np.where(good, level, -np.inf)
+        good = ranked >= ranked.max(axis=-1, keepdims=True) - slack
+    return good
+
+
+def _threshold_at(cut: int, votes: Number, wins: bool, part: float = 0.5) -> float:
+    """A threshold that flags exactly the votes from the ``cut``-th on."""
+    if cut == 0:
+        return max(float(np.nextafter(votes[0], -np.inf)), -LARGEST)
+    if cut == len(votes):
+        return min(float(np.nextafter(votes[-1], np.inf)), LARGEST)
+    return float(between(votes[cut - 1], votes[cut], wins, part))
+
+
+def between(below: Any, above: Any, wins: bool, part: float = 0.5) -> Number:
+    """Thresholds between adjacent votes, this ``part`` of the way down.
+
+    Between adjacent floats, the threshold is the vote that is not flagged, or the one that
+    is flagged if the positive class wins ties.
+    """
+    middle = below * part + above * (1 - part)
+    if wins:
+        return np.where((below < middle) & (middle <= above), middle, above)
+    return np.where((below <= middle) & (middle < above), middle, below)
+
+
+def all_cuts(
+    vote: Number, positive: NDArray[np.bool_], mass: Number, total: float
+) -> tuple[Number, Counts]:
+    """The m distinct votes in ascending order, and the counts for all m + 1 thresholds.
+
+    Threshold j flags the distinct votes from the j-th on: all of them for 0, none for m.
+    """
+    each = [_common(mass[side]) for side in (positive, ~positive)]
+    if None not in each:
+        return _cuts_of_equals(vote, positive, each, total)
+    return _cuts(vote, np.where(positive, mass, 0.0), np.where(positive, 0.0, mass), total)
+
+
+def _cuts(
+    vote: Number, found: Number, alarms: Number, total: float
+) -> tuple[Number, Counts]:
+    """The same by what each row adds to the positives found, and to the false alarms."""
+    order = np.argsort(vote)
+    ranked = vote[order]
+    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+    found, alarms = (_from_the_top(mass[order], starts) for mass in (found, alarms))
+    return ranked[starts], Counts(found, alarms, found[0], alarms[0], total)
+
+
+def _common(mass: Number) -> float | None:
+    """The mass of all rows if it is the same, else None."""
+    if not len(mass):
+        return 0.0
+    low, high = float(mass.min()), float(mass.max())
+    return low if low == high else None
+
+
+def _cuts_of_equals(
+    vote: Number, positive: NDArray[np.bool_], each: list[Any], total: float
+) -> tuple[Number, Counts]:
+    """:func:`all_cuts` for equal masses within each class, by a faster sort of values."""
+    ranked = np.sort(vote)
+    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+    votes = ranked[starts]
+    places = np.searchsorted(votes, vote[positive])
+    above = np.bincount(places, minlength=len(votes) + 1)[::-1].cumsum()[::-1]
+    flagged = np.append(len(ranked) - starts, 0)
+    found, alarms = above * each[0], (flagged - above) * each[1]
+    return votes, Counts(found, alarms, found[0], alarms[0], total)
+
+
+def _from_the_top(mass: Number, starts: NDArray[np.intp]) -> Number:
+    sums = np.add.reduceat(mass, starts)
+    return np.append(np.cumsum(sums[::-1])[::-1], 0.0)

@@ -21,7 +21,8 @@ from ..messages import progress_bar
 from ..outofcore import BlockFit, PoolFit, Trained
 from ..outofcore.blocks import BlockPlan, BlockVotes
 from ..outofcore.training import LabelCounts, categories_of, check_totals
-from ..voters.trees.binning import Categories, Features
+from ..validation import Categories
+from ..voters.trees.binning import Features
 from ..voters.trees.estimators import TreeVoters
 from ..voters.trees.forest import Forest
 from . import work

@@ -17,13 +17,12 @@ from ..hashing import Hashes, row_hashes, thinned
 from ..labels import ClassTotals, Labels
 from ..outofcore.blocks import BlockPlan, CodedBlock, sample_of
 from ..outofcore.training import LabelCounts, targets_of
+from ..validation import Categories, FrameTable
 from ..voters.sampling import random_state_of
 from ..voters.trees.binning import (
     Binning,
-    Categories,
     EdgeSketch,
     Features,
-    FrameTable,
     dense,
     signs_that_count,
 )

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..decision import recall_of_top
-from ..labels import vote_columns
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -61,14 +60,18 @@ def draw(
     seed: int,
     truth: Labels,
     vote: Floats,
+    classes: Labels,
     named: Labels,
     errors: Floats | None,
     ranks: Floats,
     blocks: Labels | None,
 ) -> Drawn:
-    """Draw rows or blocks and score each draw; ``ranks`` are the scores of all rows."""
+    """Draw rows or blocks and score each draw; ``ranks`` are the scores of all rows.
+
+    ``classes`` are all classes, those with a column of ``vote`` first.
+    """
     if blocks is not None:
-        return _draw_blocks(seed, truth, vote, named, errors, blocks)
+        return _draw_blocks(seed, truth, vote, classes, named, errors, blocks)
     how = _draw_cells if vote.shape[1] == 1 else _draw_rows
     return how(seed, truth, vote, named, errors, ranks)
 
@@ -137,13 +140,13 @@ def class_means(figures: Floats) -> Floats:
 
 
 def rank_figures(
-    truth: Labels, vote: Floats, weight: Floats, only_ap: bool = False
+    truth: Labels, votes: Floats, reported: Labels, weight: Floats, only_ap: bool = False
 ) -> Floats:
     """Average precision and ROC AUC (2, classes, draws) for these row weights.
 
-    One class per column of the votes; 0 if it has no rows. Ties count half in ROC AUC.
+    The votes have a column for each class that is ``reported``; 0 if it has no rows. Ties
+    count half in ROC AUC.
     """
-    votes, reported, _ = vote_columns(vote)
     ranks = np.zeros((2, len(reported), len(weight)))
     for at, c in enumerate(reported):
         column = votes[:, at]
@@ -193,7 +196,8 @@ def _draw_cells(
     tables = np.zeros((N_DRAWS, 2, 2))
     for y, c in np.ndindex(2, 2):
         tables[:, y, c] = counts[:, (kind == y) & (decided == c)].sum(axis=1)
-    drawn = rank_figures(kind, -(keys // 4).astype(np.float64), counts)
+    ranked = -(keys // 4).astype(np.float64)[:, np.newaxis]
+    drawn = rank_figures(kind, ranked, np.array([1]), counts)
     if errors is None:
         return Drawn(tables, drawn, None)
     mean_error = np.bincount(cell.reshape(-1), errors) / members
@@ -263,7 +267,7 @@ def _draw_rows(
     drawn = np.empty((*ranks.shape, N_DRAWS))
     faults = np.empty(N_DRAWS)
     for block, weight in _weights_of_rows(rng, some, classes, scale):
-        drawn[:, :, block] = rank_figures(some, votes, weight)
+        drawn[:, :, block] = rank_figures(some, votes, classes, weight)
         if errors is not None:
             faults[block] = weight @ errors[rows] / len(truth)
     # Repeated rows flatter a ranking, and thinned rows are a sample: use only the spread
@@ -277,14 +281,15 @@ def _draw_rows(
 def _draw_blocks(
     seed: int,
     truth: Labels,
-    vote: Floats,
+    votes: Floats,
+    classes: Labels,
     named: Labels,
     errors: Floats | None,
     blocks: Labels,
 ) -> Drawn:
     """The same for draws of whole blocks."""
     rng = np.random.RandomState([seed, 19])
-    votes, reported, classes = vote_columns(vote)
+    reported = classes[: votes.shape[1]]
     order = np.lexsort((*votes.T, named, truth, blocks))
     truth, votes, named = truth[order], votes[order], named[order]
     numbers = np.unique(blocks[order], return_inverse=True)[1].reshape(-1)
@@ -422,18 +427,18 @@ def draw_pairs(
 def draw_gains(
     rng: np.random.RandomState,
     truth: Labels,
-    ours: ArrayLike,
-    other: ArrayLike,
+    votes: Floats,
+    others: Floats,
+    classes: Labels,
     blocks: Labels | None,
 ) -> tuple[float, Floats]:
     """The difference in mean average precision, and draws of it."""
-    votes, reported, classes = vote_columns(ours)
-    others, _, _ = vote_columns(other)
+    reported = classes[: votes.shape[1]]
     there = np.isin(reported, truth)
 
     def gain(some: Labels, weight: Floats) -> Floats:
         found, theirs = (
-            rank_figures(truth[some], vote[some], weight, only_ap=True)
+            rank_figures(truth[some], vote[some], reported, weight, only_ap=True)
             for vote in (votes, others)
         )
         return class_means((found - theirs)[0, there].T)

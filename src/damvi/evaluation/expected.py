@@ -291,8 +291,8 @@ def expected_figures(
                 p = _at_rates(p, drawn_rates, class_rates(p, some, drawn_rates, rates))
             yield p
 
-    drawn = _draw(rng, cells, probabilities(), N_LABELS, decisions)
-    means = _draw(rng, cells, iter([of_cells]), N_OWN, decisions)
+    drawn = _draw(rng, cells, reported, probabilities(), N_LABELS, decisions)
+    means = _draw(rng, cells, reported, iter([of_cells]), N_OWN, decisions)
     exact = np.zeros((len(decisions), n_classes, n_classes))
     for k, each in enumerate(decisions):
         for d in np.unique(each):
@@ -332,7 +332,7 @@ def achieved_figures(labels: Labels, vote: Floats, decided: Labels) -> dict[str,
     votes, reported, classes = vote_columns(vote)
     table = confusion(labels, decided, len(classes)).astype(np.float64)
     found = of_tables(table[None], None)
-    ap = rank_figures(labels, votes, np.ones((1, len(labels))), only_ap=True)[0, :, 0]
+    ap = rank_figures(labels, votes, reported, np.ones((1, len(labels))), True)[0, :, 0]
     ap[table.sum(axis=1)[reported] == 0] = np.nan
     found["precision"][0, table.sum(axis=0) == 0] = np.nan  # nothing is flagged
     by_class = [
@@ -368,6 +368,7 @@ class _Drawn(NamedTuple):
 def _draw(
     rng: np.random.Generator,
     cells: Cells,
+    reported: Labels,
     probabilities: Iterator[Floats],
     n_labels: int,
     decisions: list[Labels],
@@ -393,7 +394,7 @@ def _draw(
                 vote = np.repeat(cells.vote, p.shape[1], axis=0)
             assert vote is not None
             weight = labels.reshape(len(labels), -1).astype(np.float64)
-            ranks.append(rank_figures(truth, vote, weight, only_ap=True)[0].T)
+            ranks.append(rank_figures(truth, vote, reported, weight, only_ap=True)[0].T)
     ap = np.concatenate(ranks) if ranks else None
     return [_Drawn(np.concatenate(found), ap) for found in tables]
 

@@ -44,6 +44,10 @@ LEVEL = 0.9
 Z = 1.6448536269514722
 """The normal quantile of a 90% interval."""
 
+N_BLOCKS = 12
+"""Number of time blocks in a block bootstrap; see :func:`alike_blocks`."""
+MOST_BLOCKS = 1000
+
 MEASURES = {
     "precision": "precision",
     "recall": "recall",
@@ -204,6 +208,61 @@ def share(part: float, whole: float, effect: float = 1.0) -> dict[str, Any]:
     }
 
 
+def alike_blocks(
+    times: Any = None, groups: Any = None, *, n_blocks: int = N_BLOCKS
+) -> NDArray[np.intp] | None:
+    """Blocks of similar rows for a block bootstrap: stretches of time, or groups.
+
+    Rows close in time may belong to the same campaign, fault or holiday, and so may rows of
+    a group. The uncertainty of a score then depends on the number of such blocks rather
+    than the number of rows.
+
+    Parameters
+    ----------
+    times : array of shape (n,), optional
+        Numbers or dates that increase with time. Blocks have about the same number of rows;
+        rows with the same time share a block.
+    groups : array of shape (n,), optional
+        Each group is a block; if there are more than 1,000, they are merged into 1,000.
+        With ``times``, a group belongs to the block of its first row.
+    n_blocks : int, default=12
+        Number of time blocks: few enough that a block outlasts whatever its rows share,
+        and enough to measure how blocks differ. In simulated campaigns of very uneven size,
+        90% intervals from 12 blocks covered the truth in 68 to 75 of 100 cases, those from
+        single rows in 25 to 50; without campaigns, both did in 85
+        (``results/promises/intervals.txt``).
+
+    Returns
+    -------
+    blocks : ndarray of int of shape (n,) or None
+        The block of each row; None if there are fewer than two blocks.
+
+    Examples
+    --------
+    >>> from damvi.evaluation import alike_blocks
+    >>> alike_blocks(times=[1, 2, 2, 3, 4, 5], n_blocks=3)
+    array([0, 1, 1, 1, 2, 2])
+    >>> alike_blocks(groups=["b", "a", "b"])
+    array([1, 0, 1])
+    """
+    blocks = None
+    if groups is not None:
+        blocks = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
+    if times is not None:
+        moments = np.unique(np.asarray(times), return_inverse=True)[1].reshape(-1)
+        if blocks is not None and len(blocks):
+            first = np.full(int(blocks.max()) + 1, len(moments))
+            np.minimum.at(first, blocks, moments)
+            moments = first[blocks]
+        sizes = np.bincount(moments)
+        middle = np.cumsum(sizes) - sizes / 2
+        blocks = (n_blocks * middle / max(len(moments), 1)).astype(np.intp)[moments]
+    if blocks is None:
+        return None
+    numbers = np.unique(blocks, return_inverse=True)[1].reshape(-1) % MOST_BLOCKS
+    return numbers.astype(np.intp) if len(np.unique(numbers)) > 1 else None
+
+
 def measure(
     labels: ArrayLike,
     vote: ArrayLike,
@@ -229,7 +288,7 @@ def measure(
     cost : (false alarm, miss), optional
         For the cost per row, with two classes.
     blocks : array of int, shape (n,), optional
-        The block of dependent rows each row is in, from ``damvi.folds.alike_blocks``. By
+        The block of dependent rows each row is in, from :func:`alike_blocks`. By
         default all rows are independent.
     seed : int, default=0
         Seed of the bootstrap.
@@ -262,9 +321,9 @@ def measure(
         errors = ((chances - (truth[:, None] == reported)) ** 2).sum(axis=1)
     alike = None if blocks is None else np.asarray(blocks, np.intp)
     table = confusion(truth, named, len(classes))
-    ranks = rank_figures(truth, votes, np.ones((1, len(truth))))[:, :, 0]
+    ranks = rank_figures(truth, votes, reported, np.ones((1, len(truth))))[:, :, 0]
     alone = len(reported) == 1
-    made = draw(seed, truth, votes, named, errors, ranks, alike)
+    made = draw(seed, truth, votes, classes, named, errors, ranks, alike)
     exact, drawn = of_tables(table[None].astype(float), cost), of_tables(made.tables, cost)
     effects = _effects(table, made.tables, alike)
 
@@ -516,9 +575,8 @@ def point_figures(
         recall, precision = found["recall"][0], found["precision"][0]
         ranks = (recall * precision + (1 - recall) * sizes / total)[classes]
     else:
-        ranks = rank_figures(
-            truth, vote_columns(vote)[0], np.ones((1, len(truth))), only_ap=True
-        )
+        votes, those, _ = vote_columns(vote)
+        ranks = rank_figures(truth, votes, those, np.ones((1, len(truth))), only_ap=True)
         ranks = ranks[0, :, 0]
     return {
         "AP": float(ranks[there].mean()),
@@ -579,7 +637,8 @@ def compare(
         one, two = (np.asarray(vote, np.float64).reshape(-1) for vote, _ in (ours, other))
         value, draws = draw_top_gains(rng, truth, one, two, top, alike)
     elif measure in ("ap", "macro_ap"):
-        value, draws = draw_gains(rng, truth, ours[0], other[0], alike)
+        (votes, _, classes), (others, _, _) = vote_columns(ours[0]), vote_columns(other[0])
+        value, draws = draw_gains(rng, truth, votes, others, classes, alike)
     else:
         decided = [np.asarray(named, np.intp) for _, named in (ours, other)]
         n_classes = len(vote_columns(ours[0])[2])

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from .._kernels import in_threads
 from ..decision import decide
-from ..folds import alike_blocks
 from ..hashing import kept, row_hashes, without_labels
 from ..messages import counted
 from ..tables import label_texts, merge_labels, pick, read_times, time_values
+from .measures import alike_blocks
 from .voters import FittedVote
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Judged:
         One in ``step`` training rows is remembered.
     blocks : ndarray of int, or None
         For rows with a vote, the block of dependent rows each is in; see
-        ``damvi.folds.alike_blocks``.
+        ``damvi.evaluation.alike_blocks``.
     groups : ndarray, or None
         The group of each row, if there are groups.
     alike : dict of str to str

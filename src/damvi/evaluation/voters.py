@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..classifier import DAMVIClassifier
 from ..decision import decide
-from ..labels import Labels
 from ..voting import DAMVIVotingClassifier
 
 MAX_ROWS = 20_000
@@ -25,7 +24,6 @@ Numbers = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
 class FittedVote:
     """What scores, explanations and reports need of a fitted classifier.
 
@@ -35,33 +33,25 @@ class FittedVote:
     Attributes
     ----------
     classifier : DAMVIClassifier or DAMVIVotingClassifier
+    labels : Labels
+    n_classes : int
+    reported : ndarray of int
+        The classes that have votes and scores: with two, the positive one.
+    weights : ndarray of shape (K,)
+    is_pool : bool
+    names : list of str
+        The names of a pool's voters; trees are numbered from 1.
     """
 
-    classifier: Any
-
-    @property
-    def labels(self) -> Labels:
-        labels: Labels = self.classifier.labels_
-        return labels
-
-    @property
-    def n_classes(self) -> int:
-        return self.labels.n_classes
-
-    @property
-    def weights(self) -> Floats:
-        weights: Floats = self.classifier.weights_
-        return weights
-
-    @property
-    def names(self) -> list[str]:
-        """The names of a pool's voters; trees are numbered from 1."""
-        named = getattr(self.classifier.voters_, "names", None)
-        return list(named or (f"tree {k + 1}" for k in range(len(self.weights))))
-
-    @property
-    def is_pool(self) -> bool:
-        return isinstance(self.classifier, DAMVIVotingClassifier)
+    def __init__(self, classifier: DAMVIClassifier | DAMVIVotingClassifier) -> None:
+        self.classifier: Any = classifier
+        self.labels = classifier.labels_
+        self.n_classes = self.labels.n_classes
+        self.reported = self.labels.reported
+        self.weights = classifier.weights_
+        self.is_pool = isinstance(classifier, DAMVIVotingClassifier)
+        named = getattr(classifier.voters_, "names", None)
+        self.names = list(named or (f"tree {k + 1}" for k in range(len(self.weights))))
 
     @property
     def calibrates(self) -> bool:
@@ -109,7 +99,7 @@ class FittedVote:
             return votes.votes_at(rows)
         if votes.out_of_bag is None:
             judged = votes.folds[rows] >= 0
-            every = np.repeat(judged[:, None], votes.n_voters, axis=1)
+            every = np.repeat(judged[:, None], votes.votes.shape[1], axis=1)
             return votes.votes[rows], None if judged.all() else every
         n = len(votes.targets)
         known = [np.unpackbits(bits, count=n)[rows] for bits in votes.out_of_bag]

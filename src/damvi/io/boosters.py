@@ -17,7 +17,7 @@ import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,6 @@ from .checks import (
     require_names,
     split,
 )
-
-if TYPE_CHECKING:
-    from .container import Json, Reader, Writer
 
 LIGHTGBM, XGBOOST = "lightgbm.LGBMClassifier", "xgboost.XGBClassifier"
 CATBOOST = "catboost.CatBoostClassifier"
@@ -74,7 +71,7 @@ def booster_of(value: Any) -> str | None:
     return None
 
 
-def write_booster(writer: Writer, kind: str, model: Any) -> dict[str, Json]:
+def take_apart(kind: str, model: Any) -> tuple[dict[str, Any], Parts]:
     """Return the parameters, and the trained model as columns."""
     package = kind.partition(".")[0]
     read, check, _ = LIBRARIES[package]
@@ -86,15 +83,15 @@ def write_booster(writer: Writer, kind: str, model: Any) -> dict[str, Json]:
             check(parts)
     except Exception as error:  # do not save what loading would reject
         raise ModelFileError(
-            f"{writer.where} cannot be saved: model files do not support this {package} "
-            f"model ({_reason(error)}); use its default trees and objective"
+            f"model files do not support this {package} model ({_reason(error)}); use its "
+            f"default trees and objective"
             + (", and no text features" if kind == CATBOOST else "")
         ) from error
-    return {"params": writer.state(params), "trained": writer.state(parts)}
+    return params, parts
 
 
-def read_booster(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
-    """Rebuild a stored model."""
+def put_together(kind: str, params: dict[str, Any], parts: Parts) -> Any:
+    """Rebuild a model that was taken apart."""
     package, _, name = kind.partition(".")
     try:
         cls = getattr(import_module(package), name)
@@ -103,7 +100,6 @@ def read_booster(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
             f"the model has a {package} voter, but {package} is not installed; install it "
             f"with: pip install {package}"
         ) from error
-    params, parts = reader.state(stored["params"]), reader.state(stored["trained"])
     _, check, rebuild = LIBRARIES[package]
     try:
         check_params(kind, params)

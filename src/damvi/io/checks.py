@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
-from .._compat import validate_params
 from ..decision.calibration import (
     BetaCurve,
     Calibrator,
@@ -28,6 +27,7 @@ from ..decision.calibration import (
     ProbabilityCurve,
 )
 from ..tables.encoding import N_BUCKETS, N_DIRECTIONS, Levels, Words
+from ..validation import Categories, HashedCategories
 from ..voters.columns import (
     KNOTS,
     NumberEncoder,
@@ -39,7 +39,7 @@ from ..voters.columns import (
 )
 from ..voters.estimators import Relabelled
 from ..voters.portfolio import N_HASHES, CategoryBoostingClassifier, NetworksClassifier
-from ..voters.trees.binning import MAX_BINS, Binning, Categories, Features, HashedCategories
+from ..voters.trees.binning import MAX_BINS, Binning, Features
 from ..voters.trees.estimators import MAX_CLASSES, FastTreeClassifier, TreeVoters
 from ..voters.trees.forest import (
     CATEGORIES,
@@ -211,7 +211,8 @@ def check_params(model: Any) -> None:
     missing = sorted(set(signature(cls).parameters) - vars(model).keys())
     require(not missing, f"{cls.__name__} lacks {', '.join(missing)[:200]}")
     try:
-        validate_params(model)
+        if hasattr(model, "_parameter_constraints"):
+            model._validate_params()  # as its fit would
     except (TypeError, ValueError) as error:
         # The given value comes last in the message, and may be long.
         asked = str(error).partition(" Got ")[0].replace("\n", " ")

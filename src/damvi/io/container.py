@@ -24,9 +24,10 @@ import re
 import zipfile
 import zlib
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -57,6 +58,7 @@ from ..decision.calibration import (
     ProbabilityCurve,
 )
 from ..tables.encoding import Levels, Words
+from ..validation import Categories, HashedCategories
 from ..voters import (
     BaggedVoters,
     CategoryBoostingClassifier,
@@ -76,7 +78,7 @@ from ..voters.columns import (
     numeric_columns,
 )
 from ..voters.estimators import Relabelled, SomeRows
-from ..voters.trees.binning import Binning, Categories, Features, HashedCategories
+from ..voters.trees.binning import Binning, Features
 from ..voters.trees.estimators import TreeVoters
 from ..voters.trees.forest import Forest
 from ..weighting import PlainVoteComparison
@@ -592,9 +594,10 @@ def _write_object(writer: Writer, value: Any) -> dict[str, Json]:
     if cls is FastTreeClassifier:
         return {"is": FAST_TREE, **_write_fast_tree(writer, value)}
     if kind := _name_in(sklearn_trees.KINDS, cls):
-        return {"is": kind, **sklearn_trees.write_trees(writer, value)}
+        return {"is": kind, **_write_trained(writer, sklearn_trees.take_apart, value)}
     if (kind := boosters.booster_of(value)) is not None:
-        return {"is": kind, **boosters.write_booster(writer, kind, value)}
+        take_apart = partial(boosters.take_apart, kind)
+        return {"is": kind, **_write_trained(writer, take_apart, value)}
     if name := _name_in(FUNCTIONS, value):
         return {"is": name}
     return {"is": "skops", **_write_by_skops(writer, value)}
@@ -621,10 +624,12 @@ def _read_object(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
         value = _read_fast_tree(reader, stored)
         checks.check_params(value)
     elif kind in sklearn_trees.KINDS:
-        value = sklearn_trees.read_trees(reader, kind, stored)
+        params, trained = reader.state(stored["params"]), reader.state(stored["trained"])
+        value = sklearn_trees.put_together(kind, params, trained)
         checks.check_params(value)
     elif kind in boosters.KINDS:
-        return boosters.read_booster(reader, kind, stored)
+        params, trained = reader.state(stored["params"]), reader.state(stored["trained"])
+        return boosters.put_together(kind, params, trained)
     elif kind == "skops":
         return _read_by_skops(reader, stored)
     else:
@@ -632,6 +637,17 @@ def _read_object(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
     if name in checks.CHECKS:
         checks.CHECKS[name](value)
     return value
+
+
+def _write_trained(
+    writer: Writer, take_apart: Callable[[Any], tuple[Any, Any]], model: Any
+) -> dict[str, Json]:
+    """Store the parameters of a model, and what it has learned as columns."""
+    try:
+        params, parts = take_apart(model)
+    except ModelFileError as error:
+        raise ModelFileError(f"{writer.where} cannot be saved: {error}") from error
+    return {"params": writer.state(params), "trained": writer.state(parts)}
 
 
 def _write_fast_tree(writer: Writer, tree: FastTreeClassifier) -> dict[str, Json]:

@@ -372,6 +372,7 @@ def read_estimator(reader: Reader, stored: dict[str, Json]) -> Estimator:
         raise ModelFileError("the classifier's decision is incomplete")
     if decided[VOTE] is None:  # fitted out of core
         del decided[VOTE]
+    _check_classes(**classes)
     vars(model).update(
         fitted,
         labels_=Labels.restored(**classes),
@@ -379,7 +380,6 @@ def read_estimator(reader: Reader, stored: dict[str, Json]) -> Estimator:
         pos_label_=classes["pos_label"],
         decision_=Decision.restored(**decided),
     )
-    _check_labels(model.labels_)
     _check_fitted(model)
     _check_voters(model, model.voters_)
     _check_decision(model)
@@ -402,17 +402,16 @@ def _check_params(model: Estimator) -> None:
         raise ModelFileError("the classifier has invalid parameters") from error
 
 
-def _check_labels(labels: Labels) -> None:
-    classes, order = labels.classes, labels.order
+def _check_classes(classes: Any, pos_label: Any, order: Any) -> None:
     _require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_")
     n = len(classes)
     _require(2 <= n <= MAX_CLASSES and len(np.unique(classes)) == n, "classes_")
     _require(_is_array(order, np.intp, (n,)), "class order")
     _require(np.array_equal(np.sort(order), np.arange(n)), "class order")
     if n == 2:
-        _require((classes == labels.pos_label).sum() == 1, "pos_label_")
+        _require((classes == pos_label).sum() == 1, "pos_label_")
     else:
-        _require(labels.pos_label is None, "pos_label_")
+        _require(pos_label is None, "pos_label_")
 
 
 def _check_fitted(model: Estimator) -> None:
@@ -544,8 +543,9 @@ class Training:
     probability : ndarray of the shape of ``vote``, or None
         Calibrated on other rows.
     blocks : ndarray of int16, shape (n,), or None
-        Block of similar rows that each row belongs to, see ``damvi.folds.alike_blocks``; -1
-        without a vote. None: no similar rows are known.
+        Block of similar rows that each row belongs to, see
+        ``damvi.evaluation.alike_blocks``; -1 without a vote. None: no similar rows are
+        known.
     """
 
     hashes: NDArray[np.uint64]

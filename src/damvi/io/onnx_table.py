@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hashing import find_hashes, text_hashes
+from ..validation import UNKNOWN as CODE_OF_UNKNOWN
+from ..validation import Categories, HashedCategories
 from ..voters import FastForestClassifier, FastTreeClassifier
 from ..voters.columns import KNOTS
 from ..voters.estimators import Relabelled
-from ..voters.trees.binning import UNKNOWN as CODE_OF_UNKNOWN
-from ..voters.trees.binning import Categories, HashedCategories
 from ..voters.trees.estimators import TreeVoters
 from .files import Fitted
 from .onnx_graph import Graph, interpolate

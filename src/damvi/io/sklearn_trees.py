@@ -7,7 +7,7 @@ objects could have any size, so none of them is read from a file.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,9 +38,6 @@ from .checks import (
     require_family,
     require_labels,
 )
-
-if TYPE_CHECKING:
-    from .container import Json, Reader, Writer
 
 TREES = (
     DecisionTreeClassifier,
@@ -89,24 +86,23 @@ FREE = ("threshold", "num_threshold", "gain", "impurity")
 """Columns that may hold non-finite values; thresholds must not be NaN."""
 
 
-def write_trees(writer: Writer, model: Any) -> dict[str, Json]:
+def take_apart(model: Any) -> tuple[dict[str, Any], Parts]:
     """Return the parameters, and the trained model as columns."""
+    params = model.get_params(deep=False)
     try:
         parts = _parts_of(model)
         if parts:
-            _rebuild(type(model)(**model.get_params(deep=False)), dict(parts))
+            _rebuild(type(model)(**params), dict(parts))
     except Exception as error:
         raise ModelFileError(
-            f"{writer.where} cannot be saved: model files do not support this "
-            f"{type(model).__name__} ({(str(error).splitlines() or [''])[0][:200]})"
+            f"model files do not support this {type(model).__name__} "
+            f"({(str(error).splitlines() or [''])[0][:200]})"
         ) from error
-    params = model.get_params(deep=False)
-    return {"params": writer.state(params), "trained": writer.state(parts)}
+    return params, parts
 
 
-def read_trees(reader: Reader, kind: str, stored: dict[str, Json]) -> Any:
-    """Rebuild a stored model."""
-    params, parts = reader.state(stored["params"]), reader.state(stored["trained"])
+def put_together(kind: str, params: dict[str, Any], parts: Parts) -> Any:
+    """Rebuild a model that was taken apart."""
     cls = KINDS[kind]
     if params.keys() != cls().get_params(deep=False).keys():
         odd = sorted(params.keys() ^ cls().get_params(deep=False).keys())

@@ -7,11 +7,12 @@ from .model import Model, load
 from .table import Prepared, files_of, prepare, why_in_blocks, with_unlabeled
 from .training import (
     Fit,
-    Watch,
+    Plan,
     fit,
     fit_dataset,
     fit_table,
     options_like,
+    plan_fit,
     refuse_in_blocks,
     train,
 )
@@ -23,8 +24,8 @@ __all__ = [
     "Fit",
     "Metric",
     "Model",
+    "Plan",
     "Prepared",
-    "Watch",
     "as_metric",
     "files_of",
     "fit",
@@ -34,6 +35,7 @@ __all__ = [
     "metric_for",
     "options_like",
     "parse_metric",
+    "plan_fit",
     "prepare",
     "prepare_dataset",
     "refuse_in_blocks",

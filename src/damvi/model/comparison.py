@@ -19,26 +19,22 @@ from ..decision import (
     Flags,
     Floor,
     MacroF1,
-    crossfit_decisions,
-    crossfit_probability,
-    crossfit_thresholds,
-    decide,
     parse_objective,
 )
 from ..evaluation import (
     Figure,
     FittedVote,
     TopFigures,
+    alike_blocks,
     compare,
+    headlines,
     measure,
     point_figures,
     top_figures,
 )
-from ..folds import alike_blocks
 from ..tables import Target
 from ..voters import PoolVoters, out_of_fold_votes
 from ..voters.portfolio import can_load, voter_of_pool
-from ..weighting import crossfitted_vote
 from .table import Prepared
 
 KNOWN = "f1, ap, recall@0.9, precision@0.5, flags@200 (or @1%, @200/10000) or cost"
@@ -153,8 +149,16 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
     >>> metric_for(TargetOfMany("kind", classes=("a", "b", "c"))).name
     'macro_f1'
     """
+    usual = parse_metric(target.usual_metric)
     if asked is None:
-        return parse_metric(target.usual_metric)
+        return usual
+    if asked.cost is not None or (asked.measure in MACRO) != (usual.measure in MACRO):
+        _require_classes(target, asked)
+    return asked
+
+
+def _require_classes(target: Target, asked: Metric) -> None:
+    """Raise an error if the metric is for another number of classes."""
     named = "or name the positive class with --positive"
     if asked.cost is not None:
         costs = "the costs of a miss and a false alarm are"
@@ -164,7 +168,6 @@ def metric_for(target: Target, asked: Metric | None = None) -> Metric:
         target.require_many(what, f"give {KNOWN}")
     else:
         target.require_two(what, f"give {' or '.join(MACRO)}, {named}")
-    return asked
 
 
 def as_metric(threshold: Any, target: Target, n_rows: int) -> Metric:
@@ -225,14 +228,15 @@ def _as_metric(threshold: Any, target: Target) -> Metric:
 class Comparison:
     """Scores by model, and verdicts on which is better.
 
-    ``by_class`` has the scores of each of three or more classes, and ``chances`` the chance
-    levels. ``threshold`` and ``probability`` are the cross-fitted ones of our vote on each
-    row, NaN if it has none. ``top`` is what an alert budget finds. ``alike`` names the
-    columns that define dependent rows, which the intervals account for, and ``blocks`` has
-    the block of each row, -1 if it has no vote.
+    ``headlines`` names the main scores, ``by_class`` has the scores of each of three or
+    more classes, and ``chances`` the chance levels. ``threshold`` and ``probability`` are
+    the cross-fitted ones of our vote on each row, NaN if it has none. ``top`` is what an
+    alert budget finds. ``alike`` names the columns that define dependent rows, which the
+    intervals account for, and ``blocks`` has the block of each row, -1 if it has no vote.
     """
 
     figures: dict[str, dict[str, Figure]]
+    headlines: tuple[str, ...]
     verdicts: list[str]
     n_judged: int
     chances: dict[str, float]
@@ -274,7 +278,7 @@ def _figures_as_dict(figures: dict[str, Figure | None]) -> dict[str, Any]:
 
 def compare_with_peers(
     table: Prepared,
-    classifier: Any,
+    fitted: FittedVote,
     vote: NDArray[np.float64],
     metric: Metric,
     peers: Mapping[str, NDArray[np.float64]] | None,
@@ -288,12 +292,11 @@ def compare_with_peers(
     learned on other rows flag more or fewer here. Without the rows in memory, there are no
     baselines. ``advice`` is given if a single model does as well.
     """
-    weighting, order = classifier.decision_.weighting, classifier.labels_.target_order
-    folds, forward = weighting.folds, weighting.forward
-    targets, n_classes = table.y.astype(np.intp), table.target.n_classes
+    decision, n_classes = fitted.classifier.decision_, fitted.n_classes
+    targets = table.y.astype(np.intp)
     votes = {OURS: vote, **(peers or {})}
     has_vote = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1)
-    truth, some = targets[has_vote], folds[has_vote]
+    truth = targets[has_vote]
     times, groups = (
         None if given is None else given[has_vote] for given in (table.times, table.groups)
     )
@@ -302,23 +305,19 @@ def compare_with_peers(
     for name, votes_of_all in votes.items():
         # Score all models on the rows that our vote covers.
         own = votes_of_all[has_vote]
-        cuts = crossfit_thresholds(
-            own, truth, metric.threshold, some, forward=forward, order=order, smooth=True
-        )
-        decisions = decide(own, cuts, order)
+        decisions, cuts = decision.crossfit(own, truth, has_vote, metric.threshold)
         chance = None
         if name == OURS and len(np.unique(truth)) < n_classes:
             # No votes for one class, so calibration cannot be cross-fitted.
-            chance = classifier.labels_.chances(own, classifier.decision_.calibrator)
+            chance = fitted.labels.chances(own, decision.calibrator)
         elif n_classes == 2 or name == OURS:
-            chance = crossfit_probability(own, truth, some, forward=forward)
+            chance = decision.crossfit_probability(own, truth, has_vote)
         decided[name], learned[name] = (own, decisions), (cuts, chance)
         found = measure(truth, own, decisions, chance, cost=metric.cost, blocks=blocks)
         figures[name], by_class[name] = found.overall, found.by_class
     budget = None if metric.budget is None else metric.budget.among(len(table.y))
     how: Any = {"cost": metric.cost or (1.0, 1.0), "blocks": blocks}
     how["top"] = None if budget is None else budget.share
-    fitted = FittedVote(classifier)
     alone = fitted.is_pool and len(fitted.names) == 1
     # A vote of one voter is not compared with itself.
     same = PEERS.get(fitted.names[0]) if alone else None
@@ -340,7 +339,7 @@ def compare_with_peers(
                 f"flag {flagged:,} of {len(truth):,} rows instead of {asked:,}. "
                 f"{'The comparisons and h' if gains else 'H'}its use exactly {asked:,}."
             )
-    weights = classifier.decision_.comparison  # only for pools
+    weights = decision.comparison  # only for pools
     if weights is not None and weights.plain_kept:
         verdicts.append(
             f"All voters have equal weight: the out-of-fold average precision was "
@@ -371,6 +370,7 @@ def compare_with_peers(
         numbers[has_vote] = blocks
     return Comparison(
         figures,
+        headlines(figures[OURS]),
         verdicts,
         len(truth),
         found.chances,
@@ -391,7 +391,7 @@ def promised_figures(scores: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaderboard(
-    classifier: Any, peers: Mapping[str, NDArray[np.float64]], metric: Metric
+    fitted: FittedVote, peers: Mapping[str, NDArray[np.float64]], metric: Metric
 ) -> list[dict[str, Any]]:
     """Scores of each voter, of the votes of all, and of the baselines, as plain values.
 
@@ -400,10 +400,10 @@ def leaderboard(
     used for out-of-sample votes, single voters have no scores. For an alert budget, the
     same number of highest votes is flagged for all.
     """
-    weighting, votes = classifier.decision_.weighting, classifier.votes_
-    labels, folds = classifier.labels_, weighting.folds
-    targets, cost = votes.targets.astype(np.intp), metric.cost
-    budget = metric.budget
+    classifier, reported = fitted.classifier, fitted.reported
+    decision, votes = classifier.decision_, classifier.votes_
+    targets, folds = votes.targets.astype(np.intp), decision.folds
+    budget, cost = metric.budget, metric.cost
 
     def soft(vote: NDArray[np.float64]) -> dict[str, float]:
         some = ~np.isnan(vote.reshape(len(vote), -1)).any(axis=1) & (folds >= 0)
@@ -413,49 +413,26 @@ def leaderboard(
             decided = np.zeros(len(own), np.intp)
             chance = np.random.RandomState(0).permutation(len(own))  # break ties at random
             decided[np.lexsort((chance, -own))[:n_flags]] = 1
-            return point_figures(truth, own, decided, labels.reported, cost=cost)
-        decided = crossfit_decisions(
-            own,
-            truth,
-            metric.threshold,
-            folds[some],
-            forward=weighting.forward,
-            order=labels.target_order,
-            smooth=True,
-        )
-        return point_figures(truth, own, decided, labels.reported, cost=cost)
+        else:
+            decided, _ = decision.crossfit(own, truth, some, metric.threshold)
+        return point_figures(truth, own, decided, reported, cost=cost)
 
-    even = np.full(len(classifier.weights_), 1 / len(classifier.weights_))
-    if weighting.refitted is None:
-        plain = crossfitted_vote(
-            votes,
-            weighting.others,
-            weighting.settings,
-            classifier.n_jobs,
-            weights=[even] * len(weighting.others),
-        )
-    else:
-        plain = weighting.refitted.plain
     rows = [
-        {
-            "model": WEIGHTED,
-            **soft(classifier.decision_.out_of_sample_vote),
-            "weight": None,
-        },
-        {"model": PLAIN, **soft(plain), "weight": None},
+        {"model": WEIGHTED, **soft(decision.out_of_sample_vote), "weight": None},
+        {"model": PLAIN, **soft(decision.plain_vote), "weight": None},
     ]
-    fitted, own_names = FittedVote(classifier), set()
+    own_names = set()
     found: dict[str, Any]
     for k, (name, weight) in enumerate(zip(fitted.names, fitted.weights, strict=True)):
         if fitted.is_pool:
             found = soft(votes.votes[:, k].astype(np.float64))
-        elif weighting.refitted is not None:
+        elif decision.weighting.refitted is not None:
             found = dict.fromkeys(rows[0].keys() - {"model", "weight"})
         else:
             unseen = np.unpackbits(votes.out_of_bag[k], count=len(targets)).astype(bool)
             decided = fitted.decided_by_each(votes.votes[unseen, k : k + 1])[:, 0]
             truth = targets[unseen]
-            found = point_figures(truth, None, decided, labels.reported, cost=cost)
+            found = point_figures(truth, None, decided, reported, cost=cost)
         rows.append({"model": name, **found, "weight": float(weight)})
         own_names.add(PEERS.get(name, name))
     for name, vote in getattr(classifier, "slow_votes_", {}).items():

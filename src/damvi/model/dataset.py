@@ -34,7 +34,7 @@ from ..tables import (
     with_kind,
 )
 from ..tables.profile import Profile
-from ..voters.trees.binning import Categories, FrameTable
+from ..validation import Categories, FrameTable
 from .table import (
     Prepared,
     check_columns,
@@ -140,7 +140,15 @@ def prepare_dataset(
     per_row = np.array(counts_by_class) / np.maximum(of_sample, 1)
     profile = Profile.learn(schema, sample, frame, per_row[found])
     prepared = Prepared(
-        encoded, y, None, schema, classes, warnings, notes=notes, profile=profile
+        encoded,
+        y,
+        None,
+        schema,
+        classes,
+        counts_by_class,
+        warnings,
+        notes=notes,
+        profile=profile,
     )
     # One byte per row, since there may be very many.
     return replace(prepared, y=prepared.labels), len(frame)

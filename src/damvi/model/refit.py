@@ -1,119 +1,20 @@
-"""The options that a model file records, and what a new fit takes over from an older one.
-
-The model file has the options as ``made["settings"]``. The others follow from the model:
-its columns, classes, seed, pool and threshold rule.
-"""
+"""How a new fit differs from an older one that it repeats, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ..evaluation import MEASURES
 from ..io import ModelParts
 from ..tables import listed
 from ..tables.schema import AS_BEFORE, IN_WORDS, NEW
-from .comparison import parse_metric, promised_figures
+from .comparison import promised_figures
 from .table import Prepared
 
-ELSEWHERE = ("pos_label", "merge_labels", "drop", "pool", "threshold", "random_state")
-"""Options of a fit that are recorded elsewhere in the model."""
-OF_THIS_FIT = ("n_jobs", "like")
 MOST_NAMED = 20
 COMPARED = ("f1", "ap", "macro_f1", "macro_ap", "cost")
 """Scores of an older model that are shown next to those of a new one."""
-
-
-def settings(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a fit to record in the model file.
-
-    Parameters
-    ----------
-    given, usual : mapping of str to object
-        The options and their defaults.
-
-    Examples
-    --------
-    >>> settings({"time": "day", "group": None}, {"time": None, "group": None})
-    {'time': 'day'}
-    """
-    names = [name for name in usual if name not in (*ELSEWHERE, *OF_THIS_FIT)]
-    return {
-        name: _names(given[name]) if name == "keep" else _plain(given[name])
-        for name in names
-        if name in given and given[name] != usual[name]
-    }
-
-
-def _plain(value: Any) -> Any:
-    """A value without numpy scalars."""
-    if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def repeated(
-    like: ModelParts, given: Mapping[str, Any], usual: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The options of a new fit: those given, and otherwise those of the older model.
-
-    Columns to keep are merged, minus those to drop now. Columns that the older model
-    dropped follow from its schema.
-
-    Parameters
-    ----------
-    like : ModelParts
-    given, usual : mapping of str to object
-        As for :func:`settings`. Default values count as not given.
-    """
-    kept = like.made.get("settings")
-    if not isinstance(kept, dict):
-        raise ValueError(
-            "the older model has no record of its options, unlike models from damvi fit; "
-            "give the options instead of --like"
-        )
-    before = {name: value for name, value in kept.items() if name in usual}
-    before |= {
-        "target": like.target.name,
-        "pos_label": like.target.positive or None,
-        "merge_labels": like.target.merged,
-        "pool": like.made.get("pool"),
-        "random_state": like.made.get("seed"),
-        "threshold": _threshold(like),
-    }
-    if before["pool"] == "own":
-        estimators: Any = like.classifier
-        before["pool"] = estimators.estimators
-    new = {
-        name: value
-        for name, value in given.items()
-        if name not in usual or value != usual[name]
-    }
-    if new.get("shuffle"):
-        before.pop("time", None)
-    if new.get("time") is not None:
-        before.pop("shuffle", None)
-    if new.get("target") is None:
-        new.pop("target", None)
-    drop, keep = _names(new.get("drop", ())), _names(new.get("keep", ()))
-    old = [name for name in _names(before.get("keep", ())) if name not in (*drop, *keep)]
-    return before | new | {"keep": (*old, *keep)}
-
-
-def _names(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else [str(name) for name in given]
-
-
-def _threshold(like: ModelParts) -> Any:
-    """What the threshold was tuned for, as a metric if possible."""
-    rule, cost = like.classifier.threshold, like.scores.get("cost")
-    try:
-        metric = parse_metric(like.scores["metric"], tuple(cost) if cost else None)
-    except (KeyError, ValueError):  # a rule that only the estimators have
-        return rule
-    return metric if metric.threshold == rule else rule
 
 
 def changes(like: ModelParts, table: Prepared) -> list[str]:

@@ -24,6 +24,7 @@ from ..hashing import find_hashes, text_hashes
 from ..io import ModelParts
 from ..io.onnx_models import read_lightgbm
 from ..tables.row import RowEncoder
+from ..validation import Categories, HashedCategories, numbers_of
 from ..voters import (
     CategoryBoostingClassifier,
     FastForestClassifier,
@@ -32,7 +33,6 @@ from ..voters import (
 )
 from ..voters.columns import rate_names
 from ..voters.estimators import Relabelled
-from ..voters.trees.binning import Categories, HashedCategories, numbers_of
 from ..voters.trees.estimators import TreeVoters
 from .prediction import Judge
 

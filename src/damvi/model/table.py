@@ -248,6 +248,8 @@ class Prepared:
     groups : ndarray or None
     schema : Schema
     target : Target
+    class_counts : list of int
+        Rows per class; of two, the positive one is second.
     warnings : list of str
         Warnings for the user.
     unlabeled : DataFrame or None
@@ -268,6 +270,7 @@ class Prepared:
     groups: NDArray[Any] | None
     schema: Schema
     target: Target
+    class_counts: list[int]
     warnings: list[str]
     unlabeled: pd.DataFrame | None = None
     times: NDArray[Any] | None = None
@@ -282,13 +285,8 @@ class Prepared:
         return self.y.astype(self.target.label_type, copy=False)
 
     @property
-    def class_counts(self) -> list[int]:
-        """Rows per class; of two, the positive one is second."""
-        return [int(np.count_nonzero(self.y == c)) for c in range(self.target.n_classes)]
-
-    @property
     def sizes(self) -> dict[str, Any]:
-        """The same as stored with the scores, as plain values."""
+        """Rows per class as stored with the scores, as plain values."""
         return self.target.sizes(self.class_counts)
 
     def profile_with(self, decided: NDArray[np.intp]) -> Profile | None:
@@ -400,6 +398,7 @@ def prepare(
         groups,
         schema,
         classes,
+        np.bincount(y.astype(np.intp)).tolist(),
         [*spelled, *warnings, *suspicions(X, y, schema, keep)],
         None if without is None else schema.encode(without),
         times,

@@ -6,10 +6,10 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import cpu_count
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .._kernels import in_threads
 from ..classifier import DAMVIClassifier
 from ..decision.decision import AVERAGE_PRECISION
-from ..decision.guarantees import parse_guarantee
+from ..decision.guarantees import Rate, parse_guarantee
 from ..evaluation import FittedVote, voters_of_fit
 from ..folds import forward_splits
 from ..hashing import Hashes, kept, row_hashes
@@ -41,13 +41,14 @@ from .comparison import (
     compare_with_peers,
     leaderboard,
     metric_for,
+    parse_metric,
     peer_votes,
 )
 from .dataset import EncodedGroup, EncodedTable, dataset_fingerprint, prepare_dataset
 from .evaluation import judge
 from .guarantee import GUARANTEE, basis_of_aside, decide_by, promise, set_aside
 from .model import Model
-from .refit import changes, promises, repeated, settings
+from .refit import changes, promises
 from .table import (
     Prepared,
     as_frame,
@@ -61,11 +62,17 @@ from .table import (
     with_unlabeled,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 NEED_MEMORY = (
     *("time_limit", "prefer", "unlabeled", "unlabeled_weight", "time", "group"),
     *("sample_weight", "guarantee", "merge_labels"),
 )
 """Options of a fit that do not work on tables read in blocks."""
+ELSEWHERE = ("pos_label", "merge_labels", "drop", "pool", "threshold", "random_state")
+"""Options of a fit that are recorded elsewhere in the model."""
+OF_THIS_FIT = ("n_jobs", "like")
 POOLS = ("strong", "trees", "best")
 ADVICE = (
     "LightGBM cannot be loaded. With it (pip install lightgbm, and the system's OpenMP: "
@@ -172,19 +179,88 @@ def fit(
     del given["table"]
     command = _command(table, given)
     try:
-        return train(table, **options_like(like, given), command=command).model
+        plan = plan_fit(table, **options_like(like, given), command=command)
+        said = list(plan.table.warnings)
+        for text in said:
+            warnings.warn(in_python(text), UserWarning, stacklevel=2)
+        found = train(plan)
     except ValueError as error:
         error.args = (in_python(str(error)), *error.args[1:])
         raise
+    for text in found.table.warnings[len(said) :]:
+        warnings.warn(in_python(text), UserWarning, stacklevel=2)
+    promised = found.model.scores.get(GUARANTEE)
+    if promised is not None and promised["threshold"] is None:
+        told = f"{promised['words']}; the model keeps its threshold"
+        warnings.warn(told, UserWarning, stacklevel=2)
+    return Model(**vars(found.model))
 
 
 def options_like(like: ModelParts | None, given: dict[str, Any]) -> dict[str, Any]:
-    """The options of :func:`train`, with defaults from an older model."""
+    """The options of :func:`plan_fit`, with defaults from an older model."""
     if like is None:
         return given
     if not isinstance(like, ModelParts):
         raise TypeError(f"like must be a model, as from damvi.load, not {like!r}")
-    return repeated(like, given, _usual()) | {"like": like}
+    return _repeated(like, given, _usual()) | {"like": like}
+
+
+def _repeated(
+    like: ModelParts, given: Mapping[str, Any], usual: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options of a new fit: those given, and otherwise those of the older model.
+
+    Columns to keep are merged, minus those to drop now. Columns that the older model
+    dropped follow from its schema.
+
+    Parameters
+    ----------
+    like : ModelParts
+    given, usual : mapping of str to object
+        As for :func:`_settings`. Default values count as not given.
+    """
+    kept = like.made.get("settings")
+    if not isinstance(kept, dict):
+        raise ValueError(
+            "the older model has no record of its options, unlike models from damvi fit; "
+            "give the options instead of --like"
+        )
+    before = {name: value for name, value in kept.items() if name in usual}
+    before |= {
+        "target": like.target.name,
+        "pos_label": like.target.positive or None,
+        "merge_labels": like.target.merged,
+        "pool": like.made.get("pool"),
+        "random_state": like.made.get("seed"),
+        "threshold": _threshold(like),
+    }
+    if before["pool"] == "own":
+        estimators: Any = like.classifier
+        before["pool"] = estimators.estimators
+    new = {
+        name: value
+        for name, value in given.items()
+        if name not in usual or value != usual[name]
+    }
+    if new.get("shuffle"):
+        before.pop("time", None)
+    if new.get("time") is not None:
+        before.pop("shuffle", None)
+    if new.get("target") is None:
+        new.pop("target", None)
+    drop, keep = _names(new.get("drop", ())), _names(new.get("keep", ()))
+    old = [name for name in _names(before.get("keep", ())) if name not in (*drop, *keep)]
+    return before | new | {"keep": (*old, *keep)}
+
+
+def _threshold(like: ModelParts) -> Any:
+    """What the threshold was tuned for, as a metric if possible."""
+    rule, cost = like.classifier.threshold, like.scores.get("cost")
+    try:
+        metric = parse_metric(like.scores["metric"], tuple(cost) if cost else None)
+    except (KeyError, ValueError):  # a rule that only the estimators have
+        return rule
+    return metric if metric.threshold == rule else rule
 
 
 def _usual() -> dict[str, Any]:
@@ -206,39 +282,56 @@ def _command(table: Any, given: dict[str, Any]) -> str:
     return f"damvi.fit({', '.join(arguments)})"
 
 
-class Watch:
-    """Receives messages during a fit; by default it only issues warnings."""
+@dataclass(frozen=True, eq=False)
+class Aside:
+    """Rows that are set aside for a guarantee, and what is to be guaranteed."""
 
-    verbose = False
+    rows: pd.DataFrame
+    basis: str
+    rate: Rate
+    level: float
+    confidence: float
 
-    def table(self, found: Prepared, aside: int = 0) -> None:
-        """The table is ready; ``aside`` more rows are set aside for a guarantee."""
-        for text in found.warnings:
-            warnings.warn(self.worded(text), UserWarning, stacklevel=5)
 
-    def say(self, text: str) -> None:
-        """A note on what was decided."""
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A table to train on, and how; :func:`train` does it.
 
-    def no_guarantee(self, text: str) -> None:
-        """The rows that were set aside cannot support the guarantee."""
-        warnings.warn(text, UserWarning, stacklevel=5)
+    Attributes
+    ----------
+    table : Prepared
+    metric : Metric
+    in_blocks : bool
+        Whether the table is read in blocks.
+    options : dict
+        Further options of :func:`fit_table`, or of :func:`fit_dataset`.
+    notes : list of str
+        What was decided in reading the table, beyond ``table.notes``.
+    like : ModelParts or None
+        An older model whose scores are shown next to the new ones.
+    aside : Aside or None
+    """
 
-    def worded(self, text: str) -> str:
-        """A message in terms of Python parameters instead of command-line options."""
-        return in_python(text)
+    table: Prepared
+    metric: Metric
+    in_blocks: bool
+    options: dict[str, Any]
+    notes: list[str]
+    like: ModelParts | None
+    aside: Aside | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A model, its training data, and the comparison with baselines."""
 
-    model: Model
+    model: ModelParts
     table: Prepared
     metric: Metric
     comparison: Comparison
 
 
-def train(
+def plan_fit(
     source: Any,
     target: str | None = None,
     *,
@@ -247,10 +340,10 @@ def train(
     in_blocks: bool = False,
     client: Any = None,
     command: str = "",
-    watch: Watch | None = None,
+    verbose: bool = False,
     **options: Any,
-) -> Fit:
-    """As :func:`fit`, with the further options of the command line.
+) -> Plan:
+    """Check the options of a fit, and prepare its table.
 
     Parameters
     ----------
@@ -266,8 +359,8 @@ def train(
         The client of a Dask cluster to run on.
     command : str
         The command to record in the model.
-    watch : Watch, optional
-        Receives messages.
+    verbose : bool, default=False
+        Show progress bars.
     **options
         As for :func:`fit`. Only the columns of ``like`` are used here; its settings come
         from :func:`options_like`.
@@ -278,14 +371,13 @@ def train(
         raise TypeError(f"unknown option {unknown[0]!r}")
     if target is None:
         raise ValueError("give the column to predict with --target (target='...')")
-    watch = watch or Watch()
     asked = SimpleNamespace(**usual | options | {"unlabeled_weight": unlabeled_weight})
     asked.target = str(target)  # like all column names
     asked.unlabeled, like = unlabeled, asked.like
     how: dict[str, Any] = {
         "seed": _seed(asked.random_state),
         "n_jobs": asked.n_jobs or cpu_count(),
-        "verbose": watch.verbose,
+        "verbose": verbose,
     }
     columns: dict[str, Any] = {
         role: (names,) if isinstance(names, str) else names
@@ -304,43 +396,35 @@ def train(
             "sample_rows only applies to strong models on a table read in blocks, such as "
             "a folder of parquet files; leave it out"
         )
-    recorded: dict[str, Any] = {"settings": settings(vars(asked), usual)}
+    recorded: dict[str, Any] = {"settings": _settings(vars(asked), usual)}
     if why is None:
         columns |= {"time": asked.time, "group": asked.group}
         columns["sample_weight"] = asked.sample_weight
         columns["merged"] = bool(asked.merge_labels)
-        found = _train_in_memory(
-            source, asked, columns, promised, command, recorded, watch, how
-        )
-    else:
-        refuse_in_blocks(vars(asked))
-        recorded = {"out_of_core": why} | recorded
-        how |= {"client": client, "sample_rows": asked.sample_rows}
-        found = _train_in_blocks(source, asked, columns, command, recorded, watch, how)
-    table, scores = found.table, found.model.scores
-    scores.update(warnings=list(table.warnings), notes=list(table.notes))
-    if like is not None:
-        scores["older"] = promises(like, scores)
-    return found
+        return _plan_in_memory(source, asked, columns, promised, command, recorded, how)
+    refuse_in_blocks(vars(asked))
+    recorded = {"out_of_core": why} | recorded
+    how |= {"client": client, "sample_rows": asked.sample_rows}
+    return _plan_in_blocks(source, asked, columns, command, recorded, how)
 
 
-def _train_in_memory(
+def _plan_in_memory(
     source: Any,
     asked: SimpleNamespace,
     columns: dict[str, Any],
-    promised: tuple[Any, float] | None,
+    promised: tuple[Rate, float] | None,
     command: str,
     recorded: dict[str, Any],
-    watch: Watch,
     how: dict[str, Any],
-) -> Fit:
-    """:func:`train` on a table in memory; rows for a guarantee are set aside first."""
+) -> Plan:
+    """:func:`plan_fit` on a table in memory; rows for a guarantee are set aside first."""
     frame = labelled_frame(source, asked.target)
     table, aside = prepare(frame, asked.target, asked.pos_label, **columns), None
     n_rows, whole = len(table.y), table
     if promised is not None:  # before anything is learned
         taken = set_aside(frame, table, promised[0], asked.guarantee_size, how["seed"])
-        aside = frame.loc[taken].reset_index(drop=True)
+        rows = frame.loc[taken].reset_index(drop=True)
+        aside = Aside(rows, basis_of_aside(rows, whole), *promised, asked.confidence)
         rest = frame.loc[~taken].reset_index(drop=True)
         table = prepare(rest, asked.target, asked.pos_label, **columns)
         if table.target != whole.target:
@@ -356,65 +440,108 @@ def _train_in_memory(
         name = str(asked.unlabeled) if is_file else "the unlabelled table"
         table = with_unlabeled(table, more, name)
         made["unlabeled"] = fingerprint(asked.unlabeled, more)
-    made |= recorded
     metric = as_metric(asked.threshold, table.target, n_rows)
     table.warnings.extend([] if asked.like is None else changes(asked.like, table))
-    watch.table(table, n_rows - len(table.y))
-    n_told = len(table.warnings)
-    parts, comparison = fit_table(
-        table,
-        metric,
-        pool="strong" if asked.pool is None else asked.pool,
-        time_limit=asked.time_limit,
-        prefer=asked.prefer,
-        unlabeled_weight=asked.unlabeled_weight,
-        made=made,
-        say=watch.say,
-        **how,
-    )
-    for text in table.warnings[n_told:]:
-        warnings.warn(watch.worded(text), UserWarning, stacklevel=4)
-    if promised is not None and aside is not None:
-        judged, _ = judge(parts, aside, new=True)
-        basis = basis_of_aside(aside, whole)
-        found = promise(parts, judged, *promised, asked.confidence, basis)
-        if found.threshold is None:
-            parts.scores[GUARANTEE] = found.as_dict()
-            watch.no_guarantee(f"{found.words}; the model keeps its threshold")
-        else:
-            parts = decide_by(parts, found)
-    return Fit(Model(**vars(parts)), table, metric, comparison)
+    options = how | {
+        "pool": "strong" if asked.pool is None else asked.pool,
+        "time_limit": asked.time_limit,
+        "prefer": asked.prefer,
+        "unlabeled_weight": asked.unlabeled_weight,
+        "made": made | recorded,
+    }
+    return Plan(table, metric, False, options, [], asked.like, aside)
 
 
-def _train_in_blocks(
+def _plan_in_blocks(
     source: Any,
     asked: SimpleNamespace,
     columns: dict[str, Any],
     command: str,
     recorded: dict[str, Any],
-    watch: Watch,
     how: dict[str, Any],
-) -> Fit:
-    """:func:`train` on parquet files, block by block, here or on a cluster."""
+) -> Plan:
+    """:func:`plan_fit` on parquet files, block by block, here or on a cluster."""
     own = {name: how[name] for name in ("seed", "n_jobs", "verbose")}
     target = asked.target
     table, n_judged = prepare_dataset(source, target, asked.pos_label, **columns, **own)
     metric = as_metric(asked.threshold, table.target, len(table.y))
     made = provenance(command, dataset_fingerprint(source, table.X)) | recorded
     table.warnings.extend([] if asked.like is None else changes(asked.like, table))
-    watch.table(table)
+    notes: list[str] = []
     n = len(table.y)
     left_out = sum(group.n_all for group in table.X.groups) - n
     if left_out:
-        watch.say(f"Dropped {counted(left_out, 'row')} with a missing {target!r}.")
+        notes.append(f"Dropped {counted(left_out, 'row')} with a missing {target!r}.")
     if n_judged < n:
-        watch.say(
+        notes.append(
             f"Column types were inferred from a sample of {n_judged:,} rows of all "
             f"classes; override them with --keep and --drop."
         )
     pool = "trees" if asked.pool is None else asked.pool
-    parts, comparison = fit_dataset(table, metric, pool=pool, made=made, **how)
-    return Fit(Model(**vars(parts)), table, metric, comparison)
+    options = how | {"pool": pool, "made": made}
+    return Plan(table, metric, True, options, notes, asked.like)
+
+
+def train(plan: Plan, say: Callable[[str], None] = lambda text: None) -> Fit:
+    """Train on the table of a plan, and score the model out of sample.
+
+    Parameters
+    ----------
+    plan : Plan
+        From :func:`plan_fit`.
+    say : callable
+        Called with notes on what was decided.
+    """
+    table, aside = plan.table, plan.aside
+    if plan.in_blocks:
+        model, comparison = fit_dataset(table, plan.metric, **plan.options)
+    else:
+        model, comparison = fit_table(table, plan.metric, say=say, **plan.options)
+    if aside is not None:
+        judged, _ = judge(model, aside.rows, new=True)
+        what = aside.rate, aside.level, aside.confidence, aside.basis
+        found = promise(model, judged, *what)
+        if found.threshold is None:
+            model.scores[GUARANTEE] = found.as_dict()
+        else:
+            model = decide_by(model, found)
+    scores = model.scores
+    scores.update(warnings=list(table.warnings), notes=list(table.notes))
+    if plan.like is not None:
+        scores["older"] = promises(plan.like, scores)
+    return Fit(model, table, plan.metric, comparison)
+
+
+def _settings(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a fit to record in the model file.
+
+    Parameters
+    ----------
+    given, usual : mapping of str to object
+        The options and their defaults.
+
+    Examples
+    --------
+    >>> _settings({"time": "day", "group": None}, {"time": None, "group": None})
+    {'time': 'day'}
+    """
+    names = [name for name in usual if name not in (*ELSEWHERE, *OF_THIS_FIT)]
+    return {
+        name: _names(given[name]) if name == "keep" else _plain(given[name])
+        for name in names
+        if name in given and given[name] != usual[name]
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value without numpy scalars."""
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _names(given: Any) -> list[str]:
+    return [given] if isinstance(given, str) else [str(name) for name in given]
 
 
 def _seed(random_state: Any) -> int:
@@ -436,7 +563,7 @@ def refuse_in_blocks(
     Parameters
     ----------
     options : mapping of str to object
-        The options of :func:`~damvi.model.train`.
+        The options of :func:`~damvi.model.plan_fit`.
     called : callable
         Gives the user's name of an option.
     """
@@ -558,7 +685,7 @@ def fit_table(
         by = AVERAGE_PRECISION if by_rank else classifier.decision_.objective
         single = best_alone(classifier, by)
         peers[BEST] = single.vote
-    board = leaderboard(classifier, peers, metric)
+    board = leaderboard(FittedVote(classifier), peers, metric)
     ours, name, advice = OURS, None, ""
     if isinstance(pool, str):
         advice = SINGLE_MODEL
@@ -572,7 +699,8 @@ def fit_table(
         peers[WEIGHTED] = classifier.decision_.out_of_sample_vote
         take_alone(classifier, single)
     vote = _calibrated_vote(classifier)
-    comparison = compare_with_peers(table, classifier, vote, metric, peers, ours, advice)
+    fitted = FittedVote(classifier)
+    comparison = compare_with_peers(table, fitted, vote, metric, peers, ours, advice)
     table.doubt(comparison.figures[OURS])
     known = comparison.threshold, comparison.probability, comparison.blocks
     training = Training(row_hashes(table.X, table.y), vote, table.labels, *known)
@@ -590,7 +718,7 @@ def fit_table(
         training,
         scores,
         {**(made or {}), **how, "left_out": list(left_out), "seconds": seconds},
-        table.profile_with(_decided(classifier)),
+        table.profile_with(_decided(fitted)),
     )
     if table.unlabeled is not None:
         rows = {"rows": len(table.unlabeled), "weight": unlabeled_weight or 0.0}
@@ -614,14 +742,14 @@ def _parameters(
 def _calibrated_vote(classifier: Any) -> NDArray[np.float64]:
     """The out-of-sample vote on each row."""
     # Models of tables always give probabilities, even trees.
-    classifier.decision_ = replace(classifier.decision_, calibrates=True)
+    classifier.decision_.calibrates = True
     vote: NDArray[np.float64] = classifier.decision_.out_of_sample_vote
     return vote
 
 
-def _decided(classifier: Any) -> NDArray[np.intp]:
+def _decided(fitted: FittedVote) -> NDArray[np.intp]:
     """The out-of-sample decisions on the training rows that have one."""
-    decided, judged = FittedVote(classifier).training_decisions()
+    decided, judged = fitted.training_decisions()
     return decided[judged]
 
 
@@ -629,13 +757,14 @@ def _scores(
     table: Prepared, metric: Metric, classifier: Any, comparison: Comparison
 ) -> dict[str, Any]:
     """The scores of the model as plain values."""
+    tuning = classifier.tuning_
     return {
         "rows": len(table.y),
         **table.sizes,
         "metric": metric.name,
         "cost": None if metric.cost is None else list(metric.cost),
         "threshold": np.asarray(classifier.threshold_).tolist(),
-        "tuning": None if classifier.tuning_ is None else classifier.tuning_.as_dict(),
+        "tuning": None if tuning is None else asdict(tuning),
         **comparison.as_dict(),
         # For the report, since the votes are not saved.
         "voters": voters_of_fit(classifier, comparison.threshold),
@@ -703,17 +832,17 @@ def fit_dataset(
     seconds = {WEIGHTED: time.perf_counter() - start, **getattr(classifier, "seconds_", {})}
     vote = _calibrated_vote(classifier)
     how = {**(made or {}), "seed": seed, "pool": pool if isinstance(pool, str) else "own"}
-    peers, board = None, {}
+    peers, board, fitted = None, {}, FittedVote(classifier)
     if estimators is not None:
         peers = peer_votes(classifier, None, table.labels, seed, seconds)
-        board = {"leaderboard": leaderboard(classifier, peers, metric)}
+        board = {"leaderboard": leaderboard(fitted, peers, metric)}
         how |= {"sample_rows": encoded.sample_rows, "seconds": seconds}
-    comparison = compare_with_peers(table, classifier, vote, metric, peers)
+    comparison = compare_with_peers(table, fitted, vote, metric, peers)
     rows, hashes = _rows_to_remember(encoded, classifier, n_jobs, client)
     learned = comparison.threshold[rows], comparison.probability[rows]
     training = Training(hashes, vote[rows], table.labels[rows], *learned)
     scores = _scores(table, metric, classifier, comparison) | board
-    profile = table.profile_with(_decided(classifier))
+    profile = table.profile_with(_decided(fitted))
     model = ModelParts(
         classifier, table.schema, table.target, training, scores, how, profile
     )

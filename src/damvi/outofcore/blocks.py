@@ -16,13 +16,12 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from .._kernels import in_threads
-from ..crossfit import out_of_bag_vote
 from ..folds import deal_folds_by_rank
 from ..labels import ClassTotals, Labels
 from ..messages import progress_bar
 from ..voters.sampling import PoissonSampling, poisson_rates
 from ..voters.trees.forest import Forest
-from ..votes import Votes
+from ..votes import Votes, out_of_bag_vote
 from ..weighting import FoldWeights
 from . import BlockFit
 

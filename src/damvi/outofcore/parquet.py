@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from .._kernels import in_threads
 from ..hashing import Hashes, row_hashes
-from ..voters.trees.binning import Categories
-from ..voters.trees.binning import numbers_of as numbers_of_labels
+from ..validation import Categories
+from ..validation import numbers_of as numbers_of_labels
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,16 +22,21 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
 
 from .._kernels import one_blas_thread, one_openmp_thread
-from ..folds import Split, deal_folds_by_rank, refuse_single_class
+from ..folds import Split, deal_folds_by_rank
 from ..hashing import Hashes, hash_step, row_bits, thinned
 from ..labels import ClassTotals, Labels
 from ..messages import progress_bar
-from ..validation import check_many_classes
+from ..validation import Categories, check_many_classes, is_categorical
 from ..voters import PoolVoters
-from ..voters.estimators import VoteReader, Voting, in_parallel, weight_name
+from ..voters.estimators import (
+    VoteReader,
+    Voting,
+    in_parallel,
+    refuse_single_class,
+    weight_name,
+)
 from ..voters.pool import ALL_ROWS, blamed, check_pool, train_voter
 from ..voters.portfolio import strong_pool_for
-from ..voters.trees.binning import Categories, is_categorical
 from . import PoolFit, TrainedPool
 from .parquet import ParquetTable, RowGroup
 from .training import TableReader

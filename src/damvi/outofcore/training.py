@@ -17,14 +17,9 @@ from .. import __version__
 from .._kernels import announce_compilation, in_threads
 from ..labels import ClassTotals, Labels
 from ..messages import progress_bar
+from ..validation import Categories
 from ..voters.sampling import PoissonSampling
-from ..voters.trees.binning import (
-    Binning,
-    Categories,
-    EdgeSketch,
-    Features,
-    signs_that_count,
-)
+from ..voters.trees.binning import Binning, EdgeSketch, Features, signs_that_count
 from ..voters.trees.estimators import TreeVoters
 from . import BlockFit, Trained
 from .blocks import BlockPlan, BlockVotes, CodedTable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .opening import DAMAGE, limit_of, refuse_bomb
+from .textfiles import DAMAGE, limit_of, refuse_bomb
 
 if TYPE_CHECKING:
     import pandas as pd

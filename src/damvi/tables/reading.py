@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import itertools
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -13,12 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .delimited import DelimitedFile
 from .excel import read_excel
 from .labels import listed
-from .opening import PACKED, open_bytes, table_name
 from .schema import Column, Schema, encode
-from .values import BLANKS, may_be_thousands, numbers_in
+from .textfiles import PACKED, DelimitedFile, read_json, table_name
+from .values import BLANKS, SURE, numbers_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +107,7 @@ def read_table(
         elif kind == "Excel":
             frame = read_excel(path)
         elif kind == "JSON":
-            frame = pd.concat(_read_json(path), ignore_index=True)
+            frame = pd.concat(read_json(path, ROWS), ignore_index=True)
         else:
             frame = _read_delimited(path, schema, as_text)
     except ImportError:
@@ -148,7 +144,7 @@ def read_blocks(
             frames = iter([read_excel(path)])
             yield from _frame_blocks(path, schema, carried, also, frames)
         elif kind == "JSON":
-            yield from _frame_blocks(path, schema, carried, also, _read_json(path))
+            yield from _frame_blocks(path, schema, carried, also, read_json(path, ROWS))
         else:
             yield from _delimited_blocks(path, schema, carried, also)
     except ImportError:
@@ -324,7 +320,7 @@ def _inferred(cells: Any, decimal: str) -> Any:
         if pc.any(pc.match_substring(trimmed, ".")).as_py():
             return cells  # maybe a thousands separator
         trimmed = pc.replace_substring(trimmed, ",", ".")
-    elif may_be_thousands(trimmed):
+    elif _may_be_thousands(trimmed):
         return cells
     for kind in (pa.int64(), pa.float64()):
         try:
@@ -337,6 +333,17 @@ def _inferred(cells: Any, decimal: str) -> Any:
         if not pc.all(pc.is_in(lowered, words)).as_py():
             return cells
     return pc.equal(lowered, "true")
+
+
+def _may_be_thousands(cells: Any) -> bool:
+    """Whether points may separate thousands: 1.234 and 980, but never 1.25."""
+    import pyarrow.compute as pc
+
+    pattern = r"^[-+]?(?:[1-9][0-9]{0,2}\.[0-9]{3}|[0-9]{1,3})$"
+    for some in (cells.slice(0, 1000), cells):  # a quick test on the first rows
+        if pc.all(pc.match_substring_regex(some, pattern)).as_py() is False:
+            return False
+    return bool((pc.sum(pc.match_substring(cells, ".")).as_py() or 0) >= SURE)
 
 
 # Other file types
@@ -391,60 +398,3 @@ def _frame_blocks(
         frame = frame.reindex(columns=names)
         for start in range(0, len(frame), ROWS):
             yield partial(_encode_frame, frame.iloc[start : start + ROWS], schema)
-
-
-def _read_json(path: Path) -> Iterator[pd.DataFrame]:
-    """Read a list of objects, or one object per line; keys may be missing.
-
-    No types are guessed; pandas would parse columns as dates by their names.
-    """
-    import pandas as pd
-
-    with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig") as file:
-        numbered: Iterator[tuple[int, str]]
-        numbered = ((n, line) for n, line in enumerate(file, 1) if line.strip())
-        first = next(numbered, None)
-        if first is None:
-            raise ValueError(f"{path} is empty")
-        if first[1].lstrip().startswith("["):
-            yield _from_list(path, first[1] + file.read())
-            return
-        numbered = itertools.chain([first], numbered)
-        while lines := list(itertools.islice(numbered, ROWS)):
-            yield pd.DataFrame.from_records([_record(path, *line) for line in lines])
-
-
-def _from_list(path: Path, text: str) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        records = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
-    for number, record in enumerate(records, 1):
-        if not isinstance(record, dict):
-            raise ValueError(f"{path}, item {number} is not a JSON object {{...}}")
-    if not records:
-        raise ValueError(f"{path} is an empty list")
-    return pd.DataFrame.from_records([_flat(record) for record in records])
-
-
-def _flat(record: dict[str, Any], within: str = "") -> dict[str, Any]:
-    """Flatten nested records: ``b`` within ``a`` becomes ``a.b``."""
-    cells: dict[str, Any] = {}
-    for name, value in record.items():
-        inner = isinstance(value, dict) and bool(value)
-        cells |= _flat(value, f"{within}{name}.") if inner else {within + name: value}
-    return cells
-
-
-def _record(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line.strip())
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"{path}, line {number} is not JSON: {error.msg} (column {error.colno})"
-        ) from None
-    if not isinstance(record, dict):
-        raise ValueError(f"{path}, line {number} is not a JSON object {{...}}")
-    return _flat(record)

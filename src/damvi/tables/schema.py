@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -220,7 +221,7 @@ class Schema:
         ]
         return cls(tuple(_with_dates(columns, frame)))
 
-    @property
+    @cached_property
     def used(self) -> list[Column]:
         """The columns that the model uses."""
         return [column for column in self.columns if column.kind != "dropped"]

@@ -409,17 +409,6 @@ def _example(bodies: Any, one: Writing, other: Writing) -> str | None:
     return bodies[int(differ[0])].as_py() if len(differ) else None
 
 
-def may_be_thousands(cells: Any) -> bool:
-    """Whether points may separate thousands: 1.234 and 980, but never 1.25."""
-    import pyarrow.compute as pc
-
-    pattern = r"^[-+]?(?:[1-9][0-9]{0,2}\.[0-9]{3}|[0-9]{1,3})$"
-    for some in (cells.slice(0, 1000), cells):  # a quick test on the first rows
-        if pc.all(pc.match_substring_regex(some, pattern)).as_py() is False:
-            return False
-    return bool((pc.sum(pc.match_substring(cells, ".")).as_py() or 0) >= SURE)
-
-
 def format_notes(writing: Writing) -> Iterator[str]:
     """Yield notes on an unusual format."""
     words = {",": "commas", ".": "points", " ": "spaces", "'": "quotes"}

@@ -1,4 +1,4 @@
-"""Time limits and early stopping for the training of a pool.
+"""Time limits for the training of a pool.
 
 Voters are tried in the order of the pool. The time that a voter takes on its first fold
 predicts its total training time, and its votes on the first folds show whether it would
@@ -9,41 +9,34 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.metrics import average_precision_score
 
 from .._compat import is_compiled
 from .._kernels import giving_memory_back, one_blas_thread
-from ..decision import calibrate_votes
-from ..decision.decision import AVERAGE_PRECISION
-from ..folds import deal_folds
-from ..selection import Metric
-from ..solvers import SOLVERS
 from ..votes import Votes
-from ..weighting import Settings, minimize_c_bound
 from .estimators import SomeRows
-from .pool import ALL_ROWS, Follower, Trained, Training, train_task
+from .pool import (
+    ALL_ROWS,
+    FIRST_FOLDS,
+    NO_WEIGHT,
+    Follower,
+    Judge,
+    Trained,
+    Training,
+    train_task,
+)
 from .trees.estimators import FastForestClassifier, FastTreeClassifier
 from .trees.grow import grow
-
-FIRST_FOLDS = (0, 1)
-"""Folds that decide on early stopping; ``results/early_stopping`` compares fewer folds."""
-HOPELESS = 0.01
-"""Minimum share of the weighted vote on the first folds; voters below it are left out."""
-ENOUGH = 20
-"""Minimum number of rows of each class in the first folds for early stopping."""
-NO_WEIGHT = "no weight in the vote on the first two folds"
 
 TRIALS = (1000, 4000)
 """Sample sizes for timing a voter before it is trained on many more rows. A voter that
@@ -75,160 +68,6 @@ CALIBRATION = 10
 """Assumed time of a voter's calibration, in the same unit, until one has been measured."""
 COMPILATION = 120
 """Time limit in seconds below which built-in trees are left out if not yet compiled."""
-
-
-@dataclass(eq=False)
-class Judge:
-    """Calibrates the votes of trained voters and measures what they add to the vote.
-
-    Attributes
-    ----------
-    like : Votes
-        Targets, folds and weights of the training rows; the votes are filled in.
-    settings : Settings
-    method : {"auto", "platt", "isotonic"} or None
-        How soft votes are calibrated; None leaves them as they are.
-    row_weight : ndarray of shape (n,) or None
-        Weight of each row in the calibration.
-    first_folds : sequence of int
-        The folds that decide on early stopping.
-    shrinkage : float
-        Shrinkage of the weights that decide on early stopping; None uses that of the
-        settings. Without shrinkage, twice as many voters are left out, some of them
-        useful.
-    calibrators : dict of int to callable
-    seconds : float or None
-        The longest calibration so far.
-    """
-
-    like: Votes
-    settings: Settings
-    method: Literal["auto", "platt", "isotonic"] | None
-    row_weight: NDArray[np.float64] | None
-    first_folds: Sequence[int] = FIRST_FOLDS
-    shrinkage: float | None = None
-    calibrators: dict[int, Any] = field(default_factory=dict)
-    seconds: float | None = None
-    _first: dict[int, NDArray[Any]] = field(default_factory=dict)
-
-    def calibrate(self, votes: NDArray[Any], k: int) -> None:
-        """Calibrate the votes of a voter that has voted on all folds, in place."""
-        self.first_of(votes, k)
-        start = time.perf_counter()
-        self.calibrators[k] = None
-        if self.method is not None:
-            votes[:, [k]], (self.calibrators[k],) = calibrate_votes(
-                votes[:, [k]],
-                self.like.targets,
-                self.like.folds,
-                forward=self.like.forward,
-                method=self.method,
-                sample_weight=self.row_weight,
-            )
-        self.seconds = max(self.seconds or 0.0, time.perf_counter() - start)
-
-    def average_precision(self, votes: NDArray[Any]) -> float:
-        """Average precision of the out-of-sample weighted vote."""
-        cast = replace(self.like, votes=votes)
-        moments = self.settings.moments_by_fold(cast)
-        with warnings.catch_warnings():  # the fit itself warns, of the whole pool
-            warnings.simplefilter("ignore")
-            found = minimize_c_bound(cast, moments, self.settings, 1)
-        return self._worth(found.out_of_sample_vote)
-
-    def describe(self, training: Training, k: int) -> str:
-        """One line on a calibrated voter: its score alone and with those before it."""
-        names = [name for name, _ in training.named]
-        name = names[k]
-        alone = self._worth(training.votes[:, k].astype(np.float64))
-        there = [j for j in self.calibrators if names[j] not in training.left_out]
-        so_far = self.average_precision(training.votes_of(there))
-        return (
-            f"{name:18} AP {alone:.3f} alone, {so_far:.3f} with those before it, "
-            f"{training.seconds[name]:.1f} s"
-        )
-
-    def _worth(self, vote: NDArray[np.float64]) -> float:
-        return float(Metric.of(self.like, AVERAGE_PRECISION)([vote] * self.like.n_folds)[0])
-
-    def unit(self) -> float:
-        """Seconds to compute the average precision on all rows, for all classes but one."""
-        targets = self.like.targets
-        vote = np.random.RandomState(0).uniform(size=len(targets))
-        start = time.perf_counter()
-        average_precision_score(targets == targets[0], vote)
-        return (time.perf_counter() - start) * (self.like.n_classes - 1)
-
-    @cached_property
-    def can_screen(self) -> bool:
-        """Whether voters may be left out by their votes on the first folds.
-
-        Not with folds in time order, which differ too much from each other, nor with
-        equal weights, nor with too few rows of a class.
-        """
-        judged = np.isin(self.like.folds, self.first_folds)
-        counts = np.bincount(self.like.targets[judged], minlength=self.like.n_classes)
-        return (
-            self.settings.solver != "uniform"
-            and not self.like.forward
-            and self.like.n_folds > len(self.first_folds)
-            and int(counts.min()) >= ENOUGH
-        )
-
-    def first_of(self, votes: NDArray[Any], k: int) -> NDArray[Any]:
-        """Votes of a voter on the first folds, calibrated on these folds alone."""
-        if k in self._first or not self.can_screen:
-            return self._first.get(k, votes)
-        rows = self._first_rows
-        found = votes[rows][:, [k]]
-        if self.method is not None:
-            weight = self.row_weight
-            found, _ = calibrate_votes(
-                found,
-                self.like.targets[rows],
-                self._halves,
-                method=self.method,
-                sample_weight=None if weight is None else weight[rows],
-            )
-        self._first[k] = found
-        return found
-
-    @cached_property
-    def _first_rows(self) -> NDArray[np.intp]:
-        return np.flatnonzero(np.isin(self.like.folds, self.first_folds))
-
-    @cached_property
-    def _halves(self) -> NDArray[np.int32]:
-        return deal_folds(self.like.targets[self._first_rows], 0, 2).astype(np.int32)
-
-    def shares_so_far(
-        self, votes: NDArray[Any], voters: Sequence[int]
-    ) -> NDArray[np.float64]:
-        """Share of each voter in the vote on the first folds: weight times deviation."""
-        rows, weight = self._first_rows, self.like.sample_weight
-        columns = np.concatenate([self.first_of(votes, k) for k in voters], axis=1)
-        some = replace(
-            self.like,
-            votes=columns,
-            targets=self.like.targets[rows],
-            folds=self._halves,
-            sample_weight=None if weight is None else weight[rows],
-        )
-        settings = self.settings._replace(unlabeled_weight=0.0)
-        if self.shrinkage is not None:
-            settings = settings._replace(shrinkage=self.shrinkage)
-        by_half = settings.moments_by_fold(some)
-        total = sum(by_half[1:], start=by_half[0])
-        weights = SOLVERS[settings.solver](settings.moments(total)).weights
-        spread = columns.astype(np.float64).std(axis=0).reshape(len(weights), -1)
-        moved = weights * spread.mean(axis=1)
-        return np.asarray(moved / (moved.sum() or 1.0))
-
-    def screen(self, training: Training) -> None:
-        """Leave out voters with no weight in the vote on the first folds."""
-        shares = self.shares_so_far(training.votes, range(len(training.named)))
-        for k in np.flatnonzero(shares < HOPELESS).tolist():
-            training.leave_out(k, NO_WEIGHT)
 
 
 @dataclass(frozen=True)
@@ -271,7 +110,7 @@ def train_in_time(
     budget: Budget,
     judge: Judge,
     n_jobs: int | None,
-    follow: Follower,
+    follow: Follower | None,
     *,
     say: Callable[[str], None],
 ) -> None:
@@ -288,7 +127,7 @@ def train_in_time(
     budget : Budget
     judge : Judge
     n_jobs : int, optional
-    follow : callable
+    follow : callable or None
         Called after each training; see :data:`~damvi.voters.pool.Follower`.
     say : callable
         Called with the text of each warning.
@@ -309,7 +148,7 @@ class _Schedule:
     budget: Budget
     judge: Judge
     n_workers: int
-    follow: Follower
+    follow: Follower | None
     say: Callable[[str], None]
     waiting: deque[int] = field(default_factory=deque)
     queue: deque[tuple[int, int]] = field(default_factory=deque)
@@ -327,7 +166,7 @@ class _Schedule:
     n_started: int = 0
 
     def run(self) -> None:
-        self.unit = self.judge.unit()
+        self.unit = seconds_of_score(self.judge.like)
         self.screens = self.judge.can_screen
         self.until = self.budget.clock() + PATIENCE * self.budget.left
         self.waiting.extend(range(len(self.training.named)))
@@ -623,15 +462,24 @@ class _Schedule:
         voted = self.training.keep(k, fold, found)
         if self.screens and fold in FIRST_FOLDS and k != self.first:
             judged = [j for j in self.taken if self._is_judged(j)]
-            if k in judged:
-                shares = self.judge.shares_so_far(self.training.votes, judged)
-                if shares[judged.index(k)] < HOPELESS:
-                    self._leave_out(k, NO_WEIGHT)
-                    return
-        self.follow(self.training, k, voted)
+            if k in judged and k in self.judge.hopeless(self.training.votes, judged):
+                self._leave_out(k, NO_WEIGHT)
+                return
+        if voted:
+            self.judge.calibrate(self.training.votes, k)
+        if self.follow is not None:
+            self.follow(self.training, k, voted)
 
     def _is_judged(self, k: int) -> bool:
         return all((k, fold) in self.training.done for fold in FIRST_FOLDS)
+
+
+def seconds_of_score(like: Votes) -> float:
+    """Seconds to compute the average precision on all rows, for all classes but one."""
+    vote = np.random.RandomState(0).uniform(size=len(like.targets))
+    start = time.perf_counter()
+    average_precision_score(like.targets == like.targets[0], vote)
+    return (time.perf_counter() - start) * (like.n_classes - 1)
 
 
 def _growth(points: Sequence[tuple[int, float]]) -> Callable[[float], float]:

@@ -22,7 +22,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..hashing import text_hashes
-from .trees.binning import (
+from ..validation import (
     Categories,
     FrameTable,
     is_categorical,

@@ -1,4 +1,7 @@
-"""Pools of different models as voters, trained fold by fold or already fitted."""
+"""Pools of different models as voters, trained fold by fold or already fitted.
+
+Early stopping: the votes on the first folds show whether a voter would have any weight.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import hashlib
 import pickle
 import tempfile
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +29,19 @@ from .._kernels import (
     one_blas_thread,
     one_openmp_thread,
 )
-from ..folds import refuse_single_class, split_rows
-from ..votes import by_voter
+from ..decision import calibrate_votes
+from ..decision.decision import AVERAGE_PRECISION
+from ..folds import Split, deal_folds, split_rows
+from ..selection import Metric
+from ..votes import Votes, by_voter
+from ..weighting import SOLVERS, Settings, minimize_c_bound
 from .estimators import (
     VoteReader,
     Voting,
     check_can_vote,
     fit_on_rows,
     in_parallel,
+    refuse_single_class,
     seeded_clone,
     weight_name,
 )
@@ -39,8 +49,15 @@ from .estimators import (
 Named = Sequence[tuple[str, Any]]
 Calibrator = Callable[[NDArray[Any]], NDArray[np.float32]]
 Follower = Callable[["Training", int, bool], None]
-"""Called after each training with the Training, the number of the voter, and whether that
-training completed the voter's votes on all folds."""
+"""Shows progress: called after each training with the Training, the number of the voter,
+and whether that training completed the voter's votes on all folds."""
+FIRST_FOLDS = (0, 1)
+"""Folds that decide on early stopping; ``results/early_stopping`` compares fewer folds."""
+HOPELESS = 0.01
+"""Minimum share of the weighted vote on the first folds; voters below it are left out."""
+ENOUGH = 20
+"""Minimum number of rows of each class in the first folds for early stopping."""
+NO_WEIGHT = "no weight in the vote on the first two folds"
 FEW_ROWS = 10
 """Rows on which a newly trained model is tried out."""
 TIMED_ROWS, TIMES = 1000, 3
@@ -154,9 +171,8 @@ class PoolVoters:
             targets,
             n_classes,
             voting,
+            split_rows(cv, X, targets, groups, seed=seed),
             seed=seed,
-            cv=cv,
-            groups=groups,
             sample_weight=sample_weight,
             fit_params=fit_params,
         )
@@ -293,9 +309,9 @@ def out_of_fold_votes(
         targets,
         n_classes,
         "soft",
+        split_rows(cv, X, targets, seed=seed),
         refit=False,
         seed=seed,
-        cv=cv,
     )
     train_all(training, n_jobs)
     if seconds is not None:
@@ -359,11 +375,10 @@ class Training:
         targets: NDArray[Any],
         n_classes: int,
         voting: Voting,
+        split: Split,
         *,
         refit: bool = True,
         seed: int,
-        cv: Any,
-        groups: Any = None,
         sample_weight: NDArray[np.float64] | None = None,
         fit_params: Mapping[str, Mapping[str, Any]] | None = None,
         keeps_on_disk: bool = False,
@@ -371,7 +386,7 @@ class Training:
         """Set up a training; see :meth:`PoolVoters.train` for the parameters."""
         check_pool(named)
         weights = _weights_for(named, sample_weight)
-        train, folds, _ = split_rows(cv, X, targets, groups, seed=seed)
+        train, folds, _ = split
         rows_of = dict(enumerate(train))
         if refit:
             rows_of[ALL_ROWS] = np.arange(len(targets))
@@ -544,49 +559,194 @@ def put_on_disk(model: Any) -> Any:
         return model
 
 
-class Screen(Protocol):
-    """Early stopping: leaves out voters after the first folds."""
+@dataclass(eq=False)
+class Judge:
+    """Calibrates the votes of trained voters and measures what they add to the vote.
 
-    @property
-    def first_folds(self) -> Sequence[int]: ...
+    Attributes
+    ----------
+    like : Votes
+        Targets, folds and weights of the training rows; the votes are filled in.
+    settings : Settings
+    method : {"auto", "platt", "isotonic"} or None
+        How soft votes are calibrated; None leaves them as they are.
+    row_weight : ndarray of shape (n,) or None
+        Weight of each row in the calibration.
+    first_folds : sequence of int
+        The folds that decide on early stopping.
+    shrinkage : float
+        Shrinkage of the weights that decide on early stopping; None uses that of the
+        settings. Without shrinkage, twice as many voters are left out, some of them
+        useful.
+    calibrators : dict of int to callable
+    seconds : float or None
+        The longest calibration so far.
+    """
+
+    like: Votes
+    settings: Settings
+    method: Literal["auto", "platt", "isotonic"] | None
+    row_weight: NDArray[np.float64] | None
+    first_folds: Sequence[int] = FIRST_FOLDS
+    shrinkage: float | None = None
+    calibrators: dict[int, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    _first: dict[int, NDArray[Any]] = field(default_factory=dict)
+
+    def calibrate(self, votes: NDArray[Any], k: int) -> None:
+        """Calibrate the votes of a voter that has voted on all folds, in place."""
+        self.first_of(votes, k)
+        start = time.perf_counter()
+        self.calibrators[k] = None
+        if self.method is not None:
+            votes[:, [k]], (self.calibrators[k],) = calibrate_votes(
+                votes[:, [k]],
+                self.like.targets,
+                self.like.folds,
+                forward=self.like.forward,
+                method=self.method,
+                sample_weight=self.row_weight,
+            )
+        self.seconds = max(self.seconds or 0.0, time.perf_counter() - start)
+
+    def average_precision(self, votes: NDArray[Any]) -> float:
+        """Average precision of the out-of-sample weighted vote."""
+        cast = replace(self.like, votes=votes)
+        moments = self.settings.moments_by_fold(cast)
+        with warnings.catch_warnings():  # the fit itself warns, of the whole pool
+            warnings.simplefilter("ignore")
+            found = minimize_c_bound(cast, moments, self.settings, 1)
+        return self._worth(found.out_of_sample_vote)
+
+    def describe(self, training: Training, k: int) -> str:
+        """One line on a calibrated voter: its score alone and with those before it."""
+        names = [name for name, _ in training.named]
+        name = names[k]
+        alone = self._worth(training.votes[:, k].astype(np.float64))
+        there = [j for j in self.calibrators if names[j] not in training.left_out]
+        so_far = self.average_precision(training.votes_of(there))
+        return (
+            f"{name:18} AP {alone:.3f} alone, {so_far:.3f} with those before it, "
+            f"{training.seconds[name]:.1f} s"
+        )
+
+    def _worth(self, vote: NDArray[np.float64]) -> float:
+        return float(Metric.of(self.like, AVERAGE_PRECISION)([vote] * self.like.n_folds)[0])
+
+    @cached_property
+    def can_screen(self) -> bool:
+        """Whether voters may be left out by their votes on the first folds.
+
+        Not with folds in time order, which differ too much from each other, nor with
+        equal weights, nor with too few rows of a class.
+        """
+        judged = np.isin(self.like.folds, self.first_folds)
+        counts = np.bincount(self.like.targets[judged], minlength=self.like.n_classes)
+        return (
+            self.settings.solver != "uniform"
+            and not self.like.forward
+            and self.like.n_folds > len(self.first_folds)
+            and int(counts.min()) >= ENOUGH
+        )
+
+    def first_of(self, votes: NDArray[Any], k: int) -> NDArray[Any]:
+        """Votes of a voter on the first folds, calibrated on these folds alone."""
+        if k in self._first or not self.can_screen:
+            return self._first.get(k, votes)
+        rows = self._first_rows
+        found = votes[rows][:, [k]]
+        if self.method is not None:
+            weight = self.row_weight
+            found, _ = calibrate_votes(
+                found,
+                self.like.targets[rows],
+                self._halves,
+                method=self.method,
+                sample_weight=None if weight is None else weight[rows],
+            )
+        self._first[k] = found
+        return found
+
+    @cached_property
+    def _first_rows(self) -> NDArray[np.intp]:
+        return np.flatnonzero(np.isin(self.like.folds, self.first_folds))
+
+    @cached_property
+    def _halves(self) -> NDArray[np.int32]:
+        return deal_folds(self.like.targets[self._first_rows], 0, 2).astype(np.int32)
+
+    def shares_so_far(
+        self, votes: NDArray[Any], voters: Sequence[int]
+    ) -> NDArray[np.float64]:
+        """Share of each voter in the vote on the first folds: weight times deviation."""
+        rows, weight = self._first_rows, self.like.sample_weight
+        columns = np.concatenate([self.first_of(votes, k) for k in voters], axis=1)
+        some = replace(
+            self.like,
+            votes=columns,
+            targets=self.like.targets[rows],
+            folds=self._halves,
+            sample_weight=None if weight is None else weight[rows],
+        )
+        settings = self.settings._replace(unlabeled_weight=0.0)
+        if self.shrinkage is not None:
+            settings = settings._replace(shrinkage=self.shrinkage)
+        by_half = settings.moments_by_fold(some)
+        total = sum(by_half[1:], start=by_half[0])
+        weights = SOLVERS[settings.solver](settings.moments(total)).weights
+        spread = columns.astype(np.float64).std(axis=0).reshape(len(weights), -1)
+        moved = weights * spread.mean(axis=1)
+        return np.asarray(moved / (moved.sum() or 1.0))
+
+    def hopeless(self, votes: NDArray[Any], voters: Sequence[int]) -> list[int]:
+        """Those of the voters with no weight in the vote on the first folds."""
+        shares = self.shares_so_far(votes, voters).tolist()
+        return [k for k, share in zip(voters, shares, strict=True) if share < HOPELESS]
 
     def screen(self, training: Training) -> None:
-        """Leave out voters, by their votes on the first folds."""
+        """Leave out voters with no weight in the vote on the first folds."""
+        for k in self.hopeless(training.votes, range(len(training.named))):
+            training.leave_out(k, NO_WEIGHT)
 
 
 def train_all(
     training: Training,
     n_jobs: int | None,
-    screen: Screen | None = None,
+    judge: Judge | None = None,
     follow: Follower | None = None,
+    *,
+    screens: bool = False,
 ) -> None:
-    """Train all voters on all folds, except those that ``screen`` leaves out.
+    """Train all voters on all folds; ``judge`` calibrates them.
 
-    Early stopping waits until all voters are trained on the first folds, so that the
-    result does not depend on ``n_jobs``.
+    If it ``screens``, it leaves out some by their votes on the first folds. That waits
+    until all voters are trained on these, so that the result does not depend on ``n_jobs``.
     """
     everyone = range(len(training.named))
-    if screen is not None:
-        first = [(k, fold) for fold in screen.first_folds for k in everyone]
-        _train_tasks(training, first, n_jobs, follow)
-        screen.screen(training)
+    if judge is not None and screens:
+        first = [(k, fold) for fold in judge.first_folds for k in everyone]
+        _train_tasks(training, first, n_jobs, judge, follow)
+        judge.screen(training)
     # Voter by voter, so that the first ones can be reported early. Models of all rows stay,
     # so they come last.
     tasks = [(k, fold) for k in everyone for fold in training.to_do(k)]
     tasks.sort(key=lambda task: task[1] == ALL_ROWS)
-    _train_tasks(training, tasks, n_jobs, follow)
+    _train_tasks(training, tasks, n_jobs, judge, follow)
 
 
 def _train_tasks(
     training: Training,
     tasks: list[tuple[int, int]],
     n_jobs: int | None,
+    judge: Judge | None,
     follow: Follower | None,
 ) -> None:
     work = (delayed(train_task)(*training.task(k, fold)) for k, fold in tasks)
     with one_blas_thread(), giving_memory_back(training.is_large):
         for (k, fold), trained in zip(tasks, in_parallel(work, n_jobs), strict=True):
             voted = training.keep(k, fold, trained)
+            if voted and judge is not None:
+                judge.calibrate(training.votes, k)
             if follow is not None:
                 follow(training, k, voted)
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from damvi import DAMVIClassifier, FastTreeClassifier
-from damvi.voters.trees.binning import Categories, FrameTable, HashedCategories
+from damvi.validation import Categories, FrameTable, HashedCategories
 
 COLOURS = ["red", "green", "blue", "grey"]
 

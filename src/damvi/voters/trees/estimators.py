@@ -22,10 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..._compat import Interval, StrOptions, fit_context, make_sklearn_tree
 from ..._kernels import in_threads
 from ...labels import read_classes, vote_shape
-from ...validation import read_table, read_weights
+from ...validation import needs_reading, read_table, read_weights
 from ..estimators import Progress
 from ..sampling import BootstrapSampling, Sampling
-from .binning import Features, needs_reading, row_slices, signs_that_count
+from .binning import Features, row_slices, signs_that_count
 from .cuts import CLASS_SHIFT
 from .forest import (
     N_CODES,

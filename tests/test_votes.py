@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from damvi import crossfit
+from damvi import votes as out_of_sample
 from damvi.folds import deal_folds
 from damvi.moments import Moments
-from damvi.solvers import exact
 from damvi.voters import BootstrapSampling
-from damvi.weighting import crossfit_weights
+from damvi.weighting import crossfit_weights, exact
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def others_of(by_fold):
 
 def out_of_bag_vote(votes, draws, folds, fits):
     bits = draws.out_of_bag_bits(votes.shape[1])
-    return crossfit.out_of_bag_vote(votes, bits, folds, fits, n_classes=2)
+    return out_of_sample.out_of_bag_vote(votes, bits, folds, fits, n_classes=2)
 
 
 def distribution(fold):
