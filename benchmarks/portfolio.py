@@ -42,7 +42,8 @@ from sklearn.metrics import f1_score
 
 from damvi.decision import tune_threshold
 from damvi.moments import ClassMoments
-from damvi.weighting import crossfit_weights, solve
+from damvi.solvers import solve
+from damvi.weighting import crossfit_weights
 
 CHEAPEST_FIRST = (
     "abalone_19",

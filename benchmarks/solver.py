@@ -26,15 +26,10 @@ from threadpoolctl import threadpool_limits
 
 from damvi import Moments
 from damvi.datasets import load
+from damvi.solvers import Solution, certified, exact, slsqp
 from damvi.voters import BaggedVoters, BootstrapSampling
 from damvi.votes import Votes
-from damvi.weighting import (
-    Solution,
-    certified,
-    emphasize_missed_positives,
-    exact,
-    slsqp,
-)
+from damvi.weighting import emphasize_missed_positives
 
 SIZES = [100, 500, 1000, 2000]
 REPEATS = 11

@@ -25,7 +25,7 @@ def clocked(work):
 
 def measure(model, stream, X, y, rows, batches):
     """Median milliseconds of each step, CPU and wall."""
-    from damvi.weighting import exact
+    from damvi.solvers import exact
 
     found = {"votes": [], "weights": [], "partial_fit": []}
     for start in range(0, rows * batches, rows):

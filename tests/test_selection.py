@@ -19,8 +19,9 @@ from damvi.decision.objectives import read_rows
 from damvi.folds import deal_folds
 from damvi.moments import Moments
 from damvi.selection import Metric, choose_settings, keep_better_vote, prune_voters
+from damvi.solvers import exact
 from damvi.votes import Votes
-from damvi.weighting import Settings, crossfitted_vote, exact
+from damvi.weighting import Settings, crossfitted_vote
 
 from .conftest import weigh
 

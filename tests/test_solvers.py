@@ -9,19 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from damvi import risks
+from damvi import risks, solvers
 from damvi.moments import FRACTIONAL_BITS, Moments
+from damvi.solvers import SOLVERS, Solution, exact, shrink, slsqp, solve, uniform
 from damvi.votes import Votes
-from damvi.weighting import (
-    SOLVERS,
-    Settings,
-    Solution,
-    exact,
-    shrink,
-    slsqp,
-    solve,
-    uniform,
-)
+from damvi.weighting import Settings
 
 from .conftest import weigh
 
@@ -319,7 +311,7 @@ def test_stopping_early_is_a_warning_that_names_the_cure(monkeypatch):
 
     monkeypatch.setitem(SOLVERS, "slsqp", tired)
     with pytest.warns(ConvergenceWarning, match="did not converge.*'exact'"):
-        solve(Moments.of(*lone_voter()), "slsqp")
+        solvers.solve(Moments.of(*lone_voter()), "slsqp")
 
 
 def test_an_informative_optimum_raises_no_warning():

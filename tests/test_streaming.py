@@ -23,10 +23,11 @@ from damvi import (
     save,
 )
 from damvi.moments import Moments
+from damvi.solvers import exact
 from damvi.streaming import Drift
 from damvi.streaming.drift import LEVEL, Margins
 from damvi.votes import Votes, emphasis, plain_margin
-from damvi.weighting import Settings, exact
+from damvi.weighting import Settings
 
 from .conftest import imbalanced, weigh
 

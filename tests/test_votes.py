@@ -7,8 +7,9 @@ from scipy.optimize import nnls
 from damvi import votes as out_of_sample
 from damvi.folds import deal_folds
 from damvi.moments import Moments
+from damvi.solvers import exact
 from damvi.voters import BootstrapSampling
-from damvi.weighting import crossfit_weights, exact
+from damvi.weighting import crossfit_weights
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from scipy.optimize import nnls
 
 from damvi import DAMVIClassifier, load, save
 from damvi.moments import Moments
+from damvi.solvers import exact
 from damvi.votes import Votes, emphasis, plain_margin
-from damvi.weighting import Settings, crossfit_weights, exact
+from damvi.weighting import Settings, crossfit_weights
 
 from .conftest import weigh
 

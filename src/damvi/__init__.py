@@ -53,12 +53,12 @@ _MODULES = {
     "report",
     "review",
     "risks",
+    "solvers",
     "streaming",
     "tables",
     "unlabeled",
     "voters",
     "votes",
-    "weighting",
 }
 
 __all__ = [

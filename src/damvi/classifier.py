@@ -38,6 +38,7 @@ from .labels import Labels, allows_many_classes, refuse_missing_labels
 from .messages import progress_bar
 from .outofcore import BlockFit, ParquetTable
 from .selection import EMPHASES, SHRINKAGES, Choice, choose, prune, reweigh
+from .solvers import SOLVERS
 from .validation import (
     check_many_classes,
     new_seed,
@@ -61,7 +62,6 @@ from .voters.estimators import (
 from .voters.trees.estimators import TreeVoters
 from .votes import Votes
 from .weighting import (
-    SOLVERS,
     Refitted,
     Settings,
     emphasize_missed_positives,

@@ -34,9 +34,8 @@ from .decision.objectives import Rows, read_rows, search
 from .folds import folds_to_learn_from
 from .labels import Labels
 from .moments import ClassMoments, Moments
+from .solvers import INDEPENDENT, SOLVERS, uniform
 from .weighting import (
-    INDEPENDENT,
-    SOLVERS,
     PlainVoteComparison,
     Settings,
     Weighting,
@@ -45,7 +44,6 @@ from .weighting import (
     minimize_c_bound,
     set_fitted,
     sum_of_folds,
-    uniform,
 )
 
 Numbers = NDArray[np.float64]

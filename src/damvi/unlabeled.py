@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ._compat import take_rows
 from .labels import missing_labels, refuse_missing_labels
 from .moments import ClassMoments, Moments, OutOfBagMoments, nearest_semi_definite
-from .weighting import exact
+from .solvers import exact
 
 Matrix = NDArray[np.float64]
 HALVINGS = 4

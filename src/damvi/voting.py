@@ -46,6 +46,7 @@ from .selection import (
     reweigh,
     without_slow_voters,
 )
+from .solvers import SOLVERS
 from .validation import (
     check_many_classes,
     new_seed,
@@ -61,7 +62,6 @@ from .voters.pool import Judge, Training, train_all
 from .voters.portfolio import strong_pool_for
 from .votes import Votes
 from .weighting import (
-    SOLVERS,
     PlainVoteComparison,
     Settings,
     emphasize_missed_positives,

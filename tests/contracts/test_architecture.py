@@ -15,7 +15,8 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 # From the ground up: a module imports its own layer and those below, never one above.
 LAYERS = [
     "_compat _files _kernels hashing messages",
-    "labels validation folds votes moments risks weighting selection unlabeled decision",
+    "labels validation folds votes moments risks solvers "
+    "weighting selection unlabeled decision",
     "voters",
     "outofcore",
     "classifier voting",
@@ -77,7 +78,9 @@ def test_the_layers_name_no_module_that_is_gone():
     assert set(LEVEL) <= there
 
 
-@pytest.mark.parametrize("part", ["decision", "diversity", "moments", "risks", "weighting"])
+@pytest.mark.parametrize(
+    "part", ["decision", "diversity", "moments", "risks", "solvers", "weighting"]
+)
 def test_the_mathematics_knows_nothing_of_estimators(part):
     for path in SOURCES:
         if part_of(path) == part:

@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._files import whole_file
 from ..moments import Moments
+from ..solvers import solve
 from ..validation import check_weights
 from ..votes import signed_votes
-from ..weighting import Settings, solve
+from ..weighting import Settings
 from .drift import Drift, Margins
 from .memory import Layout, Memory, Model, known_out_of_sample
 

@@ -33,8 +33,9 @@ from ..decision import calibrate_votes
 from ..decision.decision import AVERAGE_PRECISION
 from ..folds import Split, deal_folds, split_rows
 from ..selection import Metric
+from ..solvers import SOLVERS
 from ..votes import Votes, by_voter
-from ..weighting import SOLVERS, Settings, minimize_c_bound
+from ..weighting import Settings, minimize_c_bound
 from .estimators import (
     VoteReader,
     Voting,
