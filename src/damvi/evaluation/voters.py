@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..classifier import DAMVIClassifier
 from ..decision import decide
+from ..labels import Labels
 from ..voting import DAMVIVotingClassifier
 
 MAX_ROWS = 20_000
@@ -45,13 +46,14 @@ class FittedVote:
 
     def __init__(self, classifier: DAMVIClassifier | DAMVIVotingClassifier) -> None:
         self.classifier: Any = classifier
-        self.labels = classifier.labels_
-        self.n_classes = self.labels.n_classes
-        self.reported = self.labels.reported
-        self.weights = classifier.weights_
-        self.is_pool = isinstance(classifier, DAMVIVotingClassifier)
+        self.labels: Labels = classifier.labels_
+        self.n_classes: int = self.labels.n_classes
+        self.reported: Numbers = self.labels.reported
+        self.weights: Floats = classifier.weights_
+        self.is_pool: bool = isinstance(classifier, DAMVIVotingClassifier)
         named = getattr(classifier.voters_, "names", None)
-        self.names = list(named or (f"tree {k + 1}" for k in range(len(self.weights))))
+        trees = (f"tree {k + 1}" for k in range(len(self.weights)))
+        self.names: list[str] = list(named or trees)
 
     @property
     def calibrates(self) -> bool:

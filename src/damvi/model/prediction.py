@@ -105,8 +105,8 @@ class Judge:
         self._classifier: Any = copy(model.classifier)
         self._classifier.n_jobs = n_jobs
         self._fitted = FittedVote(self._classifier)
-        self.labels = list(class_names(model.target))
-        self.own = model.target.prediction_columns()
+        self.labels: list[str] = list(class_names(model.target))
+        self.own: dict[str, tuple[str, int]] = model.target.prediction_columns()
         """The contents and class of each output column."""
         for name in self.carried:
             if name in (*self.own, ROW):

@@ -47,8 +47,13 @@ class Drawing:
         height: int = HEIGHT,
         left: int = LEFT,
     ) -> None:
-        self.name, self.title, self.describes = name, title, describes
-        self.x, self.y, self.height, self.left = x, y, height, left
+        self.name: str = name
+        self.title: str = title
+        self.describes: str = describes
+        self.x: Point = x
+        self.y: Point = y
+        self.height: int = height
+        self.left: int = left
         self.parts: list[str] = []
 
     def at(self, x: float, y: float) -> Point:
