@@ -664,13 +664,14 @@ def figures() -> Found:
 
 
 def numbers_in(said: str, name: str) -> Found:
-    """All numbers in a JSON text, by where they stand."""
+    """All numbers in a JSON text but measured times, by where they stand."""
     found: Found = {}
 
     def look(value: Any, place: str) -> None:
         if isinstance(value, dict):
             for key, inner in value.items():
-                look(inner, f"{place}.{key}")
+                if key != "seconds":
+                    look(inner, f"{place}.{key}")
         elif isinstance(value, list):
             for number, inner in enumerate(value):
                 look(inner, f"{place}[{number}]")
