@@ -145,8 +145,8 @@ def fit(
         What to optimise: "f1" (default), "ap", "recall@0.9" (best precision at 90% recall),
         "precision@0.5", "flags@200" or ``{"flags": 200}`` (flag 200 rows per table of this
         size; also "flags@1%", "flags@200/10000"), ``{"cost": (false_alarm, miss)}``, or any
-        other ``threshold`` of the estimators. With three or more classes: "macro_f1"
-        (default) or "macro_ap".
+        other ``threshold`` of the estimators; models are then compared by F1. With three or
+        more classes: "macro_f1" (default) or "macro_ap".
     guarantee : dict, optional
         A rate that the threshold must guarantee on new rows: ``{"recall": 0.9}``,
         ``{"precision": 0.5}`` or ``{"false_alarm_rate": 0.01}``. It comes from rows that
