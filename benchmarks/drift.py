@@ -29,7 +29,7 @@ from setting import print_setting
 from damvi import DAMVIClassifier
 from damvi.drift import compare
 from damvi.evaluation import FittedVote
-from damvi.io import ModelParts, Training
+from damvi.io import ModelParts, TrainingRows
 from damvi.model import prepare
 from damvi.model.prediction import Judge, drift_of
 from damvi.tables import Rows
@@ -121,7 +121,7 @@ def fitted(frame: pd.DataFrame, target: str, seed: int) -> ModelParts:
     assert table.profile is not None
     profile = table.profile.with_decisions(decided[judged], 2)
     none = np.zeros(0)
-    training = Training(np.zeros(0, np.uint64), none, none.astype(bool), none, none)
+    training = TrainingRows(np.zeros(0, np.uint64), none, none.astype(bool), none, none)
     return ModelParts(model, table.schema, table.target, training, {}, {}, profile)
 
 

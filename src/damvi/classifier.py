@@ -41,8 +41,8 @@ from .selection import EMPHASES, SHRINKAGES, Choice, choose, prune, reweigh
 from .solvers import SOLVERS
 from .validation import (
     check_many_classes,
+    check_table,
     new_seed,
-    read_table,
     read_unlabeled,
     read_weights,
     set_tags,
@@ -367,7 +367,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         voter = self._voter()
         refuse_missing_labels(y)
         keep_frame = not isinstance(voter, FastTreeClassifier) or voter.wants_frame(X)
-        X, y = read_table(self, X, y, keep_frame=keep_frame)
+        X, y = check_table(self, X, y, keep_frame=keep_frame)
         labels, targets = Labels.read(y, self.pos_label)
         check_many_classes(labels, [voter])
         parse_objective(self.threshold, labels.n_classes)  # fail early if it is invalid
@@ -699,7 +699,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         have shape (n, K, n_classes).
         """
         check_is_fitted(self, "weights_")
-        X = read_table(self, X, keep_frame=self.voters_.takes_frames)
+        X = check_table(self, X, keep_frame=self.voters_.takes_frames)
         return self.voters_.votes(X, self.n_jobs)
 
     def vote(self, X: Any) -> NDArray[np.float64]:
@@ -708,7 +708,7 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         With three or more classes, the share of the vote for each: (n, n_classes).
         """
         check_is_fitted(self, "weights_")
-        X = read_table(self, X, keep_frame=self.voters_.takes_frames)
+        X = check_table(self, X, keep_frame=self.voters_.takes_frames)
         vote = self.voters_.weighted_vote(X, self.weights_, self.n_jobs)
         return np.clip(vote, *self.labels_.vote_limits)
 

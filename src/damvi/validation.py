@@ -57,7 +57,7 @@ rows, use round(0.02 * len(table))
     raise ValueError(f"{name}={value!r} must be a whole number of rows, at least 1{hint}")
 
 
-def read_table(
+def check_table(
     model: Any,
     X: Any,
     y: Any = "no_validation",
@@ -298,7 +298,7 @@ def read_unlabeled(
             f"must be of the same type"
         )
     try:
-        rows = read_table(model, table, keep_frame=keep_frame, allow_nan=allow_nan)
+        rows = check_table(model, table, keep_frame=keep_frame, allow_nan=allow_nan)
     except ValueError as error:
         raise ValueError(f"X_unlabeled does not match X: {error}") from error
     if weight == 0:

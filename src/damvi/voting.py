@@ -49,8 +49,8 @@ from .selection import (
 from .solvers import SOLVERS
 from .validation import (
     check_many_classes,
+    check_table,
     new_seed,
-    read_table,
     read_unlabeled,
     read_weights,
     set_tags,
@@ -406,7 +406,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     ) -> tuple[TrainedPool, Any]:
         """Step 1 on an array, sparse matrix or dataframe; return unlabelled rows too."""
         refuse_missing_labels(y)
-        X, y = read_table(self, X, y, keep_frame=True, allow_nan=True)
+        X, y = check_table(self, X, y, keep_frame=True, allow_nan=True)
         labels, targets = Labels.read(y, self.pos_label)
         check_many_classes(labels, [voter for _, voter in named])
         objective_for(self.threshold, labels)  # fail early if it is invalid
@@ -475,7 +475,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
     ) -> tuple[PoolVoters, Votes]:
         """Remove voters that are not worth their prediction time."""
         settings = Settings.of(self)._replace(unlabeled_weight=0.0)
-        X = read_table(self, X, keep_frame=True, allow_nan=True)
+        X = check_table(self, X, keep_frame=True, allow_nan=True)
         with warnings.catch_warnings():  # the fit itself warns, of the voters kept
             warnings.simplefilter("ignore")
             moments = settings.moments_by_fold(votes)
@@ -771,7 +771,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         have shape (n, K, n_classes).
         """
         check_is_fitted(self, "weights_")
-        X = read_table(self, X, keep_frame=True, allow_nan=True)
+        X = check_table(self, X, keep_frame=True, allow_nan=True)
         return self.voters_.votes(X, self.n_jobs)
 
     def vote(self, X: Any) -> NDArray[np.float64]:
@@ -780,7 +780,7 @@ class DAMVIVotingClassifier(ClassifierMixin, BaseComposition):
         With three or more classes, the share of the vote for each: (n, n_classes).
         """
         check_is_fitted(self, "weights_")
-        X = read_table(self, X, keep_frame=True, allow_nan=True)
+        X = check_table(self, X, keep_frame=True, allow_nan=True)
         vote = self.voters_.weighted_vote(X, self.weights_, self.n_jobs)
         return np.clip(vote, *self.labels_.vote_limits)
 

@@ -12,7 +12,7 @@ import damvi.io
 from damvi import DAMVIClassifier
 from damvi.cli import main
 from damvi.cli.export import write
-from damvi.io import Training
+from damvi.io import TrainingRows
 from damvi.model import Model
 from damvi.tables import Column, Schema, Target, TargetOfMany
 
@@ -22,7 +22,7 @@ from ..io.running import run
 def model_of(X, y, *columns):
     """A model file's content, of an encoded table."""
     classifier = DAMVIClassifier(n_estimators=9, random_state=0).fit(X, y)
-    nothing = Training(np.empty(0, np.uint64), np.empty(0), np.empty(0, bool))
+    nothing = TrainingRows(np.empty(0, np.uint64), np.empty(0), np.empty(0, bool))
     return Model(classifier, Schema(columns), Target("paid", "no", "yes"), nothing)
 
 
@@ -62,7 +62,7 @@ def test_three_classes(rows, threshold, tmp_path):
         classifier,
         Schema((Column("size", "number"),)),
         TargetOfMany("state", classes=("low", "mid", "high")),
-        Training(np.empty(0, np.uint64), np.empty((0, 3)), np.empty(0, np.uint8)),
+        TrainingRows(np.empty(0, np.uint64), np.empty((0, 3)), np.empty(0, np.uint8)),
     )
     source = tmp_path / "model.damvi"
     damvi.save(whole, source)

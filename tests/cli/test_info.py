@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier, DAMVIVotingClassifier, save
 from damvi.cli import main
-from damvi.io import Training
+from damvi.io import TrainingRows
 from damvi.model import Model
 from damvi.tables import Column, Schema, Target
 
@@ -37,7 +37,7 @@ def path(tmp_path_factory):
             )
         ),
         Target("is fraud", "no", "yes"),
-        Training(np.arange(300, dtype=np.uint64), np.zeros(300), y),
+        TrainingRows(np.arange(300, dtype=np.uint64), np.zeros(300), y),
         scores={
             "models": {
                 "DAMVI": {

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from damvi import DAMVIClassifier
-from damvi.io import Training
+from damvi.io import TrainingRows
 from damvi.model import Model
 from damvi.tables import Column, Schema, Target, TargetOfMany
 from damvi.voters import strong_pool
@@ -83,7 +83,9 @@ def whole_model(n_classes=2):
         DAMVIClassifier(n_estimators=10, random_state=0).fit(table, labels),
         schema,
         target,
-        Training(rng.randint(0, 2**62, n).astype(np.uint64), vote, labels, blocks=blocks),
+        TrainingRows(
+            rng.randint(0, 2**62, n).astype(np.uint64), vote, labels, blocks=blocks
+        ),
         scores={"f1": {"mean": 0.5, "folds": [0.4, float("nan")]}, "n": 3, "note": None},
         made={"command": "damvi fit data.csv", "seed": 0, "data": "sha256:12"},
     )

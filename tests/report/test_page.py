@@ -12,7 +12,7 @@ import pytest
 
 from damvi import DAMVIClassifier
 from damvi.hashing import row_hashes
-from damvi.io import Training
+from damvi.io import TrainingRows
 from damvi.model import Model
 from damvi.report import render, summarise, write_report
 from damvi.report.page import HEATS, digest, heat, json_for_script
@@ -192,7 +192,7 @@ def many_classes(n_classes, n, name="{}"):
     schema = Schema.infer(frame, "kind")
     encoded = schema.encode(frame)
     classifier = DAMVIClassifier(n_estimators=10, random_state=0).fit(encoded, labels)
-    training = Training(
+    training = TrainingRows(
         row_hashes(encoded, labels),
         classifier.decision_.out_of_sample_vote,
         labels.astype(np.uint8),

@@ -9,7 +9,7 @@ from damvi import DAMVIClassifier, DAMVIVotingClassifier
 from damvi.decision import crossfit_probability, crossfit_thresholds
 from damvi.evaluation import voters_of_fit
 from damvi.hashing import row_hashes
-from damvi.io import Training
+from damvi.io import TrainingRows
 from damvi.model import Model
 from damvi.tables import Schema, Target, TargetOfMany
 
@@ -87,7 +87,9 @@ def make_model(frame, pool=None, threshold="f1", with_voters=True):
         classifier,
         schema,
         Target("fraud", "no", "yes"),
-        Training(row_hashes(X, positive), vote, positive, *learned(classifier, positive)),
+        TrainingRows(
+            row_hashes(X, positive), vote, positive, *learned(classifier, positive)
+        ),
         {"voters": voters_of_fit(classifier)} if with_voters else {},
         {"command": "damvi fit toy.csv --target fraud", "seed": 0},
     )
@@ -124,7 +126,7 @@ def make_class_model(frame, pool=None, threshold="macro_f1", with_voters=True):
         classifier,
         schema,
         TargetOfMany("fault", classes=CLASSES),
-        Training(
+        TrainingRows(
             row_hashes(X, labels),
             vote,
             labels.astype(np.uint8),

@@ -35,7 +35,7 @@ from ..outofcore.parquet import SAMPLE_ROWS
 from ..voting import DAMVIVotingClassifier
 from .cluster import Cluster
 from .pool import train_pool_on_cluster
-from .training import in_rows, read_table, train_on_cluster
+from .training import in_rows, read_partitions, train_on_cluster
 
 __all__ = ["DaskTable", "decision_function", "fit", "predict", "predict_proba", "vote"]
 
@@ -80,14 +80,14 @@ class DaskTable:
 
     def train(self, fit: BlockFit, y: Any, sample_weight: Any) -> Trained:
         """Step 1 of DAMVI; see :class:`~damvi.outofcore.BlockFit`."""
-        table = read_table(self.X, y, sample_weight)
+        table = read_partitions(self.X, y, sample_weight)
         self._cluster = Cluster(self.client)
         with self._cluster.cancelled_on_failure():
             return train_on_cluster(self._cluster, fit, table, self.cache)
 
     def train_pool(self, fit: PoolFit, y: Any, sample_weight: Any) -> TrainedPool:
         """Step 1 for a pool of different models; see :class:`~damvi.outofcore.PoolFit`."""
-        table = read_table(self.X, y, sample_weight)
+        table = read_partitions(self.X, y, sample_weight)
         self._cluster = Cluster(self.client)
         with self._cluster.cancelled_on_failure():
             return train_pool_on_cluster(self._cluster, fit, table, self.sample_rows)

@@ -64,7 +64,7 @@ class Table(NamedTuple):
         return np.empty((0, self.n_features)) if self.frame is None else self.frame
 
 
-def read_table(X: Any, y: Any, sample_weight: Any) -> Table:
+def read_partitions(X: Any, y: Any, sample_weight: Any) -> Table:
     """Read a table, its labels and its weights, partitioned alike."""
     if isinstance(X, dd.DataFrame):
         return _read_frame(X, y, sample_weight)

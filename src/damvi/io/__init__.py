@@ -9,7 +9,7 @@ from .checks import ModelFileError
 from .container import ALLOWED
 from .files import (
     ModelParts,
-    Training,
+    TrainingRows,
     library_versions,
     load,
     save,
@@ -22,7 +22,7 @@ __all__ = [
     "ALLOWED",
     "ModelFileError",
     "ModelParts",
-    "Training",
+    "TrainingRows",
     "export_onnx",
     "library_versions",
     "load",

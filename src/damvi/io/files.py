@@ -115,7 +115,7 @@ def save(
     writer = Writer(trusted)
     stored: dict[str, Json] = {}
     if isinstance(model, ModelParts):
-        stored |= write_table(writer, model)
+        stored |= write_model_parts(writer, model)
         model = model.classifier
     stored["classifier"] = write_estimator(writer, model)
     stored["versions"] = library_versions(_kinds(stored))
@@ -163,7 +163,7 @@ def _load(
         reader = Reader(members, trusted)
         model = read_estimator(reader, stored["classifier"])
         if "schema" in stored:
-            model = read_table(reader, stored, model)
+            model = read_model_parts(reader, stored, model)
         reader.finish()
     return model, versions
 
@@ -525,7 +525,7 @@ def _require(condition: Any, name: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TrainingRows:
     """The training rows, stored so that they can be recognized and scored out of sample.
 
     Attributes
@@ -574,7 +574,7 @@ class ModelParts:
         the indices of the labels in ``target.classes``.
     schema : Schema
     target : Target
-    training : Training
+    training : TrainingRows
     scores : dict
         Out-of-sample scores from ``damvi fit``: plain values, ready for JSON.
     made : dict
@@ -586,7 +586,7 @@ class ModelParts:
     classifier: Estimator
     schema: Schema
     target: Target
-    training: Training
+    training: TrainingRows
     scores: dict[str, Any] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
     profile: Profile | None = None
@@ -606,7 +606,7 @@ def _in_brief(scores: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in scores.items() if name != "voters"}
 
 
-def write_table(writer: Writer, model: ModelParts) -> dict[str, Json]:
+def write_model_parts(writer: Writer, model: ModelParts) -> dict[str, Json]:
     """Return everything except the classifier."""
     n_classes = len(model.classifier.classes_)
     if model.target.n_classes != n_classes:
@@ -631,7 +631,9 @@ def _write_profile(writer: Writer, profile: Profile) -> Json:
     return writer.state(kept | vars(profile.tally))
 
 
-def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> ModelParts:
+def read_model_parts(
+    reader: Reader, stored: dict[str, Json], classifier: Any
+) -> ModelParts:
     """Restore a model."""
     target = Target(**reader.state(stored["target"]))
     classes = target.classes
@@ -651,7 +653,7 @@ def read_table(reader: Reader, stored: dict[str, Json], classifier: Any) -> Mode
         raise ModelFileError("both classes of its target have the same name")
     if len(classifier.classes_) != target.n_classes:
         raise ModelFileError("its target and classifier have different classes")
-    training = Training(**reader.state(stored["training"]))
+    training = TrainingRows(**reader.state(stored["training"]))
     _check_training(training, target)
     scores, made = reader.read(stored["scores"]), reader.read(stored["made"])
     if not isinstance(scores, dict) or not isinstance(made, dict):
@@ -723,7 +725,7 @@ def _are_figures(figures: Any) -> bool:
     )
 
 
-def _check_training(training: Training, target: Target) -> None:
+def _check_training(training: TrainingRows, target: Target) -> None:
     columns = (training.hashes, training.vote, training.labels)
     arrays = all(isinstance(column, np.ndarray) for column in columns)
     kinds = [np.uint64, np.float64, target.label_type]

@@ -62,7 +62,7 @@ class Model(ModelParts):
         indices into ``target.classes``.
     schema : Schema
     target : Target
-    training : Training
+    training : TrainingRows
     scores : dict
         Out-of-sample scores from the fit, as plain values ready for JSON. ``"models"`` has,
         by model and score, the ``value``, its 90% interval (``low``, ``high``) and

@@ -22,7 +22,7 @@ from ..decision.guarantees import Rate, parse_guarantee
 from ..evaluation import FittedVote, voters_of_fit
 from ..folds import forward_splits
 from ..hashing import Hashes, kept, row_hashes
-from ..io import ModelParts, Training
+from ..io import ModelParts, TrainingRows
 from ..messages import counted, in_python
 from ..selection import best_alone, take_alone
 from ..unlabeled import Unlabeled
@@ -703,7 +703,7 @@ def fit_table(
     comparison = compare_with_peers(table, fitted, vote, metric, peers, ours, advice)
     table.doubt(comparison.figures[OURS])
     known = comparison.threshold, comparison.probability, comparison.blocks
-    training = Training(row_hashes(table.X, table.y), vote, table.labels, *known)
+    training = TrainingRows(row_hashes(table.X, table.y), vote, table.labels, *known)
     scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}
     how = {"seed": seed, "pool": pool if isinstance(pool, str) else "own"}
     how |= {} if name is None else {"best": name}
@@ -840,7 +840,7 @@ def fit_dataset(
     comparison = compare_with_peers(table, fitted, vote, metric, peers)
     rows, hashes = _rows_to_remember(encoded, classifier, n_jobs, client)
     learned = comparison.threshold[rows], comparison.probability[rows]
-    training = Training(hashes, vote[rows], table.labels[rows], *learned)
+    training = TrainingRows(hashes, vote[rows], table.labels[rows], *learned)
     scores = _scores(table, metric, classifier, comparison) | board
     profile = table.profile_with(_decided(fitted))
     model = ModelParts(

@@ -617,13 +617,13 @@ class Judge:
         with warnings.catch_warnings():  # the fit itself warns, of the whole pool
             warnings.simplefilter("ignore")
             found = minimize_c_bound(cast, moments, self.settings, 1)
-        return self._worth(found.out_of_sample_vote)
+        return self._average_precision_of(found.out_of_sample_vote)
 
     def describe(self, training: Training, k: int) -> str:
         """One line on a calibrated voter: its score alone and with those before it."""
         names = [name for name, _ in training.named]
         name = names[k]
-        alone = self._worth(training.votes[:, k].astype(np.float64))
+        alone = self._average_precision_of(training.votes[:, k].astype(np.float64))
         there = [j for j in self.calibrators if names[j] not in training.left_out]
         so_far = self.average_precision(training.votes_of(there))
         return (
@@ -631,7 +631,7 @@ class Judge:
             f"{training.seconds[name]:.1f} s"
         )
 
-    def _worth(self, vote: NDArray[np.float64]) -> float:
+    def _average_precision_of(self, vote: NDArray[np.float64]) -> float:
         return float(Metric.of(self.like, AVERAGE_PRECISION)([vote] * self.like.n_folds)[0])
 
     @cached_property

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._compat import Interval, StrOptions, fit_context, make_sklearn_tree
 from ..._kernels import in_threads
 from ...labels import read_classes, vote_shape
-from ...validation import needs_reading, read_table, read_weights
+from ...validation import check_table, needs_reading, read_weights
 from ..estimators import Progress
 from ..sampling import BootstrapSampling, Sampling
 from .binning import Features, row_slices, signs_that_count
@@ -157,7 +157,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        X, y = read_table(self, X, y, keep_frame=self.wants_frame(X))
+        X, y = check_table(self, X, y, keep_frame=self.wants_frame(X))
         self.classes_, labels, _ = read_classes(y)
         weights, n = read_weights(sample_weight, labels), len(self.classes_)
         counts = np.ones(len(labels), np.int64)
@@ -180,7 +180,7 @@ class FastTreeClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Share of each class in the row's leaf."""
         check_is_fitted(self)
-        X = read_table(self, X, keep_frame=self.trees_.takes_frames)
+        X = check_table(self, X, keep_frame=self.trees_.takes_frames)
         return self.trees_.class_shares(X)
 
     @property
@@ -411,7 +411,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
             max_features=self.max_features,
             categorical_features=self.categorical_features,
         )
-        X, y = read_table(self, X, y, keep_frame=tree.wants_frame(X))
+        X, y = check_table(self, X, y, keep_frame=tree.wants_frame(X))
         self.classes_, labels, _ = read_classes(y)
         weights = read_weights(sample_weight, labels)
         rng = check_random_state(self.random_state)
@@ -460,7 +460,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Share of each class in the row's leaves, averaged over the trees."""
         check_is_fitted(self)
-        X = read_table(self, X, keep_frame=self.trees_.takes_frames)
+        X = check_table(self, X, keep_frame=self.trees_.takes_frames)
         return self.trees_.class_shares(X, self.n_jobs)
 
     @property
