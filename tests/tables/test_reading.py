@@ -503,6 +503,50 @@ def test_every_cell_that_can_be_quoted_comes_back(tmp_path_factory, rows, ends, 
     assert frame.to_numpy().tolist() == [["1", "2"], *rows]
 
 
+NUMBERS = st.one_of(
+    st.floats().map(repr),
+    st.integers().map(str),
+    st.text("0123456789.,-+eE xXnaif$%_()\t", max_size=9),
+)
+
+
+@given(
+    st.lists(NUMBERS, min_size=1, max_size=60),
+    st.sampled_from(",;"),
+    st.booleans(),
+    st.sampled_from([64, 1 << 20]),
+)
+def test_numbers_parsed_with_the_file_are_those_of_its_text(
+    tmp_path_factory, cells, separator, are_quoted, block
+):
+    """pyarrow parses plain numbers while it reads, which must change no bit."""
+    text = io.StringIO()
+    quoting = csv.QUOTE_ALL if are_quoted else csv.QUOTE_MINIMAL
+    rows = [[cell, cell] for cell in cells]
+    csv.writer(text, delimiter=separator, quoting=quoting).writerows([["x", "id"], *rows])
+    path = tmp_path_factory.mktemp("numbers") / "t.csv"
+    path.write_bytes(text.getvalue().encode())
+    schema = Schema((Column("x", "number"),))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(textfiles, "BLOCK", block)
+        blocks = [block() for block in read_blocks(path, schema, carried=["id"])]
+        expected = schema.encode(read_table(path, schema))["x"]
+    found = pd.concat([block.X["x"] for block in blocks])
+    np.testing.assert_array_equal(found, expected)
+    carried = [cell for block in blocks for cell in block.raw["id"].to_pylist()]
+    assert [cell or "" for cell in carried] == cells
+
+
+def test_a_cell_late_in_the_file_that_is_no_plain_number(tmp_path, small_blocks):
+    """Rows before it are not repeated, none is lost, and its column is read as text."""
+    cells = [str(i) for i in range(3000)]
+    cells[2900] = "$7"
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{x},{x}\n" for x in cells))
+    schema = Schema((Column("x", "number"), Column("y", "number")))
+    expected = [*range(2900), 7, *range(2901, 3000)]
+    assert whole(tmp_path / "t.csv", schema).to_numpy().T.tolist() == [expected] * 2
+
+
 def test_tables_of_users_have_one_reader():
     """pandas reads what is not theirs: public datasets, and the scores of `damvi bench`."""
     source = Path(damvi.__file__).parent

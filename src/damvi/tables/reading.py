@@ -270,8 +270,17 @@ def _delimited_blocks(
 ) -> Iterator[Block]:
     file = DelimitedFile(path)
     wanted = _check_columns(path, schema, file.header, carried, also)
+    as_given = {*carried, *also}
+    numbers = {
+        column.name
+        for column in schema.used
+        if column.kind == "number" and column.writing.decimal == "."
+    } - as_given
     batches: list[Any] = []
-    for batch in file.batches(_column_names(path, file.header), wanted):
+    for batch in file.batches(_column_names(path, file.header), wanted, numbers):
+        if batches and batch.schema != batches[0].schema:  # numbers are text from here on
+            yield partial(_encode_text, batches, schema, file)
+            batches = []
         for start in range(0, len(batch), ROWS):
             batches.append(batch.slice(start, ROWS))
             if sum(map(len, batches)) >= ROWS // 4:  # small blocks cost more per row
@@ -299,6 +308,10 @@ def _encode_text(batches: list[Any], schema: Schema, file: DelimitedFile) -> Row
 
 def _as_numbers(cells: Any, column: Column, file: DelimitedFile) -> Any:
     """Return the numbers in a column that was numeric at fit."""
+    import pyarrow as pa
+
+    if pa.types.is_floating(cells.type):
+        return cells.to_numpy()
     writing = column.writing
     if not writing.group and file.separator != ",":
         # The first rows of the file may have no decimals to detect the decimal sign from.

@@ -18,7 +18,7 @@ import re
 import secrets
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -208,7 +208,9 @@ class DelimitedFile:
         self.header: list[str]
         self.header, self._data_start = self._read_header(text, is_whole)
 
-    def batches(self, names: list[str], wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, names: list[str], wanted: list[str], numbers: Collection[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, all cells as text; an empty cell is null.
 
         Parameters
@@ -217,24 +219,35 @@ class DelimitedFile:
             The name of each column in the file.
         wanted : list of str
             The columns to return, in this order.
+        numbers : collection of str
+            Columns to return as doubles instead, which is faster, up to the first block
+            with a cell that is no plain number. From there on, they are text too.
         """
         import pyarrow as pa
 
         n_rows = 0
-        for block in (BLOCK, LONGEST_ROW):
+        attempts = [(numbers, BLOCK)] if numbers else []
+        for doubles, block in (*attempts, ((), BLOCK), ((), LONGEST_ROW)):
             try:
-                for batch in self._parse(names, wanted, block, n_rows):
+                for batch in self._parse(names, wanted, doubles, block, n_rows):
                     n_rows += len(batch)
                     yield batch
                 return
             except pa.ArrowInvalid as error:
+                if doubles:  # read as text, which raises whatever else is wrong
+                    continue
                 # Parse a row longer than a block again, with a larger block.
                 if block == LONGEST_ROW or "straddling" not in str(error):
                     self._count_rows()  # multi-threaded pyarrow reports no line numbers
                     raise
 
     def _parse(
-        self, names: list[str], wanted: list[str], block: int, skip: int
+        self,
+        names: list[str],
+        wanted: list[str],
+        doubles: Collection[str],
+        block: int,
+        skip: int,
     ) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
@@ -259,7 +272,10 @@ class DelimitedFile:
                     invalid_row_handler=on_wrong_width,
                 ),
                 arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
+                    column_types={
+                        name: pa.float64() if name in doubles else pa.string()
+                        for name in names
+                    },
                     include_columns=wanted,
                     null_values=[""],
                     strings_can_be_null=True,
