@@ -142,7 +142,7 @@ def run(source: Source, n: int, seed: int, n_batches: int) -> dict[str, Any]:
             batch = new.iloc[rng.choice(len(new), size, replace=False)]
             batch = batch.reset_index(drop=True)
             rows = Rows(model.schema.encode(batch), batch)
-            drift = drift_of(model, judge(rows, lambda judged: None).tally)
+            drift = drift_of(model, judge(rows, lambda judged: None).column_counts)
             assert drift is not None
             warned += bool(drift.warnings)
             shown += any(column.changed for column in drift.columns)
@@ -161,8 +161,8 @@ def shifts(model: ModelParts, seed: int) -> dict[str, Any]:
             warned = shown = 0
             for k in range(2):
                 new = change(made(size, np.random.default_rng([seed, size, k, 2])))
-                tally = model.profile.count(model.schema, model.schema.encode(new), new)
-                drift = compare(model.schema, model.profile, tally, model.target)
+                counts = model.profile.count(model.schema, model.schema.encode(new), new)
+                drift = compare(model.schema, model.profile, counts, model.target)
                 warned += bool(drift.warnings)
                 shown += any(column.changed for column in drift.columns)
             found[f"{name}|{size}"] = [2, warned, shown]

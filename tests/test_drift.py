@@ -15,7 +15,7 @@ from damvi.drift import ALPHA, DriftError, DriftWarning, chance_of, compare
 from damvi.model import fit_table, parse_metric, prepare
 from damvi.model.model import Model
 from damvi.tables import Column, Schema, TargetOfMany
-from damvi.tables.profile import LEVELS, Profile, check_profile, empty_tally, unread_cells
+from damvi.tables.profile import LEVELS, Profile, check_profile, empty_counts, unread_cells
 
 
 def table(n, seed=0, labels=True):
@@ -130,7 +130,7 @@ def test_counts_of_blocks_add_up():
     X = schema.encode(new)
     whole = profile.count(schema, X, new)
     parts = [slice(0, 100), slice(100, 101), slice(101, None)]
-    total = empty_tally(schema, 2)
+    total = empty_counts(schema, 2)
     for part in parts:
         total = total.plus(profile.count(schema, X.iloc[part], new.iloc[part]))
     for name, counts in vars(whole).items():
@@ -150,7 +150,7 @@ def test_rows_that_stand_for_many():
     some = frame.iloc[rows].reset_index(drop=True)
     weights = np.where(bad[rows], 2000 / 1500, 18_000 / 1500)
     found = Profile.learn(schema, schema.encode(some), some, weights)
-    assert 1500 < found.tally.rows < 3000
+    assert 1500 < found.counts.rows < 3000
     np.testing.assert_allclose(found.cuts[0, 3:-3], whole.cuts[0, 3:-3], rtol=0.15)
     new = table(1000, seed=3)
     now = found.count(schema, schema.encode(new), new)
@@ -165,8 +165,8 @@ def test_cells_that_are_empty_or_say_so_are_missing_and_others_unread():
     schema = Schema((column,))
     frame = cells.to_frame("x")
     profile = Profile.learn(schema, schema.encode(frame), frame)
-    assert profile.tally.missing.tolist() == [3]
-    assert profile.tally.unread.tolist() == [1]
+    assert profile.counts.missing.tolist() == [3]
+    assert profile.counts.unread.tolist() == [1]
     arrow = pa.table({"x": pa.chunked_array([["?", None, " n/a "], ["much", "5"]])})
     found = profile.count(schema, schema.encode(frame), arrow)
     assert (found.missing[0], found.unread[0]) == (3, 1)
@@ -329,15 +329,15 @@ def test_a_profile_must_fit_the_schema(model):
     assert profile.cuts.shape == (4, len(LEVELS))
 
     def changed(**parts):
-        tally = vars(profile.tally) | {k: v for k, v in parts.items() if k != "cuts"}
+        counts = vars(profile.counts) | {k: v for k, v in parts.items() if k != "cuts"}
         return Profile(
-            parts.get("cuts", profile.cuts), profile.days, type(profile.tally)(**tally)
+            parts.get("cuts", profile.cuts), profile.days, type(profile.counts)(**counts)
         )
 
     assert not check_profile(changed(cuts=profile.cuts[:, ::-1]), schema, 2)
     assert not check_profile(changed(cuts=np.full_like(profile.cuts, np.nan)), schema, 2)
-    assert not check_profile(changed(missing=-profile.tally.missing - 1), schema, 2)
-    assert not check_profile(changed(above=profile.tally.above * 2), schema, 2)
+    assert not check_profile(changed(missing=-profile.counts.missing - 1), schema, 2)
+    assert not check_profile(changed(above=profile.counts.above * 2), schema, 2)
     assert not check_profile(changed(rows=float("inf")), schema, 2)
     assert not check_profile(changed(rows=3), schema, 2)
-    assert not check_profile(changed(levels=profile.tally.levels[:1]), schema, 2)
+    assert not check_profile(changed(levels=profile.counts.levels[:1]), schema, 2)

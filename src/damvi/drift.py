@@ -29,7 +29,7 @@ from .history import Batch
 from .messages import counted
 from .report.words import percent
 from .tables import Target, listed
-from .tables.profile import Profile, Tally
+from .tables.profile import ColumnCounts, Profile
 from .tables.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -414,7 +414,7 @@ class Drift:
 def compare(
     schema: Schema,
     profile: Profile,
-    now: Tally,
+    now: ColumnCounts,
     target: Target | None = None,
     days: Floats | None = None,
 ) -> Drift:
@@ -425,14 +425,14 @@ def compare(
     schema : Schema
     profile : Profile
         The profile of the training rows.
-    now : Tally
+    now : ColumnCounts
         The counts of the new rows.
     target : Target, optional
         For the names of the decisions.
     days : ndarray of shape (dates, 2), optional
         The first and last day of each date column.
     """
-    then, used = profile.tally, schema.used
+    then, used = profile.counts, schema.used
     families = len(used) + 1  # one more for the decisions
     columns = []
     number = level = date = 0
@@ -485,7 +485,9 @@ class _Check(NamedTuple):
 class _Cells:
     """The checks of a column: shares of cells that may have grown."""
 
-    def __init__(self, column: Column, place: int, then: Tally, now: Tally) -> None:
+    def __init__(
+        self, column: Column, place: int, then: ColumnCounts, now: ColumnCounts
+    ) -> None:
         self._column, self._then, self._now = column, then, now
         missing, unread = now.missing[place], now.unread[place]
         before, not_read = then.missing[place], then.unread[place]
@@ -527,8 +529,8 @@ class _Cells:
                 self.checks.append(_Check(kind, now, known, then, of, words))
         ends = [*np.flatnonzero(np.diff(cuts) > 0).tolist(), last]
         upto = [
-            1 - tally.above[place, ends] / max(n, 1)
-            for tally, n in ((self._then, of), (self._now, known))
+            1 - counts.above[place, ends] / max(n, 1)
+            for counts, n in ((self._then, of), (self._now, known))
         ]
         return [_number(cut) for cut in cuts[ends].tolist()], np.array(upto), distance
 
@@ -537,7 +539,7 @@ class _Cells:
         known, of = self._known
         names = self._column.categories
         counts = [
-            tally.levels[start : start + len(names)] for tally in (self._then, self._now)
+            counts.levels[start : start + len(names)] for counts in (self._then, self._now)
         ]
         # In training, no category was new. The expected share of new ones is that of
         # categories seen only once (Good-Turing).
@@ -586,7 +588,7 @@ def _in_category(name: str, now: float, rows: float, then: float, of: float) -> 
 
 
 def _decisions(
-    then: Tally, now: Tally, target: Target | None, families: int
+    then: ColumnCounts, now: ColumnCounts, target: Target | None, families: int
 ) -> list[Finding]:
     """How the decisions differ; empty if they were not counted."""
     of, rows = float(then.decided.sum()), float(now.decided.sum())

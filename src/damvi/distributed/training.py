@@ -212,8 +212,8 @@ def train_on_cluster(
     del rows  # the raw labels are no longer needed
     checkpoint = None
     if fit.repeatable:  # otherwise no fit could resume from these voters
-        prints = cluster.each("fingerprint", work.fingerprint_of, coded)
-        whole = cluster.total("add-fingerprints", work.add_fingerprints, prints)
+        fingerprints = cluster.each("fingerprint", work.fingerprint_of, coded)
+        whole = cluster.total("add-fingerprints", work.add_fingerprints, fingerprints)
         key = key_of(tree, features.binning, plan, cluster.result(whole))
         checkpoint = Checkpoint(cache, key)
     grow = partial(_grow_lots, cluster, tree, plan, coded, there)

@@ -29,7 +29,7 @@ from ..decision.calibration import ClassCurves
 from ..decision.guarantees import RATES
 from ..labels import MAX_CLASSES, Labels, vote_shape
 from ..tables import Schema, Target, TargetOfMany
-from ..tables.profile import Profile, Tally, check_profile
+from ..tables.profile import ColumnCounts, Profile, check_profile
 from ..voters import BaggedVoters, PoolVoters
 from ..voters.trees.estimators import TreeVoters
 from ..voting import DAMVIVotingClassifier
@@ -628,7 +628,7 @@ def write_model_parts(writer: Writer, model: ModelParts) -> dict[str, Json]:
 
 def _write_profile(writer: Writer, profile: Profile) -> Json:
     kept = {"cuts": profile.cuts, "days": profile.days}
-    return writer.state(kept | vars(profile.tally))
+    return writer.state(kept | vars(profile.counts))
 
 
 def read_model_parts(
@@ -668,7 +668,7 @@ def read_model_parts(
     profile = None
     if stored["profile"] is not None:
         kept = reader.state(stored["profile"])
-        profile = Profile(kept.pop("cuts"), kept.pop("days"), Tally(**kept))
+        profile = Profile(kept.pop("cuts"), kept.pop("days"), ColumnCounts(**kept))
         if not check_profile(profile, schema, target.n_classes):
             raise ModelFileError("its column profile is invalid")
     return ModelParts(classifier, schema, target, training, scores, made, profile)

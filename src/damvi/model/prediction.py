@@ -35,7 +35,7 @@ from ..evaluation import (
 from ..history import add_batch
 from ..io import ModelParts
 from ..tables import Rows, check_carried, label_texts
-from ..tables.profile import Tally, date_range
+from ..tables.profile import ColumnCounts, date_range
 from ..validation import require_number_of_rows
 from .guarantee import votes_of
 from .table import as_frame, is_path, rows_in_blocks
@@ -79,7 +79,7 @@ class Block:
     """
 
     counts: NDArray[np.intp]
-    tally: Tally | None
+    column_counts: ColumnCounts | None
     made: list[Any]
 
 
@@ -138,7 +138,7 @@ class Judge:
 
     def _count(
         self, rows: Rows, counts: NDArray[np.intp], most: int | None
-    ) -> Tally | None:
+    ) -> ColumnCounts | None:
         profile = self.model.profile
         if profile is None:
             return None
@@ -348,17 +348,17 @@ def predict(
     in_memory = not is_path(table)  # voted on by several threads
     jobs = 1 if in_memory else max(1, effective_n_jobs(n_jobs or -1))
     judge = Judge(model, carried, n_jobs if in_memory else 1)
-    tally: Tally | None = None
+    now: ColumnCounts | None = None
     made: list[Any] = []
     rows = _rows_of(model, table, judge.carried)
     for block in judge.blocks(rows, judge.frame if in_memory else judge.batch, jobs):
-        tally = block.tally if tally is None else tally.plus(block.tally)
+        now = block.column_counts if now is None else now.plus(block.column_counts)
         if best is None or in_memory:
             made += block.made
         else:
             for batch in block.made:
                 best.add(batch)
-    warn_of_drift(drift_of(model, tally), strict, stacklevel=4)
+    warn_of_drift(drift_of(model, now), strict, stacklevel=4)
     if not in_memory:
         whole = pa.Table.from_batches(made) if best is None else best.rows
         frame: pd.DataFrame = whole.to_pandas()
@@ -405,11 +405,11 @@ def note_on_training_rows(model: ModelParts, X: pd.DataFrame) -> str:
     )
 
 
-def drift_of(model: ModelParts, tally: Tally | None) -> Drift | None:
+def drift_of(model: ModelParts, now: ColumnCounts | None) -> Drift | None:
     """The drift since training; None if the model has no profile."""
-    if model.profile is None or tally is None:
+    if model.profile is None or now is None:
         return None
-    return compare(model.schema, model.profile, tally, model.target)
+    return compare(model.schema, model.profile, now, model.target)
 
 
 def warn_of_drift(drift: Drift | None, strict: bool, stacklevel: int = 2) -> None:
@@ -444,12 +444,12 @@ def find_drift(
         return days, judged.vote
 
     days = np.tile([np.inf, -np.inf], (len(dates), 1))
-    tally: Tally | None = None
+    now: ColumnCounts | None = None
     votes, hashes, labels = [], [], []
     for rows in _rows_of(model, table, also=[answers]):
         found = rows()
         block = judge(found, look)
-        tally = block.tally if tally is None else tally.plus(block.tally)
+        now = block.column_counts if now is None else now.plus(block.column_counts)
         for own, vote in block.made:
             votes.append(vote)
             if own:
@@ -458,14 +458,14 @@ def find_drift(
         hashes.append(value_hashes(found.X))
         labels.append(_answers(model, found.raw, answers, needed=target is not None))
     days[~np.isfinite(days)] = np.nan
-    if tally is None or not tally.rows:
+    if now is None or not now.rows:
         raise ValueError("the table has no rows")
     values, truth = np.concatenate(hashes), np.concatenate(labels)
     judged = with_votes(model, values, np.concatenate(votes))
     # As in the profile: decisions on training rows are out of sample.
-    decided = np.bincount(judged.decided[judged.has_vote], minlength=len(tally.decided))
-    tally = replace(tally, decided=decided.astype(np.float64))
-    drift = compare(model.schema, model.profile, tally, model.target, days)
+    decided = np.bincount(judged.decided[judged.has_vote], minlength=len(now.decided))
+    now = replace(now, decided=decided.astype(np.float64))
+    drift = compare(model.schema, model.profile, now, model.target, days)
     expected = expected_of(model, judged, label_shift=label_shift)
     answered = judged.has_vote & (truth >= 0)
     achieved: dict[str, float] = {}

@@ -31,7 +31,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class ColumnCounts:
     """Additive counts of rows.
 
     Attributes
@@ -56,11 +56,11 @@ class Tally:
     levels: Floats
     decided: Floats
 
-    def plus(self, other: Tally | None) -> Tally:
+    def plus(self, other: ColumnCounts | None) -> ColumnCounts:
         """Return the sum of both counts."""
         if other is None:
             return self
-        return Tally(
+        return ColumnCounts(
             *(getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
         )
 
@@ -78,7 +78,7 @@ class Profile:
         Values of each numeric column at :data:`LEVELS`, with ties.
     days : ndarray of shape (dates, 2)
         First and last day of each date column, since 1970.
-    tally : Tally
+    counts : ColumnCounts
         Counts of the training rows, scaled up if they were sampled.
 
     Examples
@@ -88,7 +88,7 @@ class Profile:
     >>> frame = pd.DataFrame({"size": [1.5, 4, None], "kind": ["a", "b", "a"]})
     >>> schema = Schema.infer(frame, "fraud")
     >>> profile = Profile.learn(schema, schema.encode(frame), frame)
-    >>> profile.tally.missing, profile.cuts[0, [0, -1]], profile.tally.levels
+    >>> profile.counts.missing, profile.cuts[0, [0, -1]], profile.counts.levels
     (array([1., 0.]), array([1.5, 4. ]), array([2., 1.]))
     >>> new = pd.DataFrame({"size": ["7", "big"], "kind": ["c", "b"]})
     >>> now = profile.count(schema, schema.encode(new), new)
@@ -98,7 +98,7 @@ class Profile:
 
     cuts: Floats
     days: Floats
-    tally: Tally
+    counts: ColumnCounts
 
     @classmethod
     def learn(
@@ -131,13 +131,13 @@ class Profile:
         cuts = np.array([_cuts(X[name].to_numpy(), weights) for name in numbers])
         days = np.array([date_range(column, raw[column.name]) for column in dates])
         cuts, days = cuts.reshape(-1, len(LEVELS)), days.reshape(-1, 2)
-        profile = cls(cuts, days, empty_tally(schema, 2))
-        return replace(profile, tally=profile.count(schema, X, raw, weights))
+        profile = cls(cuts, days, empty_counts(schema, 2))
+        return replace(profile, counts=profile.count(schema, X, raw, weights))
 
     def with_decisions(self, decided: NDArray[np.intp], n_classes: int) -> Profile:
         """Return the profile with the number of rows predicted as each class."""
         counts = np.bincount(decided, minlength=n_classes).astype(np.float64)
-        return replace(self, tally=replace(self.tally, decided=counts))
+        return replace(self, counts=replace(self.counts, decided=counts))
 
     def count(
         self,
@@ -147,7 +147,7 @@ class Profile:
         weights: Floats | None = None,
         decided: NDArray[np.intp] | None = None,
         most: int | None = None,
-    ) -> Tally:
+    ) -> ColumnCounts:
         """Count rows, for comparison with the training rows.
 
         Parameters
@@ -167,7 +167,7 @@ class Profile:
         rows = None if most is None else some_rows(len(X), most)
         if rows is not None:
             X = X.iloc[rows]
-        found = empty_tally(schema, len(self.tally.decided))
+        found = empty_counts(schema, len(self.counts.decided))
         number = level = 0
         for place, column in enumerate(schema.used):
             cells = _some(raw[column.name], rows)
@@ -204,13 +204,13 @@ def some_rows(n: int, most: int) -> NDArray[np.intp] | None:
     return np.sort(rows)
 
 
-def empty_tally(schema: Schema, n_classes: int) -> Tally:
+def empty_counts(schema: Schema, n_classes: int) -> ColumnCounts:
     """Return counts of zero rows."""
     used = schema.used
     kinds = [column.kind for column in used]
     n, cuts = len(used), (kinds.count("number"), len(LEVELS))
     levels = sum(len(column.categories) for column in used if column.kind == "category")
-    return Tally(
+    return ColumnCounts(
         0.0,
         np.zeros(n),
         np.zeros(n),
@@ -223,29 +223,29 @@ def empty_tally(schema: Schema, n_classes: int) -> Tally:
 
 def check_profile(profile: Profile, schema: Schema, n_classes: int) -> bool:
     """Whether a profile from a file is consistent with the schema."""
-    tally, none = profile.tally, empty_tally(schema, n_classes)
+    counts, none = profile.counts, empty_counts(schema, n_classes)
     n_dates = [column.kind for column in schema.used].count("date")
     shaped = [(profile.cuts, none.below.shape), (profile.days, (n_dates, 2))]
-    counts = [one.name for one in fields(Tally) if one.name != "rows"]
-    shaped += [(getattr(tally, name), getattr(none, name).shape) for name in counts]
+    names = [one.name for one in fields(ColumnCounts) if one.name != "rows"]
+    shaped += [(getattr(counts, name), getattr(none, name).shape) for name in names]
     for array, shape in shaped:
         known = isinstance(array, np.ndarray) and array.dtype == np.float64
         if not known or array.shape != shape:
             return False
-    rows: Any = tally.rows
+    rows: Any = counts.rows
     if not isinstance(rows, float) or not 1 <= rows < 2**62:
         return False
     # Decisions are counted on all rows, even if the rest is sampled.
-    most = {name: 2.0**62 if name == "decided" else rows * (1 + 1e-9) for name in counts}
-    for name in counts:
-        found = getattr(tally, name)
+    most = {name: 2.0**62 if name == "decided" else rows * (1 + 1e-9) for name in names}
+    for name in names:
+        found = getattr(counts, name)
         if not ((found >= 0) & (found <= most[name])).all():
             return False
     if not np.isfinite(profile.cuts).all() or (np.diff(profile.cuts) < 0).any():
         return False
-    read = rows * (1 + 1e-9) - tally.missing - tally.unread
+    read = rows * (1 + 1e-9) - counts.missing - counts.unread
     numbers = [column.kind == "number" for column in schema.used]
-    values = (tally.below + tally.above).max(axis=1, initial=0.0)
+    values = (counts.below + counts.above).max(axis=1, initial=0.0)
     if (read < 0).any() or (values > read[numbers] + 1e-6).any():
         return False
     first, last = profile.days.T
