@@ -239,7 +239,7 @@ class Labels:
         return np.asarray((weight.max() / weight) ** balance)
 
     def rare(self, sizes: NDArray[Any]) -> NDArray[np.bool_]:
-        """Mask of the classes with fewer rows than average.
+        """Mask of the classes whose size (rows, or weight) is below average.
 
         With two classes, the positive one.
         """

@@ -3,7 +3,7 @@
 Step 2 gives more weight to the positives that the plain (equally weighted) vote misses.
 The weight of each positive is multiplied, once, by exp(-margin), where the margin is that
 of the plain vote: a positive that all voters miss gains a factor e, and one that all find
-loses it. With three or more classes, this holds for the rows of each class with fewer rows
+loses it. With three or more classes, this holds for the rows of each class with less weight
 than average.
 
 No voter is trained here, so trying other settings on the same votes takes milliseconds.

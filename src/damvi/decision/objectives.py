@@ -1,8 +1,10 @@
 """Objectives of the threshold, and the search for the threshold that is best by one.
 
 An objective defines which of two decisions is better. To add one, write a subclass of
-:class:`Objective` and add it to :func:`parse_objective`. For two classes, all possible
-thresholds are compared in one sort; with few positives, on expected counts.
+:class:`Objective`, list it in :data:`OBJECTIVES`, and add the way users write it to
+:func:`parse_objective`; for tables, to ``parse_metric`` of ``damvi.model`` too. For two
+classes, all possible thresholds are compared in one sort; with few positives, on expected
+counts.
 """
 
 from __future__ import annotations
@@ -503,6 +505,10 @@ class Cost(Objective):
 @dataclass(frozen=True, eq=False)
 class Untuned(Fixed):
     """The sign of the vote, including the intercept if one was fitted."""
+
+
+OBJECTIVES = (Cost, FBeta, Factors, Fixed, Flags, Floor, MacroF1, Untuned)
+"""Those that a model file may hold."""
 
 
 def parse_objective(threshold: Any, n_classes: int = 2) -> Objective:

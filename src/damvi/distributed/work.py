@@ -235,7 +235,7 @@ def add_all(add: Callable[..., Any], *values: Any) -> Any:
 
 
 def work_on(block: CodedBlock, asked: Callable[..., Any], given: list[Any]) -> list[Any]:
-    """Yield the result of ``work`` on each piece of a partition, in order."""
+    """Return what ``asked`` returns for each piece of a partition, in order."""
     return [asked(*given, piece) for piece in pieces(block)]
 
 

@@ -77,7 +77,7 @@ def take_apart(kind: str, model: Any) -> tuple[dict[str, Any], Parts]:
     read, check, _ = LIBRARIES[package]
     params = dict(model.get_params(deep=False))
     try:
-        check_params(kind, dict(params))
+        check_booster_params(kind, dict(params))
         parts = read(model)
         if parts:
             check(parts)
@@ -102,7 +102,7 @@ def put_together(kind: str, params: dict[str, Any], parts: Parts) -> Any:
         ) from error
     _, check, rebuild = LIBRARIES[package]
     try:
-        check_params(kind, params)
+        check_booster_params(kind, params)
         model = cls(**params)
         if parts:
             check(parts)
@@ -138,7 +138,7 @@ LIGHTGBM_ALSO = {
 """LightGBM options beyond the constructor's; none refers to a file or a machine."""
 
 
-def check_params(kind: str, params: dict[str, Any]) -> None:
+def check_booster_params(kind: str, params: dict[str, Any]) -> None:
     """Check the constructor parameters that affect predictions.
 
     LightGBM joins its parameters into one line of text, so a space in a value would inject

@@ -36,18 +36,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from ..decision import (
-    Calibrator,
-    Cost,
-    Factors,
-    FBeta,
-    Fixed,
-    Flags,
-    Floor,
-    MacroF1,
-    Tuning,
-    Untuned,
-)
+from ..decision import Calibrator, Tuning
 from ..decision.calibration import (
     BetaCurve,
     ClassCurves,
@@ -57,6 +46,7 @@ from ..decision.calibration import (
     Platt,
     ProbabilityCurve,
 )
+from ..decision.objectives import OBJECTIVES
 from ..tables.encoding import Levels, Words
 from ..validation import Categories, HashedCategories
 from ..voters import (
@@ -530,26 +520,20 @@ OURS = _by_name(
 )
 """Stored as their attributes."""
 RECORDS = _by_name(
+    *OBJECTIVES,
     BaggedVoters,
     BetaCurve,
     Binning,
     Calibrator,
     Categories,
     ClassCurves,
-    Cost,
-    FBeta,
-    Factors,
     Features,
-    Fixed,
-    Flags,
-    Floor,
     Forest,
     HashedCategories,
     Isotonic,
     Knots,
     Levels,
     Line,
-    MacroF1,
     PlainVoteComparison,
     Platt,
     PoolVoters,
@@ -557,7 +541,6 @@ RECORDS = _by_name(
     Rates,
     TreeVoters,
     Tuning,
-    Untuned,
     Words,
 )
 """Dataclasses, stored as their fields."""

@@ -221,7 +221,9 @@ def _as_metric(threshold: Any, target: Target) -> Metric:
             return replace(usual, name=f"f{beta:g}", threshold=("fbeta", beta))
         case FBeta() | MacroF1() if not isinstance(objective, Fixed):
             return usual
-    return replace(usual, threshold=threshold)
+        case Fixed():
+            return replace(usual, threshold=threshold)
+    return replace(usual, name=objective.name, threshold=threshold)
 
 
 @dataclass(frozen=True, eq=False)

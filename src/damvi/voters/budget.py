@@ -138,7 +138,7 @@ def train_in_time(
 
 @dataclass(eq=False)
 class _Schedule:
-    """Decides which voter to train next, and whether there is enough time for it.
+    """Decides whether there is enough time for the next voter of the list.
 
     The remaining folds of accepted voters come first, one voter after the other. When a
     thread is idle, the next voter is tried on its first fold.
