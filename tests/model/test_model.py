@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import damvi
+from damvi.decision.objectives import Objective
 from damvi.model import as_metric, comparison, parse_metric
 
 from ..cli.conftest import crops, fraud, run
@@ -344,6 +345,19 @@ def test_thresholds_in_any_words(threshold, name):
     damvi.decision.parse_objective(metric.threshold)
     if name == "cost":
         assert metric == parse_metric("cost", (1.0, 20.0))
+
+
+def test_an_objective_of_ones_own_is_named_as_such():
+    class Informedness(Objective):
+        name = "informedness"
+
+        def value(self, counts):
+            return counts.recall - counts.alarms / counts.negatives
+
+    target = damvi.tables.Target("y", "0", "1")
+    metric = as_metric(Informedness(), target, 1000)
+    assert (metric.name, metric.measure) == ("informedness", "f1")
+    assert isinstance(metric.threshold, Informedness)
 
 
 def test_thresholds_that_do_not_go_with_the_classes():
