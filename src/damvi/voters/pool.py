@@ -12,7 +12,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -341,7 +341,8 @@ class Training:
     votes : ndarray of shape (n, K) or (n, K, C)
         Out-of-fold votes, as far as they have been cast.
     keeps_on_disk : bool
-        Whether large models wait on disk until all are trained; see :class:`ModelOnDisk`.
+        Whether large models of many rows wait on disk until all are trained; see
+        :class:`ModelOnDisk`.
     models : dict of int to classifier or ModelOnDisk
         Models trained on all rows. Models of folds are not kept.
     done : set of (int, int)
@@ -409,7 +410,7 @@ class Training:
             params,
             seed,
             votes,
-            keeps_on_disk and len(targets) >= MANY_ROWS,
+            keeps_on_disk,
         )
 
     def task(self, k: int, fold: int) -> tuple[Any, ...]:
@@ -448,7 +449,8 @@ class Training:
         self.done.add((k, fold))
         if fold == ALL_ROWS:
             model = trained.model
-            self.models[k] = put_on_disk(model) if self.keeps_on_disk else model
+            waits = self.keeps_on_disk and self.is_large
+            self.models[k] = put_on_disk(model) if waits else model
             return False
         self.votes[self.folds == fold, k] = trained.vote
         return name not in self.left_out and not set(self.to_do(k)) - {ALL_ROWS}
@@ -539,7 +541,8 @@ class ModelOnDisk:
         arrays = [bytearray(size) for size in self.sizes]
         self.file.seek(0)
         for array in arrays:
-            self.file.readinto(array)
+            if self.file.readinto(array) != len(array):
+                raise OSError("the temporary file of a model was cut off during the fit")
         return pickle.loads(self.rest, buffers=arrays)  # nosec B301: our own, a moment old
 
 
@@ -552,12 +555,17 @@ def put_on_disk(model: Any) -> Any:
         sizes = [array.nbytes for array in arrays]
         if sum(sizes) < LARGE_MODEL:
             return model
-        waiting = ModelOnDisk(rest, sizes, tempfile.TemporaryFile())  # noqa: SIM115
-        waiting.file.writelines(arrays)
-        waiting.file.flush()
-        return waiting
-    except (OSError, pickle.PicklingError):
+        file = tempfile.TemporaryFile()  # noqa: SIM115
+    except Exception:  # pickling runs the code of the model
         return model
+    try:
+        file.writelines(arrays)
+        file.flush()
+    except OSError:
+        with suppress(OSError):  # closing tries to write the rest
+            file.close()
+        return model
+    return ModelOnDisk(rest, sizes, file)
 
 
 @dataclass(eq=False)
