@@ -342,9 +342,8 @@ def fit_file(
         show_table(output, data, table, 0 if aside is None else len(aside.rows))
         for note in (*table.notes, *plan.notes):
             output.note(note)
-        n_shown = len(table.warnings)
         found = train(plan, output.note)
-    for text in table.warnings[n_shown:]:
+    for text in found.doubts:
         output.note(f"Note: {text}")
     _save(output, found, out)
     return found.model

@@ -295,13 +295,12 @@ class Prepared:
             return None
         return self.profile.with_decisions(decided, self.target.n_classes)
 
-    def doubt(self, figures: Mapping[str, Any]) -> None:
-        """Add a warning if the scores of a model are too good to be true."""
+    def doubts(self, figures: Mapping[str, Any]) -> list[str]:
+        """A warning if the scores of a model are too good to be true."""
         names = {"f1": "F1", "ap": "AP", "macro_f1": "macro F1", "macro_ap": "macro AP"}
         found = {name: figures[key].value for key, name in names.items() if key in figures}
         warning = too_good(found, self.X, self.y, self.schema)
-        if warning:
-            self.warnings.append(f"LEAKAGE? {warning}")
+        return [f"LEAKAGE? {warning}"] if warning else []
 
 
 def prepare(

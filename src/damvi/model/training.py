@@ -180,14 +180,13 @@ def fit(
     command = _command(table, given)
     try:
         plan = plan_fit(table, **options_like(like, given), command=command)
-        said = list(plan.table.warnings)
-        for text in said:
+        for text in plan.table.warnings:
             warnings.warn(in_python(text), UserWarning, stacklevel=2)
         found = train(plan)
     except ValueError as error:
         error.args = (in_python(str(error)), *error.args[1:])
         raise
-    for text in found.table.warnings[len(said) :]:
+    for text in found.doubts:
         warnings.warn(in_python(text), UserWarning, stacklevel=2)
     promised = found.model.scores.get(GUARANTEE)
     if promised is not None and promised["threshold"] is None:
@@ -323,12 +322,16 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A model, its training data, and the comparison with baselines."""
+    """A model, its training data, and the comparison with baselines.
+
+    ``doubts`` has a warning if the scores are too good to be true.
+    """
 
     model: ModelParts
     table: Prepared
     metric: Metric
     comparison: Comparison
+    doubts: list[str]
 
 
 def plan_fit(
@@ -362,8 +365,8 @@ def plan_fit(
     verbose : bool, default=False
         Show progress bars.
     **options
-        As for :func:`fit`. Only the columns of ``like`` are used here; its settings come
-        from :func:`options_like`.
+        As for :func:`fit`. The settings of ``like`` are not used here; they come from
+        :func:`options_like`.
     """
     usual = _usual()
     unknown = sorted(options.keys() - usual.keys())
@@ -493,10 +496,12 @@ def train(plan: Plan, say: Callable[[str], None] = lambda text: None) -> Fit:
         Called with notes on what was decided.
     """
     table, aside = plan.table, plan.aside
+    doubts: list[str] = []
     if plan.in_blocks:
         model, comparison = fit_dataset(table, plan.metric, **plan.options)
     else:
         model, comparison = fit_table(table, plan.metric, say=say, **plan.options)
+        doubts = table.doubts(comparison.figures[OURS])
     if aside is not None:
         judged, _ = judge(model, aside.rows, new=True)
         what = aside.rate, aside.level, aside.confidence, aside.basis
@@ -506,10 +511,10 @@ def train(plan: Plan, say: Callable[[str], None] = lambda text: None) -> Fit:
         else:
             model = decide_by(model, found)
     scores = model.scores
-    scores.update(warnings=list(table.warnings), notes=list(table.notes))
+    scores.update(warnings=[*table.warnings, *doubts], notes=list(table.notes))
     if plan.like is not None:
         scores["older"] = promises(plan.like, scores)
-    return Fit(model, table, plan.metric, comparison)
+    return Fit(model, table, plan.metric, comparison, doubts)
 
 
 def _settings(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
@@ -701,7 +706,6 @@ def fit_table(
     vote = _calibrated_vote(classifier)
     fitted = FittedVote(classifier)
     comparison = compare_with_peers(table, fitted, vote, metric, peers, ours, advice)
-    table.doubt(comparison.figures[OURS])
     known = comparison.threshold, comparison.probability, comparison.blocks
     training = TrainingRows(row_hashes(table.X, table.y), vote, table.labels, *known)
     scores = _scores(table, metric, classifier, comparison) | {"leaderboard": board}
