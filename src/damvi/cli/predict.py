@@ -268,7 +268,7 @@ def _write(
         return csv_lines(batch) if kind == ".csv" and best is None else batch
 
     counts: Any = [0] * len(judge.labels)
-    now: ColumnCounts | None = None
+    total: ColumnCounts | None = None
     n_best = 0
     origin: list[str] = []
 
@@ -278,7 +278,7 @@ def _write(
         return found
 
     def write_rows(some: list[Path], file: IO[bytes]) -> None:
-        nonlocal counts, now, n_best
+        nonlocal counts, total, n_best
         rows = (rows for one in some for rows in read_blocks(one, model.schema, carried))
         if not origin:
             rows = (block if n else partial(look, block) for n, block in enumerate(rows))
@@ -293,7 +293,11 @@ def _write(
                     else:
                         best.add(piece)
                 counts = [a + int(b) for a, b in zip(counts, block.counts, strict=True)]
-                now = block.column_counts if now is None else now.plus(block.column_counts)
+                total = (
+                    block.column_counts
+                    if total is None
+                    else total.plus(block.column_counts)
+                )
             if best is not None and any(counts):
                 rows_of_best = best.rows
                 n_best = len(rows_of_best)
@@ -318,7 +322,7 @@ def _write(
             raise ValueError(f"{files[0]} has a header but no rows")
         if origin[0]:
             output.note(origin[0])
-        drift = drift_of(model, now)
+        drift = drift_of(model, total)
         _report_drift(drift, strict, output)
     n = sum(counts) if best is None else n_best
     return dict(zip(judge.labels, counts, strict=True)), n, drift

@@ -348,17 +348,17 @@ def predict(
     in_memory = not is_path(table)  # voted on by several threads
     jobs = 1 if in_memory else max(1, effective_n_jobs(n_jobs or -1))
     judge = Judge(model, carried, n_jobs if in_memory else 1)
-    now: ColumnCounts | None = None
+    total: ColumnCounts | None = None
     made: list[Any] = []
     rows = _rows_of(model, table, judge.carried)
     for block in judge.blocks(rows, judge.frame if in_memory else judge.batch, jobs):
-        now = block.column_counts if now is None else now.plus(block.column_counts)
+        total = block.column_counts if total is None else total.plus(block.column_counts)
         if best is None or in_memory:
             made += block.made
         else:
             for batch in block.made:
                 best.add(batch)
-    warn_of_drift(drift_of(model, now), strict, stacklevel=4)
+    warn_of_drift(drift_of(model, total), strict, stacklevel=4)
     if not in_memory:
         whole = pa.Table.from_batches(made) if best is None else best.rows
         frame: pd.DataFrame = whole.to_pandas()
@@ -444,12 +444,12 @@ def find_drift(
         return days, judged.vote
 
     days = np.tile([np.inf, -np.inf], (len(dates), 1))
-    now: ColumnCounts | None = None
+    total: ColumnCounts | None = None
     votes, hashes, labels = [], [], []
     for rows in _rows_of(model, table, also=[answers]):
         found = rows()
         block = judge(found, look)
-        now = block.column_counts if now is None else now.plus(block.column_counts)
+        total = block.column_counts if total is None else total.plus(block.column_counts)
         for own, vote in block.made:
             votes.append(vote)
             if own:
@@ -458,14 +458,14 @@ def find_drift(
         hashes.append(value_hashes(found.X))
         labels.append(_answers(model, found.raw, answers, needed=target is not None))
     days[~np.isfinite(days)] = np.nan
-    if now is None or not now.rows:
+    if total is None or not total.rows:
         raise ValueError("the table has no rows")
     values, truth = np.concatenate(hashes), np.concatenate(labels)
     judged = with_votes(model, values, np.concatenate(votes))
     # As in the profile: decisions on training rows are out of sample.
-    decided = np.bincount(judged.decided[judged.has_vote], minlength=len(now.decided))
-    now = replace(now, decided=decided.astype(np.float64))
-    drift = compare(model.schema, model.profile, now, model.target, days)
+    decided = np.bincount(judged.decided[judged.has_vote], minlength=len(total.decided))
+    total = replace(total, decided=decided.astype(np.float64))
+    drift = compare(model.schema, model.profile, total, model.target, days)
     expected = expected_of(model, judged, label_shift=label_shift)
     answered = judged.has_vote & (truth >= 0)
     achieved: dict[str, float] = {}

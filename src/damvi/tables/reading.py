@@ -42,7 +42,8 @@ class Rows(NamedTuple):
     X : DataFrame
         The encoded rows.
     raw : DataFrame, or Arrow table or batch
-        The same rows, raw: the columns that the model uses, and those carried along.
+        The same rows, as in the file: the columns that the model uses, and those carried
+        along. Numbers may be text or doubles, from one block to the next.
     """
 
     X: pd.DataFrame
@@ -279,18 +280,18 @@ def _delimited_blocks(
     batches: list[Any] = []
     for batch in file.batches(_column_names(path, file.header), wanted, numbers):
         if batches and batch.schema != batches[0].schema:  # numbers are text from here on
-            yield partial(_encode_text, batches, schema, file)
+            yield partial(_encode_cells, batches, schema, file)
             batches = []
         for start in range(0, len(batch), ROWS):
             batches.append(batch.slice(start, ROWS))
             if sum(map(len, batches)) >= ROWS // 4:  # small blocks cost more per row
-                yield partial(_encode_text, batches, schema, file)
+                yield partial(_encode_cells, batches, schema, file)
                 batches = []
     if batches:
-        yield partial(_encode_text, batches, schema, file)
+        yield partial(_encode_cells, batches, schema, file)
 
 
-def _encode_text(batches: list[Any], schema: Schema, file: DelimitedFile) -> Rows:
+def _encode_cells(batches: list[Any], schema: Schema, file: DelimitedFile) -> Rows:
     import pyarrow as pa
 
     table = pa.Table.from_batches(batches)

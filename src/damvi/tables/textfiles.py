@@ -211,7 +211,7 @@ class DelimitedFile:
     def batches(
         self, names: list[str], wanted: list[str], numbers: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, all cells as text; an empty cell is null.
+        """Yield the rows in order, cells as text; an empty cell is null.
 
         Parameters
         ----------
@@ -221,7 +221,8 @@ class DelimitedFile:
             The columns to return, in this order.
         numbers : collection of str
             Columns to return as doubles instead, which is faster, up to the first block
-            with a cell that is no plain number. From there on, they are text too.
+            with a cell that is no plain number. From there on, they are text too, and
+            pyarrow reads the file a second time.
         """
         import pyarrow as pa
 
