@@ -98,8 +98,9 @@ class DAMVIClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Whether to draw with replacement. If so, rows are drawn in proportion to
         ``sample_weight``, and voters are weighted by how often each row was drawn; without
         replacement, rows are drawn uniformly, and voters are passed ``sample_weight``.
-        "poisson" draws each row independently, with the same mean count; tables beyond
-        memory are always sampled this way.
+        "poisson" draws each row independently, with the same mean count. Tables beyond
+        memory, and on a cluster, are always sampled this way; a fit in memory that is too
+        gives the same model, bit by bit.
     stratified : bool, default=False
         Whether to sample each class separately, so that every voter sees positives even if
         they are very rare.

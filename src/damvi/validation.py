@@ -418,7 +418,7 @@ class Categories:
     def learn(cls, X: Any) -> Categories:
         return cls(
             tuple(
-                _learn(labels_and_codes(X[name])[0]) if is_categorical(X[name]) else None
+                _learn(labels_and_places(X[name])[0]) if is_categorical(X[name]) else None
                 for name in X.columns
             )
         )
@@ -467,7 +467,7 @@ class FrameTable:
             if known is None:
                 values[:, f] = _numbers(part[name], name)
             else:
-                labels, codes = labels_and_codes(part[name], name)
+                labels, codes = labels_and_places(part[name], name)
                 values[:, f] = numbers_of(known, labels, codes)
         return values
 
@@ -502,7 +502,7 @@ def numbers_of(
     return np.append(numbers, np.nan)[codes]
 
 
-def labels_and_codes(column: Any, name: Any = None) -> tuple[list[Any], NDArray[Any]]:
+def labels_and_places(column: Any, name: Any = None) -> tuple[list[Any], NDArray[Any]]:
     """The categories of a column, and the position of each row's (-1 if missing)."""
     if not has_categories(column) and not _is_text_or_missing(column):
         raise ValueError(

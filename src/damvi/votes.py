@@ -422,7 +422,11 @@ def signed_votes(votes: NDArray[Any], targets: NDArray[Any]) -> Signed:
 
 
 def emphasis(margin: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
-    """Factor of a positive's weight in step 2, given the margin of the plain vote."""
+    """Factor of a row's weight in step 2, given the margin of the plain vote.
+
+    It applies to positives, and with three or more classes to those of
+    :meth:`~damvi.labels.Labels.reweighted`.
+    """
     factor: NDArray[np.float64] = np.exp(-strength * margin)
     return factor
 
@@ -508,8 +512,10 @@ def out_of_bag_vote(
     """Vote on each row by out-of-bag voters, with weights that do not know its label.
 
     ``out_of_bag`` has one bit for each voter and row (see :func:`numpy.packbits`). The vote
-    is NaN if no voter is out of bag. ``n_rows`` is the number of rows that the weights were
-    learned from, if more than are given here. For the rest, see :func:`out_of_fold_vote`.
+    is NaN if no voter is out of bag. The voters trained on a row are left out, and the
+    weights of the others are adapted (:func:`weigh_without`) unless rows outnumber voters
+    by far. ``n_rows`` is the number of rows that the weights were learned from, if more
+    than are given here. For the rest, see :func:`out_of_fold_vote`.
     """
     kind = kind_of(votes)
     kernels = KERNELS[kind]

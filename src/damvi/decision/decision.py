@@ -123,6 +123,10 @@ class Decision:
 
     @cached_property
     def out_of_sample_vote(self) -> NDArray[np.float64]:
+        """The vote on the training rows that threshold and probability are learned from.
+
+        NaN for rows on which no voter could vote out of sample.
+        """
         if "weighting" not in vars(self):
             raise AttributeError(
                 "the votes on the training rows are not saved with a model that was fitted "
@@ -171,7 +175,7 @@ class Decision:
 
     @cached_property
     def calibrator(self) -> Calibrator | None:
-        """Maps the vote to a probability."""
+        """Maps the vote to a probability; learned from the out-of-sample vote."""
         if not self.calibrates:
             return None
         rows = self.weighting.votes

@@ -26,7 +26,7 @@ from ..validation import (
     Categories,
     FrameTable,
     is_categorical,
-    labels_and_codes,
+    labels_and_places,
     needs_reading,
     places_of,
 )
@@ -306,7 +306,7 @@ def many_categories(X: Any) -> list[Any]:
     return [
         name
         for name in X.columns
-        if is_categorical(X[name]) and len(labels_and_codes(X[name])[0]) > MANY_CATEGORIES
+        if is_categorical(X[name]) and len(labels_and_places(X[name])[0]) > MANY_CATEGORIES
     ]
 
 
@@ -328,7 +328,7 @@ class Rates:
 
     def __call__(self, column: Any) -> Floats:
         """Rates for each row, (n, R)."""
-        labels, codes = labels_and_codes(column, column.name)
+        labels, codes = labels_and_places(column, column.name)
         places = places_of(self.hashes, labels, codes)
         return self.rates[np.append(places, len(self.hashes))[codes]]
 
@@ -364,7 +364,7 @@ class RateEncoder(TransformerMixin, BaseEstimator):
         shares = _class_shares(y)
         self.rates_: dict[str, Rates] = {}
         for name in many_categories(X):
-            labels, codes = labels_and_codes(X[name])
+            labels, codes = labels_and_places(X[name])
             hashes, order = np.unique(text_hashes(labels), return_index=True)
             rates = _rates(codes, len(labels), shares)
             places = np.append(order, [len(labels), len(labels) + 1])
@@ -379,7 +379,7 @@ class RateEncoder(TransformerMixin, BaseEstimator):
         shares, made = _class_shares(y), {}
         splits = _splits(np.asarray(y), self.random_state)
         for name in self.rates_:
-            labels, codes = labels_and_codes(X[name])
+            labels, codes = labels_and_places(X[name])
             made[name] = np.empty((len(codes), shares.shape[1]))
             for train, test in splits:
                 rates = _rates(codes[train], len(labels), shares[train])
