@@ -3,7 +3,7 @@
 Each row has a *target*: the position 0, 1, ... of its label in ``classes``. With two
 classes, 1 is always the positive one, whatever its label. The vote on a row is a number in
 [-1, 1] for the positive class of two, and a share for each of three or more classes. A tie
-goes to the class with more training rows; see :attr:`Labels.order` and :func:`settle`.
+goes to the class with more training rows; see ``Labels.order`` and ``settle``.
 """
 
 from __future__ import annotations

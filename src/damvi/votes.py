@@ -424,8 +424,8 @@ def signed_votes(votes: NDArray[Any], targets: NDArray[Any]) -> Signed:
 def emphasis(margin: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
     """Factor of a row's weight in step 2, given the margin of the plain vote.
 
-    It applies to positives, and with three or more classes to those of
-    :meth:`~damvi.labels.Labels.reweighted`.
+    It applies to positives, and with three or more classes to the rows of those that
+    ``Labels.reweighted`` names.
     """
     factor: NDArray[np.float64] = np.exp(-strength * margin)
     return factor
@@ -513,7 +513,7 @@ def out_of_bag_vote(
 
     ``out_of_bag`` has one bit for each voter and row (see :func:`numpy.packbits`). The vote
     is NaN if no voter is out of bag. The voters trained on a row are left out, and the
-    weights of the others are adapted (:func:`weigh_without`) unless rows outnumber voters
+    weights of the others are adapted (``weigh_without``) unless rows outnumber voters
     by far. ``n_rows`` is the number of rows that the weights were learned from, if more
     than are given here. For the rest, see :func:`out_of_fold_vote`.
     """

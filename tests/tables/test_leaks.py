@@ -103,7 +103,8 @@ def test_the_fit_says_so():
     score = POSITIVE * 2.0 + np.random.default_rng(5).random(N)
     found = prepare(table(score=score), "y", keep=["score"])
     pool = [("tree", DecisionTreeClassifier(random_state=0)), ("bayes", GaussianNB())]
-    fit_table(found, parse_metric("f1"), pool=pool)
-    assert any("is suspiciously high" in text for text in found.warnings)
+    _, comparison = fit_table(found, parse_metric("f1"), pool=pool)
+    [doubt] = found.doubts(comparison.figures["DAMVI"])
+    assert "is suspiciously high" in doubt
     with pytest.warns(UserWarning, match="'score' alone has an F1 of"):
         damvi.fit(table(score=score), "y", keep=["score"], pool=pool)

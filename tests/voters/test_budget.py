@@ -58,6 +58,11 @@ def clock(monkeypatch):
     monkeypatch.setattr("damvi.voters.pool.HOPELESS", -1.0)
     # Threads do not wait for each other's clock: who is waited for must not depend on it.
     monkeypatch.setattr(budget, "PATIENCE", 1000.0)
+    before = set(threading.enumerate())
+    yield
+    # Trainings that were given up go on, and would set the clock of the next test.
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=10)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Objectives of the threshold, and the search for the threshold that is best by one.
 
 An objective defines which of two decisions is better. To add one, write a subclass of
-:class:`Objective`, list it in :data:`OBJECTIVES`, and add the way users write it to
+:class:`Objective`, list it in ``OBJECTIVES``, and add the way users write it to
 :func:`parse_objective`; for tables, to ``parse_metric`` of ``damvi.model`` too. For two
 classes, all possible thresholds are compared in one sort; with few positives, on expected
 counts.
