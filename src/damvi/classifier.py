@@ -31,7 +31,6 @@ from .folds import (
     deal_folds,
     deal_folds_by_rank,
     read_groups,
-    refuse_single_class,
     split_rows,
 )
 from .hashing import hash_step, thinned, training_hashes
@@ -57,6 +56,7 @@ from .voters import (
 )
 from .voters.estimators import (
     params_of_rows,
+    refuse_single_class,
     weighted_importances,
 )
 from .voters.trees.estimators import TreeVoters

@@ -296,13 +296,3 @@ def forward_splits(
         f"allow two windows that contain the classes and have such rows before them; "
         f"shuffle the rows instead (--shuffle, shuffle=True), or add rows"
     )
-
-
-def refuse_single_class(train: Sequence[NDArray[np.intp]], targets: NDArray[Any]) -> None:
-    """Raise an error if the training rows of a fold have only one class."""
-    for fold, rows in enumerate(train):
-        if len(np.unique(targets[rows])) < 2:
-            raise ValueError(
-                f"fold {fold} has {len(rows)} training rows of a single class; use fewer "
-                f"folds, or a stratified splitter"
-            )

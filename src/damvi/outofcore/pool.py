@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
 
 from .._kernels import one_blas_thread, one_openmp_thread
-from ..folds import Split, deal_folds_by_rank, refuse_single_class
+from ..folds import Split, deal_folds_by_rank
 from ..hashing import Hashes, hash_step, row_bits, thinned
 from ..labels import ClassTotals, Labels
 from ..messages import progress_bar
@@ -32,6 +32,7 @@ from ..voters.estimators import (
     VoteReader,
     Voting,
     in_parallel,
+    refuse_single_class,
     weight_name,
 )
 from ..voters.pool import ALL_ROWS, blamed, check_pool, train_voter

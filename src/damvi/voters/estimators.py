@@ -101,6 +101,16 @@ def check_can_vote(name: str, estimator: Any) -> None:
         )
 
 
+def refuse_single_class(train: Sequence[NDArray[np.intp]], targets: NDArray[Any]) -> None:
+    """Raise an error if the training rows of a fold have only one class."""
+    for fold, rows in enumerate(train):
+        if len(np.unique(targets[rows])) < 2:
+            raise ValueError(
+                f"fold {fold} has {len(rows)} training rows of a single class; use fewer "
+                f"folds, or a stratified splitter"
+            )
+
+
 def seeded_clone(estimator: Any, seed: int | None) -> Any:
     """A clone with every random state, including nested ones, set to ``seed``."""
     estimator = clone(estimator)

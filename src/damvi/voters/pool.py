@@ -31,7 +31,7 @@ from .._kernels import (
 )
 from ..decision import calibrate_votes
 from ..decision.decision import AVERAGE_PRECISION
-from ..folds import Split, deal_folds, refuse_single_class, split_rows
+from ..folds import Split, deal_folds, split_rows
 from ..selection import Metric
 from ..solvers import SOLVERS
 from ..votes import Votes, by_voter
@@ -42,6 +42,7 @@ from .estimators import (
     check_can_vote,
     fit_on_rows,
     in_parallel,
+    refuse_single_class,
     seeded_clone,
     weight_name,
 )
