@@ -105,8 +105,9 @@ def is_in_run(sums: Any, first: Any, b: Any) -> Any:
 
 
 @kernel
-def is_run_of_keys(keys: Any, begin: Any, end: Any, i: Any) -> Any:
-    """Whether the bin that ends at the i-th key and the next contain only one class."""
+def is_run_of_keys(keys: Any, start: Any, n: Any, i: Any) -> Any:
+    """Whether the bin that ends at the i-th of n + 1 keys and the next have one class."""
+    begin, end = np.int64(start), np.int64(start) + np.int64(n) + 1
     low, high = begin + i, begin + i + 1
     own = keys[low] >> CLASS_SHIFT & CLASS_MASK
     while low > begin and keys[low - 1] ^ keys[begin + i] <= BELOW_CODE:
@@ -120,47 +121,17 @@ def is_run_of_keys(keys: Any, begin: Any, end: Any, i: Any) -> Any:
 
 
 @inlined
-def best_plain_cut(
-    two: Any,
-    keys: Any,
-    begin: Any,
-    end: Any,
-    factors: Any,
-    node: Any,
-    least: Any,
-    by_class: Any,
-    sums: Any,
-    cut: Any,
+def best_of_plain_cuts(
+    two: Any, keys: Any, start: Any, n: Any, node: Any, least: Any, sums: Any, cut: Any
 ) -> Any:
-    """The best cut of the keys from ``begin`` to ``end``, without missing values.
+    """The best of the n cuts after the keys from ``start`` on, whose sums are known.
 
-    Leaves may have any size. Fills ``cut``, and returns the purity of the children, or -1
-    if it is below ``least``. ``two`` says whether there are two classes; callers pass a
+    See :func:`best_plain_cut`. ``two`` says whether there are two classes; callers pass a
     constant, so that each case is compiled separately.
     """
-    squares, products, weight = np.int64(0), np.int64(0), np.int64(0)
-    n, start = np.uint64(end - begin - 1), np.uint64(begin)
     one = np.uint64(1)
     total, positives = float(node[TOTAL]), float(node[POSITIVES])
     node_squares = node[NODE_SQUARES]
-    if two:
-        for i in range(n):
-            key = keys[start + np.uint64(i)]
-            w = key & WEIGHT_MASK
-            products += w * (key >> CLASS_SHIFT & 1)
-            weight += w
-            sums[PRODUCTS, i], sums[WEIGHT, i] = products, weight
-    else:
-        for c in range(len(factors)):
-            by_class[LEFT_WEIGHTS, c] = 0
-        for i in range(n):
-            key = keys[start + np.uint64(i)]
-            w, own = key & WEIGHT_MASK, np.uint64(key >> CLASS_SHIFT & CLASS_MASK)
-            squares += w * (2 * by_class[LEFT_WEIGHTS, own] + w)
-            products += w * factors[own]
-            weight += w
-            by_class[LEFT_WEIGHTS, own] += w
-            sums[SQUARES, i], sums[PRODUCTS, i], sums[WEIGHT, i] = squares, products, weight
     # Most features have no cut that beats the best so far. This check is vectorised and
     # needs no division; it allows for rounding.
     bound, n_good = least * ALMOST, 0
@@ -196,7 +167,7 @@ def best_plain_cut(
             if (
                 value >= least
                 and value > best
-                and not (two and is_run_of_keys(keys, begin, end, np.int64(i)))
+                and not (two and is_run_of_keys(keys, start, n, np.int64(i)))
             ):
                 best, bound = value, value * ALMOST
                 cut[LAST], cut[MISSING_LEFT] = b, 0
@@ -205,8 +176,8 @@ def best_plain_cut(
     return best
 
 
-@kernel
-def best_plain_cut_of_two(
+@inlined
+def best_plain_cut(
     keys: Any,
     begin: Any,
     end: Any,
@@ -217,8 +188,40 @@ def best_plain_cut_of_two(
     sums: Any,
     cut: Any,
 ) -> Any:
+    """The best cut of the keys from ``begin`` to ``end``, without missing values.
+
+    Leaves may have any size. Fills ``cut``, and returns the purity of the children, or -1
+    if it is below ``least``.
+    """
+    squares, products, weight = np.int64(0), np.int64(0), np.int64(0)
+    n, start = np.uint64(end - begin - 1), np.uint64(begin)
+    for c in range(len(factors)):
+        by_class[LEFT_WEIGHTS, c] = 0
+    for i in range(n):
+        key = keys[start + np.uint64(i)]
+        w, own = key & WEIGHT_MASK, np.uint64(key >> CLASS_SHIFT & CLASS_MASK)
+        squares += w * (2 * by_class[LEFT_WEIGHTS, own] + w)
+        products += w * factors[own]
+        weight += w
+        by_class[LEFT_WEIGHTS, own] += w
+        sums[SQUARES, i], sums[PRODUCTS, i], sums[WEIGHT, i] = squares, products, weight
+    return best_of_plain_cuts(False, keys, start, n, node, least, sums, cut)
+
+
+@kernel
+def best_plain_cut_of_two(
+    keys: Any, begin: Any, end: Any, node: Any, least: Any, sums: Any, cut: Any
+) -> Any:
     """:func:`best_plain_cut` for two classes, as a function that is not inlined."""
-    return best_plain_cut(True, keys, begin, end, factors, node, least, by_class, sums, cut)
+    products, weight = np.int64(0), np.int64(0)
+    n, start = np.uint64(end - begin - 1), np.uint64(begin)
+    for i in range(n):
+        key = keys[start + np.uint64(i)]
+        w = key & WEIGHT_MASK
+        products += w * (key >> CLASS_SHIFT & 1)
+        weight += w
+        sums[PRODUCTS, i], sums[WEIGHT, i] = products, weight
+    return best_of_plain_cuts(True, keys, start, n, node, least, sums, cut)
 
 
 @kernel

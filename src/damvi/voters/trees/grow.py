@@ -381,7 +381,11 @@ def grow(
         best, best_feature, best_first, best_m = -1.0, -1, 0, 0
         n_kept, n_tied, keys_at = 0, 0, 0
         may_split = n_present > 1 and own_rows >= 2 * min_leaf
-        if may_split and n_varying > 0 and (max_depth == 0 or depth < max_depth):
+        may_split &= max_depth == 0 or depth < max_depth
+        n_tried = n_varying if may_split else 0
+        # Assigning an array here, not around the loop over the features, spares numba from
+        # counting references for each feature, by atomic operations.
+        if n_tried > 0:
             if slot >= NO_SLOT:
                 own = rows[start:end]
             if slot == NO_SLOT and own_rows <= few_rows:
@@ -398,140 +402,129 @@ def grow(
                 )
                 codes, tags = block, block_tags
             keys_at = sorted_at + (SORTED - slot) * block_size + start
-            for i in range(n_varying):
-                order[i] = varying[n_stack, i]
-            for i in range(n_varying):
-                if n_kept == max_features:
-                    for j in range(i, n_varying):  # not tried: they may still vary
-                        varying[n_stack, n_kept] = order[j]
-                        n_kept += 1
-                    break
-                if max_features < n_features:
-                    j = i + random_below(node_seed, i, n_varying - i)
-                    order[i], order[j] = order[j], order[i]
-                f = order[i]
-                begin, stop, m = 0, own_rows, 0
-                by_counts = slot >= 0 or categorical[f] == 1
-                if slot < NO_SLOT:
-                    begin = keys_at + f * stride
-                    stop = begin + own_rows
-                elif slot == NO_SLOT and own_rows > SORT_ROWS:
-                    n_codes = np.int64(starts[f + 1]) - np.int64(starts[f])
-                    by_counts |= own_rows * HISTOGRAM_GAIN > n_codes * n_present
-                if random:
-                    smallest, lowest, highest = gather_codes(codes, own, f, gathered)
-                    if smallest == highest:
-                        continue
-                    first, draw = 0, 2 * n_features + i
-                    if categorical[f]:
-                        own_seed = mix(node_seed, draw + 2)
-                        m, drawn = draw_subset(gathered, own_rows, own_seed, named)
-                        last, n_sides = 1, 2
+        for i in range(n_tried):
+            order[i] = varying[n_stack, i]
+        for i in range(n_tried):
+            if n_kept == max_features:
+                for j in range(i, n_varying):  # not tried: they may still vary
+                    varying[n_stack, n_kept] = order[j]
+                    n_kept += 1
+                break
+            if max_features < n_features:
+                j = i + random_below(node_seed, i, n_varying - i)
+                order[i], order[j] = order[j], order[i]
+            f = order[i]
+            begin, stop, m = 0, own_rows, 0
+            by_counts = slot >= 0 or categorical[f] == 1
+            if slot < NO_SLOT:
+                begin = keys_at + f * stride
+                stop = begin + own_rows
+            elif slot == NO_SLOT and own_rows > SORT_ROWS:
+                n_codes = np.int64(starts[f + 1]) - np.int64(starts[f])
+                by_counts |= own_rows * HISTOGRAM_GAIN > n_codes * n_present
+            if random:
+                smallest, lowest, highest = gather_codes(codes, own, f, gathered)
+                if smallest == highest:
+                    continue
+                first, draw = 0, 2 * n_features + i
+                if categorical[f]:
+                    own_seed = mix(node_seed, draw + 2)
+                    m, drawn = draw_subset(gathered, own_rows, own_seed, named)
+                    last, n_sides = 1, 2
+                else:
+                    gap = highest - lowest
+                    first = 1 if smallest == 0 else 0
+                    last = lowest + random_below(node_seed, draw, max(gap, 1))
+                    m = first + min(gap, 1) + 1
+                    bins[0], bins[first], bins[first + 1] = 0, last, last + 1
+                    drawn, n_sides = 0, m
+                sums_of_sides(
+                    gathered,
+                    own_tags,
+                    own_rows,
+                    last,
+                    first,
+                    factors,
+                    node_weights,
+                    k,
+                    by_class,
+                    sums,
+                )
+                value = best_cut(sums, first, n_sides, two, node, min_leaf, values, cut)
+                if categorical[f]:
+                    cut[LAST] = drawn
+            elif by_counts:
+                at, low, high = slot, np.uint64(starts[f]), np.uint64(starts[f + 1])
+                if slot < 0:
+                    at, low, high = slots, np.uint64(0), high - low
+                    for c in range(n_classes + 1):
+                        for b in range(high):
+                            counts[at, c, b] = 0
+                    if slot == NO_SLOT:
+                        count_feature(codes, tags, own, f, counts, at)
                     else:
-                        gap = highest - lowest
-                        first = 1 if smallest == 0 else 0
-                        last = lowest + random_below(node_seed, draw, max(gap, 1))
-                        m = first + min(gap, 1) + 1
-                        bins[0], bins[first], bins[first + 1] = 0, last, last + 1
-                        drawn, n_sides = 0, m
-                    sums_of_sides(
-                        gathered,
-                        own_tags,
-                        own_rows,
-                        last,
-                        first,
+                        count_keys(keys, begin, stop, counts, at)
+                if categorical[f]:
+                    m = order_categories(
+                        counts, at, low, high, present, n_present, slots + 1, named
+                    )
+                    at, low, high = slots + 1, np.uint64(0), np.uint64(m + 1)
+                if two:
+                    m = sums_of_two(counts, at, low, high, min_leaf > 1, bins, sums)
+                else:
+                    m = sums_of_counts(
+                        counts,
+                        at,
+                        low,
+                        high,
+                        present,
+                        n_present,
                         factors,
-                        node_weights,
-                        k,
+                        min_leaf > 1,
                         by_class,
+                        running,
+                        bins,
                         sums,
                     )
-                    value = best_cut(sums, first, n_sides, two, node, min_leaf, values, cut)
-                    if categorical[f]:
-                        cut[LAST] = drawn
-                elif by_counts:
-                    at, low, high = slot, np.uint64(starts[f]), np.uint64(starts[f + 1])
-                    if slot < 0:
-                        at, low, high = slots, np.uint64(0), high - low
-                        for c in range(n_classes + 1):
-                            for b in range(high):
-                                counts[at, c, b] = 0
-                        if slot == NO_SLOT:
-                            count_feature(codes, tags, own, f, counts, at)
-                        else:
-                            count_keys(keys, begin, stop, counts, at)
-                    if categorical[f]:
-                        m = order_categories(
-                            counts, at, low, high, present, n_present, slots + 1, named
-                        )
-                        at, low, high = slots + 1, np.uint64(0), np.uint64(m + 1)
-                    if two:
-                        m = sums_of_two(counts, at, low, high, min_leaf > 1, bins, sums)
-                    else:
-                        m = sums_of_counts(
-                            counts,
-                            at,
-                            low,
-                            high,
-                            present,
-                            n_present,
-                            factors,
-                            min_leaf > 1,
-                            by_class,
-                            running,
-                            bins,
-                            sums,
-                        )
-                    if m < 2:
-                        continue
-                    first = 1 if bins[0] == 0 else 0
+                if m < 2:
+                    continue
+                first = 1 if bins[0] == 0 else 0
+                value = best_cut(sums, first, m, two, node, min_leaf, values, cut)
+            else:
+                if slot == NO_SLOT and own_rows <= SORT_ROWS:
+                    keys_of_few_rows(codes, tags, own, f, keys)
+                elif slot == NO_SLOT:
+                    keys_of_rows(codes, tags, own, f, ends, keys, 0)
+                code = keys[begin] >> CODE_SHIFT
+                if code == keys[stop - 1] >> CODE_SHIFT:
+                    continue
+                first = 1 if code == 0 else 0
+                if first == 1 or min_leaf > 1:
+                    m = sums_of_keys(keys, begin, stop, first, factors, by_class, sums)
                     value = best_cut(sums, first, m, two, node, min_leaf, values, cut)
+                elif two:
+                    value = best_plain_cut_of_two(keys, begin, stop, node, best, sums, cut)
                 else:
-                    if slot == NO_SLOT and own_rows <= SORT_ROWS:
-                        keys_of_few_rows(codes, tags, own, f, keys)
-                    elif slot == NO_SLOT:
-                        keys_of_rows(codes, tags, own, f, ends, keys, 0)
-                    code = keys[begin] >> CODE_SHIFT
-                    if code == keys[stop - 1] >> CODE_SHIFT:
-                        continue
-                    first = 1 if code == 0 else 0
-                    if first == 1 or min_leaf > 1:
-                        m = sums_of_keys(keys, begin, stop, first, factors, by_class, sums)
-                        value = best_cut(sums, first, m, two, node, min_leaf, values, cut)
-                    elif two:
-                        value = best_plain_cut_of_two(
-                            keys, begin, stop, factors, node, best, by_class, sums, cut
-                        )
-                    else:
-                        value = best_plain_cut(
-                            False,
-                            keys,
-                            begin,
-                            stop,
-                            factors,
-                            node,
-                            best,
-                            by_class,
-                            sums,
-                            cut,
-                        )
-                varying[n_stack, n_kept] = f
-                n_kept += 1
-                # Of features that tie, each is equally likely to win.
-                n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
-                if value > best or (
-                    value == best
-                    and value > 0
-                    and random_below(node_seed, n_features + i, n_tied) == 0
-                ):
-                    best, best_feature, best_first, best_m = value, f, first, m
-                    for j in range(CUT_FACTS):
-                        winner[j] = cut[j]
-                    if not by_counts and not random:
-                        best_m = list_bins(keys, begin, stop, best_bins)
-                    else:
-                        for j in range(m):
-                            best_bins[j] = named[j] if categorical[f] else bins[j]
+                    value = best_plain_cut(
+                        keys, begin, stop, factors, node, best, by_class, sums, cut
+                    )
+            varying[n_stack, n_kept] = f
+            n_kept += 1
+            # Of features that tie, each is equally likely to win.
+            n_tied = 1 if value > best else n_tied + (1 if value == best else 0)
+            if value > best or (
+                value == best
+                and value > 0
+                and random_below(node_seed, n_features + i, n_tied) == 0
+            ):
+                best, best_feature, best_first, best_m = value, f, first, m
+                for j in range(CUT_FACTS):
+                    winner[j] = cut[j]
+                if not by_counts and not random:
+                    best_m = list_bins(keys, begin, stop, best_bins)
+                else:
+                    for j in range(m):
+                        best_bins[j] = named[j] if categorical[f] else bins[j]
 
         if best_feature < 0:
             nodes[k, FEATURE], nodes[k, LEFT] = 0, k
