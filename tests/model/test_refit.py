@@ -224,3 +224,11 @@ def test_columns_stay_what_they_were_as_far_as_they_can(before, now, kind):
     assert again.columns[0].kind == kind
     if kind != "dropped":
         assert len(again.encode(table)) == 40
+
+
+def test_costs_do_not_replace_a_metric_without_a_name(tmp_path):
+    data, by_f2 = tmp_path / "data.csv", tmp_path / "f2.damvi"
+    payments().to_csv(data, index=False)
+    damvi.fit(payments(), "bad", pool="trees", threshold={"fbeta": 2}).save(by_f2)
+    text = run("fit", data, "--like", by_f2, "--cost-miss", 5, code=2).output
+    assert "f2 is the metric of the older model; give --metric" in " ".join(text.split())

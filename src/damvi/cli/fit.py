@@ -308,7 +308,10 @@ def _metric(
     try:
         return parse_metric(name or before.get("metric") or "cost", cost)
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        hint = ""
+        if name is None and before.get("metric"):
+            hint = f" ({before['metric']} is the metric of the older model; give --metric)"
+        raise click.UsageError(f"{error}{hint}") from None
 
 
 def _option(name: str) -> str:
