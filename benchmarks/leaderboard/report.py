@@ -350,8 +350,8 @@ def front_lines(board: Board, contests: Sequence[Contest], folder: Path) -> list
         f"AP and F1 (own decision) against CPU seconds of fit, means over {len(datasets)} "
         "sources, split 0, which all budgets share. Further left is cheaper, further up is "
         "better. Systems with a budget are lines, from the shortest limit to the longest; "
-        "the others are numbers. The grey steps are the front: nothing is both above and "
-        "to the left of it."
+        "the others are numbers, with an arrow if they are further down than is shown. The "
+        "grey steps are the front: nothing is both above and to the left of it."
     )
     return [
         "## What quality costs",
@@ -362,6 +362,8 @@ def front_lines(board: Board, contests: Sequence[Contest], folder: Path) -> list
 
 
 COLOURS = {OURS: "#D55E00", AUTOGLUON: "#0072B2"}
+SPAN = 0.2
+"""How far below the best the front figure goes, so that the best can be told apart."""
 
 
 def front_figure(entries: Sequence[Entry], means: dict[str, np.ndarray]) -> Any:
@@ -376,6 +378,8 @@ def front_figure(entries: Sequence[Entry], means: dict[str, np.ndarray]) -> Any:
         figure = Figure(figsize=(11, 6), layout="constrained")
         for axes, metric in zip(figure.subplots(1, 2), ("ap", "f1"), strict=True):
             quality = means[metric]
+            lines = [quality[k] for k in shown if entries[k].budget]
+            floor = min(quality[shown].max() - SPAN, *lines)
             best = front(entries, quality, cost)
             steps = [(cost[k], quality[k]) for k in shown if entries[k] in best]
             steps.append((cost[shown[-1]], steps[-1][1]))
@@ -388,13 +392,19 @@ def front_figure(entries: Sequence[Entry], means: dict[str, np.ndarray]) -> Any:
                 colour = COLOURS.get(name, "#009E73")
                 axes.plot(cost[own], quality[own], "o-", color=colour, ms=6, label=name)
                 for near in _close_together(own, cost):
-                    budgets = ", ".join(str(entries[k].budget) for k in near)
+                    budgets = ", ".join(
+                        map(str, sorted(entries[k].budget or 0 for k in near))
+                    )
                     axes.annotate(
                         f"{budgets} s",
-                        (np.exp(np.log(cost[near]).mean()), quality[near].max()),
-                        xytext=(0, 6),
+                        (
+                            np.exp(np.log(cost[near]).mean()),
+                            (max if name in COLOURS else min)(quality[near]),
+                        ),
+                        xytext=(0, 6 if name in COLOURS else -6),
                         textcoords="offset points",
                         ha="center",
+                        va="bottom" if name in COLOURS else "top",
                         fontsize=8,
                         color=colour,
                     )
@@ -402,13 +412,17 @@ def front_figure(entries: Sequence[Entry], means: dict[str, np.ndarray]) -> Any:
                 ours = entries[k].contender.startswith("DAMVI")
                 axes.plot(
                     cost[k],
-                    quality[k],
+                    max(quality[k], floor),
                     marker=f"${place}$",
                     ls="",
                     ms=9 if place > 9 else 6,
                     color=COLOURS[OURS] if ours else "0.15",
                     label=entries[k].contender,
                 )
+                if quality[k] < floor:
+                    foot: dict[str, Any] = {"xytext": (0, -5), "fontsize": 8}
+                    foot |= {"textcoords": "offset points", "ha": "center", "va": "top"}
+                    axes.annotate("↓", (cost[k], floor), **foot)
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter("{x:g}")
             axes.set(xlabel="CPU seconds of fit", ylabel=METRICS[metric][0])
