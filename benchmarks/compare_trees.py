@@ -26,6 +26,8 @@ import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -66,13 +68,11 @@ def train_trees(X: Any, y: Any, n_classes: int) -> Any:
     """The voters alone: bins, samples, growth, and their votes on the training rows."""
     from damvi import voters
 
-    try:
-        from damvi.voters.trees.estimators import TreeVoters
-    except ImportError:
-        from damvi.voters.trees.voters import TreeVoters
+    has_name = find_spec("damvi.voters.trees.estimators") is not None
+    trees = import_module(f"damvi.voters.trees.{'estimators' if has_name else 'voters'}")
     sampling_of = getattr(voters, "BootstrapSampling", None) or voters.Draws
     sampling = sampling_of.plan(y, max_samples=0.2, seed=0)
-    trained, _ = TreeVoters.train(
+    trained, _ = trees.TreeVoters.train(
         voters.FastTreeClassifier(),
         X,
         y,
