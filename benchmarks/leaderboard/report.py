@@ -379,32 +379,30 @@ def front_figure(entries: Sequence[Entry], means: dict[str, np.ndarray]) -> Any:
         for axes, metric in zip(figure.subplots(1, 2), ("ap", "f1"), strict=True):
             quality = means[metric]
             lines = [quality[k] for k in shown if entries[k].budget]
-            floor = min(quality[shown].max() - SPAN, *lines)
+            floor = min([quality[shown].max() - SPAN, *lines])
             best = front(entries, quality, cost)
             steps = [(cost[k], quality[k]) for k in shown if entries[k] in best]
             steps.append((cost[shown[-1]], steps[-1][1]))
             style: dict[str, Any] = {"color": "0.85", "lw": 4, "zorder": 0}
             axes.step(*zip(*steps, strict=True), where="post", label="the front", **style)
             for name in limited:
-                own = [
-                    k for k in shown if entries[k].budget and entries[k].contender == name
-                ]
+                own = [k for k in shown if entries[k].contender == name]
+                own.sort(key=lambda k: entries[k].budget or 0)
                 colour = COLOURS.get(name, "#009E73")
                 axes.plot(cost[own], quality[own], "o-", color=colour, ms=6, label=name)
                 for near in _close_together(own, cost):
-                    budgets = ", ".join(
-                        map(str, sorted(entries[k].budget or 0 for k in near))
-                    )
+                    budgets = [entries[k].budget or 0 for k in near]
+                    rivals = [k for k in shown if entries[k].budget in budgets]
+                    # The worst of those with a limit has its labels below it.
+                    is_last = quality[near].max() <= quality[rivals].min()
+                    height = (min if is_last else max)(quality[near])
                     axes.annotate(
-                        f"{budgets} s",
-                        (
-                            np.exp(np.log(cost[near]).mean()),
-                            (max if name in COLOURS else min)(quality[near]),
-                        ),
-                        xytext=(0, 6 if name in COLOURS else -6),
+                        f"{', '.join(map(str, budgets))} s",
+                        (np.exp(np.log(cost[near]).mean()), height),
+                        xytext=(0, -6 if is_last else 6),
                         textcoords="offset points",
                         ha="center",
-                        va="bottom" if name in COLOURS else "top",
+                        va="top" if is_last else "bottom",
                         fontsize=8,
                         color=colour,
                     )
