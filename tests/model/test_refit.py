@@ -226,9 +226,33 @@ def test_columns_stay_what_they_were_as_far_as_they_can(before, now, kind):
         assert len(again.encode(table)) == 40
 
 
-def test_costs_do_not_replace_a_metric_without_a_name(tmp_path):
-    data, by_f2 = tmp_path / "data.csv", tmp_path / "f2.damvi"
+def test_costs_do_not_replace_the_metric_of_the_older_model_in_silence(tmp_path):
+    data, older, out = (tmp_path / name for name in ("data.csv", "old.damvi", "new.damvi"))
     payments().to_csv(data, index=False)
-    damvi.fit(payments(), "bad", pool="trees", threshold={"fbeta": 2}).save(by_f2)
-    text = run("fit", data, "--like", by_f2, "--cost-miss", 5, code=2).output
-    assert "f2 is the metric of the older model; give --metric" in " ".join(text.split())
+    costs = ("fit", data, "--like", older, "--cost-miss", 5, "-o", out)
+    damvi.fit(payments(), "bad", pool="trees", threshold={"fbeta": 2}).save(older)
+    text = " ".join(run(*costs, code=2).output.split())
+    assert "f2 is the metric of the older model; to minimise costs, add --metric" in text
+    damvi.fit(payments(), "bad", pool="trees").save(older)
+    text = " ".join(run(*costs).output.split())
+    assert "tuned for F1, the metric of the older model; to minimise the costs" in text
+    assert damvi.load(out).scores["metric"] == "f1"
+    assert "the older model; to" not in run(*costs, "--metric", "cost").output
+    assert damvi.load(out).scores["metric"] == "cost"
+
+
+def test_a_date_with_gaps_is_not_suggested_as_time(tmp_path):
+    data, out, table = tmp_path / "data.csv", tmp_path / "new.damvi", payments()
+    days = pd.Series(pd.date_range("2024-01-01", periods=len(table)))
+    table["seen"] = days.sample(frac=1, random_state=0).to_numpy()
+    told = []
+    for gap in (None, 3):
+        table["seen"] = table["seen"].mask(table.index == gap)
+        table.to_csv(data, index=False)
+        told.append(
+            run("fit", data, "--target", "bad", "-o", out, "--pool", "trees").output
+        )
+    assert ["is the time of each row" in " ".join(one.split()) for one in told] == [
+        True,
+        False,
+    ]

@@ -216,6 +216,11 @@ def fit(
     check_output_file(out, data, *([] if like is None else [like]))
     older = None if like is None else load_whole(like, output)
     asked = _metric(metric, cost_false_alarm, cost_miss, older)
+    if asked is not None and metric is None and asked.name != "cost":
+        output.note(
+            f"The threshold is tuned for {asked.words}, the metric of the older model; to "
+            f"minimise the costs, add --metric cost."
+        )
     where = {"--out-of-core": out_of_core, "--cluster": cluster is not None}
     in_blocks = [name for name, given in where.items() if given]
     if in_blocks and data.is_file() and data.suffix.lower() != ".parquet":
@@ -310,7 +315,8 @@ def _metric(
     except ValueError as error:
         hint = ""
         if name is None and before.get("metric"):
-            hint = f" ({before['metric']} is the metric of the older model; give --metric)"
+            whose = f"{before['metric']} is the metric of the older model"
+            hint = f" ({whose}; to minimise costs, add --metric cost)"
         raise click.UsageError(f"{error}{hint}") from None
 
 

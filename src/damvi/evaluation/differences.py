@@ -316,7 +316,7 @@ def _figures(
         gain = compare(measure, truth, ours, other, cost=cost or (1, 1), blocks=blocks)
         # compare() is positive in favour of the first, which for costs means lower.
         if swapped != (measure == "cost"):
-            gain = Figure(-gain.value, -gain.high, -gain.low, gain.spread)
+            gain = Figure(0.0 - gain.value, 0.0 - gain.high, 0.0 - gain.low, gain.spread)
         found[measure] = (points[0][key], points[1][key]), gain
     return found
 

@@ -441,7 +441,8 @@ def _find_times(
     import pandas as pd
 
     name = time_order(frame, schema)
-    dates = [column.name for column in schema.used if column.kind == "date"]
+    used = [column.name for column in schema.used if column.kind == "date"]
+    dates = [column for column in used if frame[column].notna().all()]
     if name is None and not dates:
         return None, None, []
     if name is None:
