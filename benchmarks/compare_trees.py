@@ -25,12 +25,13 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -183,12 +184,28 @@ def reweigh(_: Path, quick: bool, __: ExitStack) -> Figures:
             seconds.append(cpu(lambda s=settings: model.reweigh(**s)))
         return statistics.mean(seconds)
 
+    def not_compared(model: Any, changes: list[dict[str, Any]]) -> float:
+        with comparison_left_out():
+            return measure(model, changes)
+
     figures: Figures = {}
     for name, model in models.items():
         model.fit(X, y)
         for what, changes in CHANGES.items():
             figures[f"{name}: {what}"] = lambda m=model, c=changes: measure(m, c)
+            if name == "soft":
+                alike = f"{name}, not compared: {what}"
+                figures[alike] = lambda m=model, c=changes: not_compared(m, c)
     return figures
+
+
+def comparison_left_out() -> Any:
+    """Learned weights are kept without a look at the plain vote, as before the move."""
+    name = "damvi.selection"
+    selection = import_module(name) if find_spec(name) else None
+    if not hasattr(selection, "keep_better_vote"):
+        return nullcontext()
+    return patch.object(selection, "keep_better_vote", lambda weighting: weighting)
 
 
 def cluster(data: Path, quick: bool, stack: ExitStack) -> Figures:

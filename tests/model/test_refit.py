@@ -235,9 +235,9 @@ def test_costs_do_not_replace_the_metric_of_the_older_model_in_silence(tmp_path)
     assert "f2 is the metric of the older model; to minimise costs, add --metric" in text
     damvi.fit(payments(), "bad", pool="trees").save(older)
     text = " ".join(run(*costs).output.split())
-    assert "tuned for F1, the metric of the older model; to minimise the costs" in text
+    assert "The metric is F1, as in the older model; to minimise the costs" in text
     assert damvi.load(out).scores["metric"] == "f1"
-    assert "the older model; to" not in run(*costs, "--metric", "cost").output
+    assert "as in the older model; to" not in run(*costs, "--metric", "cost").output
     assert damvi.load(out).scores["metric"] == "cost"
 
 

@@ -218,8 +218,8 @@ def fit(
     asked = _metric(metric, cost_false_alarm, cost_miss, older)
     if asked is not None and metric is None and asked.name != "cost":
         output.note(
-            f"The threshold is tuned for {asked.words}, the metric of the older model; to "
-            f"minimise the costs, add --metric cost."
+            f"The metric is {asked.words}, as in the older model; to minimise the costs, "
+            f"add --metric cost."
         )
     where = {"--out-of-core": out_of_core, "--cluster": cluster is not None}
     in_blocks = [name for name, given in where.items() if given]

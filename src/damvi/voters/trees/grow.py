@@ -383,8 +383,8 @@ def grow(
         may_split = n_present > 1 and own_rows >= 2 * min_leaf
         may_split &= max_depth == 0 or depth < max_depth
         n_tried = n_varying if may_split else 0
-        # Assigning an array here, not around the loop over the features, spares numba from
-        # counting references for each feature, by atomic operations.
+        # No branch that assigns an array contains the loop over the features: numba would
+        # count references for each of them, by atomic operations.
         if n_tried > 0:
             if slot >= NO_SLOT:
                 own = rows[start:end]
